@@ -14,12 +14,13 @@ from connectors.jsonl_sink import check_writable
 from connectors.tokenizer_files import tokenizer_on_disk
 from connectors.trial_journal import Journal
 from flows.bench.corpus import Corpus, load_corpus
+from flows.bench.delay import mean_delay_s
 from flows.bench.plan import Plan, columns_of
 from flows.bench.plots import check_plots
 from flows.bench.runner import Trial, run_trials, warm_up
 from flows.bench.scores import Row, Scorer
 from flows.bench.signature import Signature, mixing_key, sign
-from flows.engine import open_engine
+from flows.engine import open_engine, translator_settings
 from flows.run import interrupt_sets
 from flows.waiting import Waiting
 from operators.decoding.translator import Translator
@@ -138,11 +139,12 @@ def _score(trials: list[Trial], corpus: Corpus, job: Job, signature: Signature) 
         sources = [segment.updates[-1] for segment in corpus.segments]
         systems = [scorer.finals(which) for which in range(len(plan.variants))]
         comet = [*comet_scores(job.comet, sources, corpus.references, systems)]
-    rows = [
-        scorer.row(which, number, {**columns_of(variant), "mask_k": mask_k, "comet": comet[which]})
-        for which, variant in enumerate(plan.variants)
-        for number, mask_k in enumerate(plan.masks)
-    ]
+    rows: list[Row] = []
+    for which, variant in enumerate(plan.variants):
+        delay_s = mean_delay_s(corpus.segments, translator_settings(variant).conditioning)
+        columns = {**columns_of(variant), "comet": comet[which], "delay_s": delay_s}
+        for number, mask_k in enumerate(plan.masks):
+            rows.append(scorer.row(which, number, {**columns, "mask_k": mask_k}))
     return Results(msgspec.structs.replace(signature, **scorer.signatures), rows)
 
 

@@ -29,11 +29,12 @@ def bench(
     final_bias: Annotated[
         str, typer.Option(help="SSBD's biases at a segment's last update; 'same' for the others' bias.")
     ] = "same",
-    hold_back: Annotated[int, typer.Option(help="Words that wait for the next update, all methods.")] = 0,
+    hold_back: Annotated[str, typer.Option(help="Words that wait for the next update.")] = "0",
     strip_punctuation: Annotated[
         bool,
         typer.Option(
-            "--strip-punctuation", help="Take the closing punctuation of unfinished text away, all methods."
+            "--strip-punctuation",
+            help="Add every method without the closing punctuation of unfinished text.",
         ),
     ] = False,
     drop_revised: Annotated[
@@ -62,10 +63,7 @@ def bench(
     from flows.bench.plan import Grid, make_plan
     from flows.bench.report import publish
 
-    common = {
-        "from": from_, "to": to, "model": model, "threads": threads, "hold_back": hold_back,
-        "strip_punctuation": strip_punctuation,
-    }  # fmt: skip
+    common = {"from": from_, "to": to, "model": model, "threads": threads}
     grid = Grid(
         methods=_words(methods),
         biases=_numbers("--bias", bias, float),
@@ -74,6 +72,8 @@ def bench(
         draft_masks=_numbers("--draft-mask", draft_mask, int),
         final_biases=_final_biases(final_bias),
         drop_revised=drop_revised,
+        hold_backs=_numbers("--hold-back", hold_back, int),
+        strips=(False, True) if strip_punctuation else (False,),
     )
     if plots is not None and "ssbd" not in grid.methods and not paper:
         raise UsageError("--plots draws SSBD against its bias; put ssbd among the --methods")

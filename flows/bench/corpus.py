@@ -18,6 +18,8 @@ class BenchSegment(NamedTuple):
     key: str
     updates: tuple[str, ...]
     reference: str | None = None
+    #: When each update left the recogniser, in seconds; None for a text, which has no time.
+    arrivals_s: tuple[float, ...] | None = None
 
 
 class Corpus(NamedTuple):
@@ -89,14 +91,16 @@ def _is_partials(source: Path) -> bool:
 
 def _from_partials(source: Path) -> Iterable[BenchSegment]:
     validate(source, Partial)
-    texts: dict[str, list[str]] = {}
+    said: dict[str, list[Partial]] = {}
     decoder = msgspec.json.Decoder(Partial)
     with source.open("rb") as file:
         for line in file:
             if line.strip():
                 partial = decoder.decode(line)
-                texts.setdefault(partial.key, []).append(partial.text)
-    return (BenchSegment(key, tuple(updates)) for key, updates in texts.items())
+                said.setdefault(partial.key, []).append(partial)
+    for key, updates in said.items():
+        texts, arrivals_s = zip(*((update.text, update.arrival_s) for update in updates), strict=True)
+        yield BenchSegment(key, texts, arrivals_s=arrivals_s)
 
 
 def _lines(path: Path) -> list[str]:

@@ -23,6 +23,10 @@ class Grid(NamedTuple):
     final_biases: Sequence[float | None] = (None,)
     #: Add SSBD that drops its draft whenever the source is revised.
     drop_revised: bool = False
+    #: Words at the end of unfinished text that wait, with every method.
+    hold_backs: Sequence[int] = (0,)
+    #: Whether the closing punctuation of unfinished text is taken away, with every method.
+    strips: Sequence[bool] = (False,)
 
 
 class Plan(NamedTuple):
@@ -35,14 +39,15 @@ class Plan(NamedTuple):
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     """Cross the values of each grid; what several of them ask for is run once.
 
-    ``common`` are settings of the translate stage that all methods share. Raises `UsageError` for a
-    value that no translator can have.
+    ``common`` are settings of the translate stage that all methods share; the baseline is re-translation
+    of the whole text. Raises `UsageError` for a value that no translator can have.
     """
     variants = [_variant(common, method="retranslate")]
     masks: list[int] = []
     for grid in grids:
-        for method in grid.methods:
-            variants += _of_method(common, method, grid)
+        for method, hold_back, strip in product(grid.methods, grid.hold_backs, grid.strips):
+            conditioning = {"hold_back": hold_back, "strip_punctuation": strip}
+            variants += _of_method({**common, **conditioning}, method, grid)
         masks += grid.masks
     if any(mask < 0 for mask in masks):
         raise UsageError(f"--mask-k: {min(masks)} tokens cannot be withheld; give 0 or more")

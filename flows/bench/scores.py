@@ -17,6 +17,17 @@ from operators.metrics.summary import Percentiles
 from operators.metrics.tokenizers import Tokenizer
 
 
+class Times(msgspec.Struct, frozen=True):
+    """Where the time of an update goes, in milliseconds: means over the updates of all repeats."""
+
+    #: The pass that evaluates what is new of the prompt and verifies the draft.
+    verify: float
+    #: The passes that decode.
+    decode: float
+    #: Everything beside the forward passes.
+    beside: float
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One method with one setting. The first row of a benchmark is its baseline, re-translation."""
 
@@ -42,13 +53,22 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     chrf_p: float | None
     #: chrF of the finals against the baseline's own finals.
     chrf_of_baseline: float
+    #: The same of all updates before the finals: what a viewer reads while somebody speaks.
+    chrf_of_baseline_partials: float | None
     ne_raw: float
     ne_shown: float
     ne_raw_mean: float
     ne_shown_mean: float
     accepted_over_drafted: float | None
     accepted_over_output: float | None
+    #: Of the drafts of finals alone: where in its draft the last update comes to disagree.
+    final_accepted_over_drafted: float | None
     ms_per_update: Percentiles
+    #: Where it goes at a final, and at all updates before it.
+    ms_of_final: Times
+    ms_of_partial: Times
+    #: Seconds that a word waits before the model gets it, at the mean; None without the times of updates.
+    delay_s: float | None
     passes: int
     passes_per_token: float
     updates: int
@@ -84,11 +104,12 @@ class Scorer:
     def row(self, which: int, mask: int, settings: dict[str, Any]) -> Row:
         """The figures of translator ``which`` under display mask number ``mask``.
 
-        ``settings`` are the columns that are no figures of these trials, COMET among them.
+        ``settings`` are the columns that are no figures of these trials, COMET and the delay among them.
         """
         first = [trial.updates[which] for trial in self._trials if trial.repeat == 0]
         updates = [update for segment in first for update in segment]
         effort = sum((update.effort for update in updates), start=Effort())
+        at_finals = sum((segment[-1].effort for segment in first), start=Effort())
         tokens = sum(update.tokens for update in updates)
         speedups = self._per_repeat(which, _wall_s)
         rates = self._per_repeat(which, self._seconds_per_token)
@@ -104,13 +125,17 @@ class Scorer:
             bleu=self._score(self._bleu, finals),
             chrf_p=self._p_value(which, finals),
             chrf_of_baseline=float(CHRF().corpus_score(finals, [self._baseline]).score),
+            chrf_of_baseline_partials=self._partials_against_baseline(which),
             ne_raw=raw[0],
             ne_shown=shown[0],
             ne_raw_mean=raw[1],
             ne_shown_mean=shown[1],
             accepted_over_drafted=_ratio(effort.accepted, effort.drafted),
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
+            final_accepted_over_drafted=_ratio(at_finals.accepted, at_finals.drafted),
             ms_per_update=self._milliseconds(which),
+            ms_of_final=self._times(which, slice(-1, None)),
+            ms_of_partial=self._times(which, slice(None, -1)),
             passes=effort.passes,
             passes_per_token=effort.passes / max(1, tokens),
             updates=len(updates),
@@ -119,6 +144,13 @@ class Scorer:
     def finals(self, which: int) -> list[str]:
         """The last output of each segment, of translator ``which``."""
         return [trial.updates[which][-1].text for trial in self._trials if trial.repeat == 0]
+
+    def _partials_against_baseline(self, which: int) -> float | None:
+        base, own = (
+            [one.text for trial in self._trials if trial.repeat == 0 for one in trial.updates[number][:-1]]
+            for number in (0, which)
+        )
+        return float(CHRF().corpus_score(own, [base]).score) if base else None
 
     def _score(self, metric: Any, finals: list[str]) -> float | None:
         if self._references is None:
@@ -179,6 +211,13 @@ class Scorer:
         times = [1000 * one.effort.total_s for trial in self._trials for one in trial.updates[which]]
         p50, p95 = np.percentile(times, [50, 95])
         return Percentiles(float(p50), float(p95))
+
+    def _times(self, which: int, part: slice) -> Times:
+        """The means over the updates in ``part`` of each segment."""
+        efforts = [one.effort for trial in self._trials for one in trial.updates[which][part]]
+        total, count = sum(efforts, start=Effort()), max(1, len(efforts))
+        parts_s = (total.first_s, total.model_s - total.first_s, total.total_s - total.model_s)
+        return Times(*(1000 * part_s / count for part_s in parts_s))
 
 
 def _wall_s(trials: Sequence[Trial], which: int) -> float:

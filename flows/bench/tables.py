@@ -31,9 +31,11 @@ class Table(NamedTuple):
         return table
 
 
-def tables(rows: Sequence[Row]) -> tuple[Table, Table]:
-    """Speed, and quality beside stability; the first row is the baseline."""
-    return _speed(rows), _quality(rows)
+def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
+    """Speed, what it comes from, and quality beside stability; the first row is the baseline."""
+    # What the display withholds changes no time: one row for each translator is enough.
+    timed = [row for row in rows if row.mask_k == rows[0].mask_k]
+    return _speed(timed), _times(timed), _quality(rows)
 
 
 def label(row: Row, *, mask: bool) -> str:
@@ -49,14 +51,16 @@ def label(row: Row, *, mask: bool) -> str:
         parts.append(f"draft-mask={row.draft_mask}")
     if row.drop_revised:
         parts.append("drop-revised")
+    if row.hold_back:
+        parts.append(f"hold-back={row.hold_back}")
+    if row.strip_punctuation:
+        parts.append("strip-punctuation")
     if mask:
         parts.append(f"k={row.mask_k}")
     return " ".join(parts)
 
 
 def _speed(rows: Sequence[Row]) -> Table:
-    # What the display withholds changes no time: one row for each translator is enough.
-    first = {label(row, mask=False): row for row in reversed(rows)}
     return Table(
         "Speed against re-translation, the first row; and what it comes from",
         (
@@ -65,7 +69,7 @@ def _speed(rows: Sequence[Row]) -> Table:
         ),
         tuple(
             (
-                name,
+                label(row, mask=False),
                 f"{row.speedup:.2f}",
                 f"{row.speedup_range[0]:.2f}–{row.speedup_range[1]:.2f}",
                 f"{row.tps_ratio:.2f}",
@@ -76,7 +80,30 @@ def _speed(rows: Sequence[Row]) -> Table:
                 percent(row.accepted_over_output),
                 f"{row.passes_per_token:.2f}",
             )
-            for name, row in reversed(first.items())
+            for row in rows
+        ),
+    )
+
+
+def _times(rows: Sequence[Row]) -> Table:
+    return Table(
+        "Where an update's time goes: mean milliseconds before a segment's last update, and at it",
+        (
+            *("method", "verify", "decode", "beside", "final: verify", "decode", "beside"),
+            *("final A/D", "word delay s"),
+        ),
+        tuple(
+            (
+                label(row, mask=False),
+                *(
+                    number(part, 1)
+                    for times in (row.ms_of_partial, row.ms_of_final)
+                    for part in (times.verify, times.decode, times.beside)
+                ),
+                percent(row.final_accepted_over_drafted),
+                number(row.delay_s, 2),
+            )
+            for row in rows
         ),
     )
 
@@ -87,7 +114,7 @@ def _quality(rows: Sequence[Row]) -> Table:
         columns.append("COMET")
     return Table(
         "Quality of the finals, and normalised erasure of all updates (k: tokens withheld from the display)",
-        ("method", *columns, "chrF to RT", "NE raw", "shown", "mean NE raw", "shown"),
+        ("method", *columns, "chrF to RT", "partials", "NE raw", "shown", "mean NE raw", "shown"),
         tuple(_quality_cells(row, columns) for row in rows),
     )
 
@@ -103,6 +130,7 @@ def _quality_cells(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
         label(row, mask=True),
         *(scores[name] for name in columns),
         f"{row.chrf_of_baseline:.1f}",
+        number(row.chrf_of_baseline_partials, 1),
         f"{row.ne_raw:.2f}",
         f"{row.ne_shown:.2f}",
         f"{row.ne_raw_mean:.2f}",

@@ -13,7 +13,7 @@ from connectors.tokenizer_files import tokenizer_on_disk
 from flows.bench.paper import GRIDS, MASKS, paper_tables
 from flows.bench.plan import columns_of, make_plan
 from flows.bench.plots import write_plots
-from flows.bench.scores import Row
+from flows.bench.scores import Row, Times
 from flows.bench.tables import tables
 from operators.errors import InputError, UsageError
 from operators.metrics.summary import Percentiles
@@ -26,7 +26,9 @@ def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
         **{"tokens_per_second": 50.0, "bleu": 9.0, "comet": None, "chrf_p": 0.04, "chrf_of_baseline": 80.0},
         **{"ne_raw": 2.0 - bias, "ne_shown": 1.0, "ne_raw_mean": 2.0 - bias, "ne_shown_mean": 0.5},
         **{"accepted_over_drafted": 0.9, "accepted_over_output": bias, "passes": 3, "passes_per_token": 0.3},
-        **{"ms_per_update": Percentiles(10.0, 20.0), "updates": 4},
+        **{"ms_per_update": Percentiles(10.0, 20.0), "updates": 4, "final_accepted_over_drafted": 0.5},
+        **{"ms_of_final": Times(9.0, 8.0, 1.0), "ms_of_partial": Times(5.0, 4.0, 1.0), "delay_s": None},
+        **{"chrf_of_baseline_partials": 70.0},
     }
     return Row(**settings, mask_k=mask_k, **{**given, **figures})
 
@@ -37,13 +39,14 @@ def rows(**figures: Any) -> list[Row]:
 
 
 def test_speed_has_a_line_for_each_run_and_quality_one_for_each_mask_too() -> None:
-    speed, quality = tables(rows())
+    speed, times, quality = tables(rows())
     assert len(speed.rows) == len(make_plan({}, GRIDS).variants)
+    assert len(times.rows) == len(speed.rows)
     assert len(quality.rows) == 3 * len(speed.rows)
     assert speed.rows[0][:2] == ("retranslate", "1.00")
     assert "BLEU" in quality.columns
-    assert "BLEU" not in tables(rows(chrf=None))[1].columns
-    assert "COMET" in tables(rows(comet=0.8))[1].columns
+    assert "BLEU" not in tables(rows(chrf=None))[-1].columns
+    assert "COMET" in tables(rows(comet=0.8))[-1].columns
 
 
 def test_markdown_has_as_many_cells_in_each_line() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -116,7 +117,7 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
     others = [
         make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (1, 0))]),
         make_plan({}, [Grid(("continuous", "ssbd"), (0.0, 0.2), (0, 1))]),
-        make_plan({"hold_back": 1}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1))]),
+        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), hold_backs=(1,))]),
         make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_biases=(0.0,))]),
     ]
     assert len({key, *(mixing_key(SIGNATURE, *other) for other in others)}) == 5
@@ -150,6 +151,16 @@ def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
     ]  # fmt: skip
     assert plan.masks == (3, 0, 5)
     assert {one.target for one in plan.variants} == {"French"}
+
+
+def test_conditioning_is_crossed_with_every_method_and_never_the_baselines() -> None:
+    plan = make_plan(
+        {}, [Grid(("retranslate", "ssbd"), (0.2,), (0,), hold_backs=(0, 1), strips=(False, True))]
+    )
+    found = [(one.method, one.hold_back, one.strip_punctuation) for one in plan.variants]
+    assert found[0] == ("retranslate", 0, False)
+    assert set(found) == set(product(("retranslate", "ssbd"), (0, 1), (False, True)))
+    assert len(found) == 8
 
 
 def test_a_text_grows_by_so_many_words_and_ends_whole(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from flows.bench.runner import Trial, Update
 from flows.bench.scores import Row, Scorer
@@ -12,7 +13,7 @@ from operators.events import Effort
 
 COLUMNS = {
     **{"method": "ssbd", "bias": 0.2, "final_bias": 0.2, "mask_k": 1, "draft_mask": 0, "commit": 0},
-    **{"hold_back": 0, "strip_punctuation": False, "drop_revised": False, "comet": None},
+    **{"hold_back": 0, "strip_punctuation": False, "drop_revised": False, "comet": None, "delay_s": None},
 }
 
 
@@ -75,6 +76,25 @@ def test_drafts_are_counted_by_what_was_offered_and_by_what_was_output() -> None
     scored = row([trial(0, 0, updates, updates)])
     assert scored.accepted_over_drafted == pytest.approx(3 / 4)
     assert scored.accepted_over_output == pytest.approx(3 / 6)
+
+
+def test_where_the_time_goes_is_told_apart_for_finals_and_for_what_comes_before_them() -> None:
+    spoken = [update("a", 0.1, model_s=0.08, first_s=0.02), update("a b", 0.3, model_s=0.2, first_s=0.05)]
+    final = update("a b c", 1.0, model_s=0.9, first_s=0.1, drafted=2, accepted=1, decoded=2)
+    scored = row([trial(repeat, 0, [*spoken, final], [*spoken, final]) for repeat in range(2)])
+    assert astuple(scored.ms_of_partial) == pytest.approx((35.0, 105.0, 60.0))
+    assert astuple(scored.ms_of_final) == pytest.approx((100.0, 800.0, 100.0))
+    assert scored.final_accepted_over_drafted == pytest.approx(1 / 2)
+
+
+def test_what_a_viewer_reads_meanwhile_is_compared_with_the_baseline_update_by_update() -> None:
+    base = [update("guten Tag"), update("guten Tag Welt")]
+    own = [update("guten Abend"), update("guten Tag Welt")]
+    scored = row([trial(0, 0, base, own)])
+    assert scored.chrf_of_baseline == pytest.approx(100)
+    assert scored.chrf_of_baseline_partials is not None
+    assert scored.chrf_of_baseline_partials < 60
+    assert row([trial(0, 0, base[1:], own[1:])]).chrf_of_baseline_partials is None
 
 
 def test_quality_is_that_of_the_finals_against_references_and_against_the_baseline() -> None:
