@@ -7,7 +7,7 @@ from statistics import median
 import msgspec
 
 from operators.errors import OutputError
-from operators.metrics.summary import Percentiles, Summary
+from operators.metrics.summary import LatencyParts, Percentiles, Summary
 
 
 def write_summary(summary: Summary, path: Path) -> None:
@@ -28,6 +28,8 @@ def print_summary(summary: Summary, log: str | None) -> None:
         f"A/O {_percent(summary.accepted_over_output)}, {summary.passes} forward passes",
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
         f"{_latency(summary.latency_from_speech_ms)} from speech",
+        "parts": _parts(summary.latency_parts_ms),
+        "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else None,
         "log": log,
     }
     print()
@@ -48,6 +50,13 @@ def print_profile(overheads_s: list[float], summary: Summary) -> None:
         f"{'profile':>9}  per update: {1000 * median(overheads_s):.2f} ms at the median beside the model's "
         f"forward passes (mean {everything:.2f} ms), forward passes {model:.1f} ms (mean)"
     )
+
+
+def _parts(parts: LatencyParts) -> str | None:
+    """The parts of the latency that are known, each at the median and at the 95th percentile."""
+    known = {name: getattr(parts, name) for name in parts.__struct_fields__}
+    told = [f"{name} {part.p50:.0f}/{part.p95:.0f}" for name, part in known.items() if part is not None]
+    return f"{', '.join(told)} ms (p50/p95)" if told else None
 
 
 def _number(value: float | None) -> str:

@@ -38,7 +38,9 @@ def caption(translation: Translation, mask_k: int) -> Caption:
         start_s=translation.start_s,
         end_s=translation.end_s,
         arrival_s=translation.arrival_s,
+        started_s=translation.started_s,
         ready_s=translation.ready_s,
+        overtaken=translation.overtaken,
         effort=translation.effort,
     )
 

@@ -122,8 +122,12 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     start_s: Seconds
     end_s: Seconds
     arrival_s: Seconds
+    #: When the model took the update up, on the stream's clock; absent in files that do not say.
+    started_s: Seconds | None = None
     #: When the translation was done, on the stream's clock.
     ready_s: Seconds
+    #: Updates of this segment since the one before that were never translated: newer ones overtook them.
+    overtaken: Count = 0
     effort: Effort = Effort()
 
 
@@ -140,7 +144,11 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     start_s: Seconds
     end_s: Seconds
     arrival_s: Seconds
+    started_s: Seconds | None = None
     ready_s: Seconds
+    overtaken: Count = 0
+    #: When the viewer could see it, on the stream's clock; absent where nobody did.
+    shown_s: Seconds | None = None
     effort: Effort = Effort()
 
     @property
@@ -162,6 +170,19 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     ne_stream: float
 
 
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the time from speech to caption went, in seconds; docs/live.md says what each part means."""
+
+    #: From the end of the speech that a hypothesis covers until it left the recogniser.
+    recogniser_s: float
+    #: Until the model took it up; absent in files that do not say.
+    queue_s: Seconds | None = None
+    #: Until its translation was done.
+    model_s: Seconds | None = None
+    #: Until the viewer could see it; absent where nobody did.
+    display_s: Seconds | None = None
+
+
 class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     """One line of the erasure log: how much one update rewrote, and how late it came."""
 
@@ -173,10 +194,14 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     accepted_over_drafted: float | None = None
     #: Draft tokens that stood, divided by the tokens of the output (A/O); absent when it is empty.
     accepted_over_output: float | None = None
-    #: Seconds from the end of the speech that the hypothesis covers until the caption was ready.
+    #: Seconds from the end of the speech that the hypothesis covers until the caption was shown, or ready.
     latency_from_speech_s: float
-    #: Seconds from the hypothesis' arrival until the caption was ready.
+    #: Seconds from the hypothesis' arrival until then.
     latency_from_arrival_s: Seconds
+    #: Of what these consist.
+    latency: Latency | None = None
+    #: Updates of this segment since the record before that newer ones overtook.
+    overtaken: Count = 0
     effort: Effort = Effort()
     #: How erasure was counted: tokenizer, aggregation, mask and version.
     signature: str

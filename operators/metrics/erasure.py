@@ -10,7 +10,7 @@ from copy import deepcopy
 
 import msgspec
 
-from operators.events import Caption, Erasure, ErasureRecord
+from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.metrics.tokenizers import Tokenizer
 from operators.prefix import common_prefix
 
@@ -75,8 +75,10 @@ class ErasureMeter:
             accepted_over_output=_ratio(
                 caption.effort.accepted, caption.effort.accepted + caption.effort.decoded
             ),
-            latency_from_speech_s=caption.ready_s - caption.end_s,
-            latency_from_arrival_s=max(0.0, caption.ready_s - caption.arrival_s),
+            latency_from_speech_s=_seen_s(caption) - caption.end_s,
+            latency_from_arrival_s=max(0.0, _seen_s(caption) - caption.arrival_s),
+            latency=_latency(caption),
+            overtaken=caption.overtaken,
             effort=caption.effort,
             signature=self._signature,
         )
@@ -100,6 +102,22 @@ class ErasureMeter:
         for total, text in zip((self.state.raw, self.state.shown), self.state.open.pop(segment), strict=True):
             total.length += len(text.tokens)
             total.erased += text.erased
+
+
+def _seen_s(caption: Caption) -> float:
+    return caption.ready_s if caption.shown_s is None else caption.shown_s
+
+
+def _latency(caption: Caption) -> Latency:
+    def between(begin_s: float | None, end_s: float | None) -> float | None:
+        return None if begin_s is None or end_s is None else max(0.0, end_s - begin_s)
+
+    return Latency(
+        recogniser_s=caption.arrival_s - caption.end_s,
+        queue_s=between(caption.arrival_s, caption.started_s),
+        model_s=between(caption.started_s, caption.ready_s),
+        display_s=between(caption.ready_s, caption.shown_s),
+    )
 
 
 def _ratio(part: int, whole: int) -> float | None:

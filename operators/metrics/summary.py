@@ -17,6 +17,15 @@ class Percentiles(msgspec.Struct, frozen=True):
     p95: float
 
 
+class LatencyParts(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the time from speech to caption went, in milliseconds (`operators.events.Latency`)."""
+
+    recogniser: Percentiles | None = None
+    queue: Percentiles | None = None
+    model: Percentiles | None = None
+    display: Percentiles | None = None
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What a run amounts to. Absent figures had nothing to be computed from."""
 
@@ -34,6 +43,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: Percentiles | None
     #: Milliseconds from the end of the speech that a partial covers to its caption.
     latency_from_speech_ms: Percentiles | None
+    #: What these consist of.
+    latency_parts_ms: LatencyParts
+    #: Partials that newer ones overtook, and that were never translated.
+    overtaken: int
     #: Forward passes, and seconds spent in them.
     passes: int
     model_s: float
@@ -42,11 +55,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryMeter:
-    """Adds up erasure records; holds two numbers per update and nothing else that grows."""
+    """Adds up erasure records; holds six numbers per update and nothing else that grows."""
 
     def __init__(self) -> None:
         self._arrival = array("d")
         self._speech = array("d")
+        self._parts = {name: array("d") for name in LatencyParts.__struct_fields__}
+        self._overtaken = 0
         self._effort = Effort()
         self._finals: list[_Finals] = [_Finals(), _Finals()]
         self._erased = [0, 0]
@@ -56,6 +71,11 @@ class SummaryMeter:
         """Count one update."""
         self._arrival.append(record.latency_from_arrival_s)
         self._speech.append(record.latency_from_speech_s)
+        for name, seconds in self._parts.items():
+            part_s = getattr(record.latency, f"{name}_s", None)
+            if part_s is not None:
+                seconds.append(part_s)
+        self._overtaken += record.overtaken
         self._effort = self._effort + record.effort
         self._signature = record.signature
         for which, text in enumerate((record.raw, record.shown)):
@@ -78,6 +98,8 @@ class SummaryMeter:
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
             latency_ms=_percentiles(self._arrival),
             latency_from_speech_ms=_percentiles(self._speech),
+            latency_parts_ms=LatencyParts(**{name: _percentiles(s) for name, s in self._parts.items()}),
+            overtaken=self._overtaken,
             passes=effort.passes,
             model_s=effort.model_s,
             signature=self._signature,

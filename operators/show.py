@@ -1,0 +1,39 @@
+"""The show stage: each caption goes to where viewers look, and from there on knows when it was seen."""
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+import msgspec
+from bytewax import operators as op
+from bytewax.dataflow import Stream, operator
+
+from operators.clock import Clock
+from operators.events import Caption
+
+
+@operator
+def show(
+    step_id: str, up: Stream[Caption], draw: Callable[[Sequence[Caption]], None], clock: Clock
+) -> Stream[Caption]:
+    """Hand captions to a screen, and say when each of them was there.
+
+    A stage and no sink, as the latency that the log tells includes it.
+
+    Delivery: at least once; after a resume those since the last snapshot are drawn again.
+
+    :arg step_id: Unique id.
+    :arg up: Captions of any number of streams.
+    :arg draw: Shows captions that came together, before it returns.
+    :arg clock: Says when they were shown.
+    """
+
+    def shown(captions: list[Caption]) -> list[Caption]:
+        began = perf_counter()
+        draw(captions)
+        spent_s = (perf_counter() - began) / max(1, len(captions))
+        return [
+            msgspec.structs.replace(one, shown_s=clock.done(one.stream, one.ready_s, spent_s))
+            for one in captions
+        ]
+
+    return op.flat_map_batch("draw", up, shown)
