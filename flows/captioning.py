@@ -1,0 +1,63 @@
+"""Runs the captions flow for a command of the command line, and closes with its summary."""
+
+from pathlib import Path
+
+from connectors.jsonl import JsonlSource, validate
+from connectors.jsonl_sink import check_writable
+from flows.captions import build
+from flows.report import print_profile, print_summary, write_summary
+from flows.run import run
+from flows.runtime import Runtime
+from flows.settings import Settings
+from flows.waiting import Waiting
+from operators.errors import InputError
+from operators.events import Caption, Event, Partial, Translation
+
+#: The events that can stand in for the stages before them, and the input that each of them is.
+REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
+
+
+def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
+    """Run the captions flow, and close with its summary."""
+    with Waiting(quiet=quiet, captions=settings.output.terminal) as waiting:
+        runtime = Runtime(settings, waiting.doing, waiting.at_position)
+        dataflow = build(settings, runtime)
+        _check(settings)
+        if not settings.input.translations and not settings.input.captions:
+            runtime.translator()
+        if profile:
+            runtime.overheads_s = []
+        run(dataflow, runtime.stop)
+    summary = runtime.summary()
+    if settings.output.summary:
+        write_summary(summary, Path(settings.output.summary))
+    if not quiet:
+        print_summary(summary, settings.output.log)
+    if runtime.overheads_s is not None:
+        print_profile(runtime.overheads_s, summary)
+    _complain(runtime)
+
+
+def _complain(runtime: Runtime) -> None:
+    """End with what was wrong with an input that was used as far as it went."""
+    complaints = list(runtime.complaints)
+    source = runtime.source
+    if isinstance(source, JsonlSource) and source.rejected:
+        lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"
+        complaints.append(f"{lines} not valid and put aside in {source.rejected_path}; the others were used")
+    if complaints:
+        raise InputError("; ".join(complaints))
+
+
+def _check(settings: Settings) -> None:
+    """Look at all that was handed in before a model is loaded; the source itself checks a recording."""
+    output, given = settings.output, settings.input
+    files = (given.audio, given.partials, given.translations, given.captions)
+    reading = [Path(path) for path in files if path]
+    for path in (output.log, output.captions, output.partials, output.translations, output.summary):
+        if path:
+            check_writable(Path(path), reading=reading)
+    for event_type, name in REPLAYED.items():
+        path = getattr(given, name)
+        if path and not given.skip_bad:
+            validate(Path(path), event_type)

@@ -1,0 +1,137 @@
+"""The options that several commands share: each names the setting that it overrides, once for all of them."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+
+class Option(NamedTuple):
+    """An option of the command line and the setting that it overrides."""
+
+    #: Stage and key in the settings file.
+    stage: str
+    key: str
+    kind: type
+    #: Its flag, where that is not the option's name, and what typer is to show of it.
+    names: tuple[str, ...]
+    help: str
+    default: str | bool
+
+
+Group = Mapping[str, Option]
+#: What a command gets: the values that were given, by stage and key.
+Overrides = dict[str, dict[str, Any]]
+
+
+def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str | bool = False) -> Option:
+    return Option(stage, key, kind, names, help, default)
+
+
+TRANSLATION: Group = {
+    "to": _option("translate", "to", str, "Language of the captions.", default="German"),
+    "from_": _option("translate", "from", str, "Language of the speech.", "--from", default="English"),
+    "model": _option("translate", "model", str, "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf or 'default'."),
+    "template": _option(
+        "translate", "template", str, "few-shot, chat, tower or qwen3.", default="auto, by the model"
+    ),
+    "method": _option("translate", "method", str, "ssbd, retranslate or continuous.", default="ssbd"),
+    "bias": _option(
+        "translate", "bias", float, "How far decoding leans towards its last output, 0 to 1.", default="0.2"
+    ),
+    "final_bias": _option(
+        "translate", "final_bias", float, "The same for the last update of a segment.", default="0"
+    ),
+    "commit": _option(
+        "translate", "commit", int, "Passes after which a draft token is believed unseen; 0 is off.",
+        default="1",
+    ),
+    "hold_back": _option(
+        "translate", "hold_back", int, "Words at the end of unfinished speech that wait for more.",
+        default="0",
+    ),
+    "strip_punctuation": _option(
+        "translate", "strip_punctuation", bool, "Take away the closing punctuation of unfinished speech.",
+        "--strip-punctuation",
+    ),
+    "threads": _option("translate", "threads", int, "Threads of the model.", default="measured"),
+    "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions.", default="3"),
+}  # fmt: skip
+
+PACE: Group = {
+    "realtime": _option("input", "realtime", bool, "At the pace of the recording.", "--realtime"),
+}
+
+EVENTS: Group = {
+    "skip_bad": _option(
+        "input", "skip_bad", bool, "Put invalid lines aside in EVENTS.rejected and go on.", "--skip-bad"
+    ),
+}
+
+RECOGNITION: Group = {
+    "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
+}
+
+OUTPUT: Group = {
+    "log": _option("output", "log", str, "Write the erasure log here (JSONL)."),
+    "captions": _option(
+        "output", "captions", str, "Write the captions (JSONL).", "--captions", "--save-captions"
+    ),
+    "save_translations": _option("output", "translations", str, "Write the translations (JSONL)."),
+    "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
+}
+
+SPEECH_OUTPUT: Group = {
+    "save_partials": _option("output", "partials", str, "Write what the recogniser said (JSONL)."),
+}
+
+AUDIO_OUTPUT: Group = {
+    "save_audio": _option("output", "audio", str, "Record the speech here (WAV)."),
+}
+
+REPLAYS: Group = {
+    "from_partials": _option("input", "partials", str, "Replay partials instead of recognising speech."),
+    "from_translations": _option("input", "translations", str, "Replay translations instead of translating."),
+    "from_captions": _option("input", "captions", str, "Replay captions."),
+}
+
+
+def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of ``groups``.
+
+    The command has an argument ``overrides`` for the values that were given, and no others of these.
+    """
+    options = {name: option for group in groups for name, option in group.items()}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**values: Any) -> None:
+            overrides: Overrides = {}
+            for name, option in options.items():
+                value = values.pop(name)
+                if value is not None:
+                    overrides.setdefault(option.stage, {})[option.key] = value
+            command(overrides=overrides, **values)
+
+        own = [one for one in inspect.signature(command).parameters.values() if one.name != "overrides"]
+        needed = [one for one in own if one.default is inspect.Parameter.empty]
+        shared = [_parameter(name, option) for name, option in options.items()]
+        parameters = [*needed, *shared, *(one for one in own if one not in needed)]
+        # Typer reads these two, and passes everything by name.
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        return called
+
+    return decorate
+
+
+def _parameter(name: str, option: Option) -> inspect.Parameter:
+    flags = option.names or (f"--{name.replace('_', '-')}",)
+    shown = typer.Option(*flags, help=option.help, show_default=option.default)
+    kind: Any = option.kind | None
+    annotation = Annotated[kind, shown]
+    return inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation
+    )
