@@ -26,6 +26,9 @@ from operators.translate import translate
 
 E = TypeVar("E", bound=Event)
 
+#: Events that a source hands over together when time presses.
+_MOST_AT_ONCE = 1000
+
 
 def flow(path: str) -> Dataflow:
     """The dataflow that the settings file ``path`` describes."""
@@ -70,8 +73,12 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
     if settings.input.translations:
         return _replay(dataflow, Translation, settings.input.translations, settings, runtime)
     partials = _partials(dataflow, settings, runtime)
-    _save(partials, "partials", settings.output.partials)
-    return translate("translate", partials, runtime.translator, runtime.clock)
+    keep_up = settings.keeps_up
+    translations = translate("translate", partials, runtime.translator, runtime.clock, keep_up=keep_up)
+    # A replay translates all that it reads: what was overtaken is left out, so that it says the same again.
+    saved = op.map("translated", translations, _partial_of) if keep_up else partials
+    _save(saved, "partials", settings.output.partials)
+    return translations
 
 
 def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Stream[Partial]:
@@ -98,7 +105,8 @@ def _replay(
         Path(path),
         event_type,
         skip_bad=settings.input.skip_bad,
-        batch_size=1,  # what is read together would be seen together
+        # What is read together would be seen together; what comes too fast has to be, to be overtaken.
+        batch_size=_MOST_AT_ONCE if settings.keeps_up else 1,
         realtime=settings.input.realtime,
         stop=runtime.stop,
     )
@@ -109,6 +117,20 @@ def _replay(
 def _save(events: Stream[E], name: str, path: str | None) -> None:
     if path:
         op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), JsonlSink(Path(path)))
+
+
+def _partial_of(translation: Translation) -> Partial:
+    """The partial that a translation was made of."""
+    return Partial(
+        stream=translation.stream,
+        segment=translation.segment,
+        revision=translation.revision,
+        is_final=translation.is_final,
+        text=translation.source,
+        start_s=translation.start_s,
+        end_s=translation.end_s,
+        arrival_s=translation.arrival_s,
+    )
 
 
 def _with_key(event: Event) -> tuple[str, Event]:

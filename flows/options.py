@@ -33,7 +33,7 @@ def _option(stage: str, key: str, kind: type, help: str, *names: str, default: s
 TRANSLATION: Group = {
     "to": _option("translate", "to", str, "Language of the captions.", default="German"),
     "from_": _option("translate", "from", str, "Language of the speech.", "--from", default="English"),
-    "model": _option("translate", "model", str, "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf or 'default'."),
+    "model": _option("translate", "model", str, "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'default'."),
     "template": _option(
         "translate", "template", str, "few-shot, chat, tower or qwen3.", default="auto, by the model"
     ),
@@ -61,6 +61,14 @@ TRANSLATION: Group = {
 }  # fmt: skip
 
 PACE: Group = {
+    "keep_up": _option(
+        "translate",
+        "keep_up",
+        bool,
+        "Skip updates that newer ones have overtaken, or translate every one.",
+        "--keep-up/--every-update",
+        default="keep up where speech is live",
+    ),
     "realtime": _option("input", "realtime", bool, "At the pace of the recording.", "--realtime"),
 }
 

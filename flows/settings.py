@@ -71,6 +71,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     hold_back: NotNegative = 0
     #: Drop the draft when the source is revised, as other implementations do.
     drop_revised: bool = False
+    #: Translate only the newest of a segment's updates that wait for the model, and finals before all others;
+    #: absent for: where events come as they happen (live, or in real time).
+    keep_up: bool | None = None
     #: Threads of the model; absent for as many as are fastest, measured at the first start.
     threads: Positive | None = None
     #: Segments that keep their KV cache.
@@ -108,6 +111,11 @@ class Settings(_Stage, frozen=True, kw_only=True):
     translate: TranslateSettings = TranslateSettings()
     display: DisplaySettings = DisplaySettings()
     output: OutputSettings = OutputSettings()
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether updates that newer ones have overtaken are skipped."""
+        return self.input.realtime if self.translate.keep_up is None else self.translate.keep_up
 
 
 def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
