@@ -13,29 +13,38 @@ from operators.decoding.forward import Forward, Logits, Method, Task
 from operators.decoding.greedy import decode_on
 
 
-def ssbd(task: Task, acceptance: Acceptance) -> Method:
-    """Verify ``task.draft`` in one pass and decode on from the first divergence.
+def ssbd(task: Task, acceptance: Acceptance, block: int | None = None) -> Method:
+    """Verify ``task.draft`` and decode on from the first divergence.
 
     Committed tokens are in the pass, as all that follows depends on them, but ask for no logits: half of
     what a verified token costs is the output head.
+
+    All of the draft is verified in one pass, unless little of it is likely to stand: with ``block`` the first
+    pass looks at no more than so many tokens, and each further one, if all stood, at twice as many.
     """
     prompt, draft = list(task.prompt), list(task.draft[: task.limit])
-    committed = min(task.committed, len(draft))
-    logits = yield Forward([*prompt, *draft], len(prompt) - 1 + committed)
-    # All argmaxes in one call: most of the draft stands, and a row costs little beside its pass.
-    best = logits.argmax(axis=1).tolist()
-    checked = draft[committed:]
-    stood = 0
-    while stood < len(checked) and (
-        best[stood] == checked[stood] or acceptance.accepts(logits[stood], best[stood], checked[stood])
-    ):
-        stood += 1
-    measured = _gaps(logits[:stood], best, checked) if task.want_gaps else [0.0] * stood
-    gaps = (*[0.0] * committed, *measured)
-    accepted = committed + stood
-    decoded = yield from decode_on(task, draft[:accepted], logits[stood])
-    accepted = min(accepted, len(decoded.tokens))  # fewer if the draft repeated itself
-    return decoded._replace(drafted=len(draft), accepted=accepted, gaps=gaps[:accepted])
+    place = min(task.committed, len(draft))
+    gaps = [0.0] * place
+    while True:
+        end = len(draft) if block is None else min(len(draft), place + block)
+        logits = yield Forward([*prompt, *draft[:end]], len(prompt) - 1 + place)
+        # The last row already judges the first token after the block.
+        checked = draft[place : end + 1]
+        # All argmaxes in one call: most of the draft stands, and a row costs little beside its pass.
+        best = logits.argmax(axis=1).tolist()
+        stood = 0
+        while stood < len(checked) and (
+            best[stood] == checked[stood] or acceptance.accepts(logits[stood], best[stood], checked[stood])
+        ):
+            stood += 1
+        gaps += _gaps(logits[:stood], best, checked) if task.want_gaps else [0.0] * stood
+        place += stood
+        if stood < len(checked) or end == len(draft):
+            break
+        block = 2 * (block or len(draft))
+    decoded = yield from decode_on(task, draft[:place], logits[stood])
+    accepted = min(place, len(decoded.tokens))  # fewer if the draft repeated itself
+    return decoded._replace(drafted=len(draft), accepted=accepted, gaps=tuple(gaps[:accepted]))
 
 
 def _gaps(rows: Logits, best: list[int], draft: list[int]) -> list[float]:

@@ -33,6 +33,15 @@ def test_without_bias_ssbd_returns_what_retranslation_returns_for_any_draft(
     assert (got.tokens, got.finished) == (want.tokens, want.finished)
 
 
+@given(prompts, tokens, biases, st.integers(1, 12), st.integers(1, 20), st.integers(0, 5))
+def test_a_draft_that_is_verified_in_blocks_gives_the_same(
+    prompt: list[int], draft: list[int], bias: float, block: int, limit: int, committed: int
+) -> None:
+    one = task(prompt, draft, limit)._replace(committed=committed, want_gaps=True)
+    want = run(ssbd(one, BiasedAcceptance(bias)))
+    assert run(ssbd(one, BiasedAcceptance(bias), block)) == want
+
+
 @given(prompts, tokens, st.floats(0.5, 1.0))
 def test_from_one_half_on_every_draft_token_is_kept(prompt: list[int], draft: list[int], bias: float) -> None:
     got = run(ssbd(task(prompt, draft), BiasedAcceptance(bias)))
