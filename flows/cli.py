@@ -1,4 +1,4 @@
-"""The command line: ``surtitle file``, ``surtitle replay`` and ``surtitle bench``."""
+"""The command line: ``surtitle file``, ``surtitle replay``, ``surtitle bench`` and ``surtitle report``."""
 
 import os
 import sys
@@ -14,6 +14,7 @@ from connectors.jsonl_sink import check_writable
 from flows.bench.command import bench
 from flows.captions import build
 from flows.report import print_profile, print_summary, write_summary
+from flows.report_command import report
 from flows.run import run
 from flows.runtime import Runtime
 from flows.settings import Settings, TranslateSettings, load_settings
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 
 app.command()(bench)
+app.command()(report)
 
 _REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
 
