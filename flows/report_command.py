@@ -55,8 +55,12 @@ def report(
         )
     reading = [events] if reference is None else [events, reference]
     written = [path for path in (json, simulstream) if path is not None]
-    for number, path in enumerate(written):
-        check_writable(path, reading=reading + written[:number])
+    for path in written:
+        check_writable(path, reading=reading)
+    if len({path.resolve() for path in written}) < len(written):
+        raise UsageError(
+            f"--json and --simulstream would both be written to {json}; choose another file for one"
+        )
     spoken = language(to or "German")
     latency_name = split or latency_tokenizer(spoken)
     if kind is Caption:
@@ -84,8 +88,8 @@ def _refuse_without_text(events: Path, options: dict[str, object]) -> None:
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise UsageError(
-            f"{events} is an erasure log and has no text, which {' and '.join(given)} need; give a file of "
-            "captions (written with --captions)"
+            f"{events} is an erasure log: it has no text for {' and '.join(given)}; give a file of captions "
+            "(written with --captions)"
         )
 
 

@@ -113,23 +113,26 @@ def _parts(rows: Sequence[StreamFigures]) -> Table:
 
 
 def _worst(segments: Sequence[SegmentFigures], kind: str) -> Table:
-    by = "mean lag of their tokens" if kind == "caption" else "greatest latency from speech"
+    if kind == "erasure":
+        return Table(
+            "Worst segments, by the greatest latency from speech, in seconds",
+            ("stream", "segment", "updates", "latency", "NE shown"),
+            tuple(_always(one) for one in segments),
+        )
     return Table(
-        f"Worst segments, by the {by}, in seconds",
-        ("stream", "segment", "at", "lag", "latency", "NE shown", "text"),
+        "Worst segments, by the mean lag of their tokens, in seconds",
+        ("stream", "segment", "updates", "latency", "NE shown", "lag", "begins at", "text"),
         tuple(
-            (
-                cleaned(one.stream),
-                str(one.segment),
-                number(one.start_s, 1),
-                number(one.lag_s, 2),
-                f"{one.latency_s:.2f}",
-                f"{one.ne_shown:.2f}",
-                _snippet(one.text),
-            )
+            (*_always(one), number(one.lag_s, 2), number(one.start_s, 1), _snippet(one.text or ""))
             for one in segments
         ),
     )
+
+
+def _always(one: SegmentFigures) -> tuple[str, ...]:
+    """What is known of a segment whatever was read."""
+    counts = cleaned(one.stream), str(one.segment), str(one.updates)
+    return *counts, f"{one.latency_s:.2f}", f"{one.ne_shown:.2f}"
 
 
 def _name(row: StreamFigures) -> str:
@@ -144,8 +147,6 @@ def _percentiles(value: Percentiles | None) -> str:
     return "–" if value is None else f"{value.p50:.0f}/{value.p95:.0f}"
 
 
-def _snippet(text: str | None) -> str:
-    if text is None:
-        return "–"
+def _snippet(text: str) -> str:
     text = cleaned(text)
     return text if len(text) <= _SNIPPET else text[: _SNIPPET - 1].rstrip() + "…"

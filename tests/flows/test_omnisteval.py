@@ -1,4 +1,4 @@
-"""OmniSTEval, as it is published, reads our export and comes to our figures."""
+"""OmniSTEval and simulstream, as they are published, read our export and come to our figures."""
 
 import json
 import os
@@ -13,6 +13,9 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from operators.events import Caption
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.summary import SummaryMeter
+from operators.metrics.tokenizers import tokenizer
 from tests.flows.talk import REFERENCES, SHOWN, captions
 
 SCORERS = Path(sys.prefix) / "scorers"
@@ -22,6 +25,23 @@ ZH_SHOWN = (
     ("早上", "早上好，每", "各位早上好，欢迎", "各位早上好，欢迎来到我们博物馆。"),
     ("门", "导览开始", "导览十点在大厅里开始。"),
 )
+
+
+def program(folder: Path, module: str, *arguments: str) -> str:
+    """What the program of a scorer prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(SCORERS)},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def config(folder: Path, level: str) -> str:
+    """The file that tells how tokens become text."""
+    (folder / "config.yaml").write_text(f"detokenizer_type: simuleval\nlatency_unit: {level}\n")
+    return "config.yaml"
 
 
 def omnisteval(folder: Path, made: Sequence[Caption], level: str) -> dict[str, float]:
@@ -35,19 +55,13 @@ def omnisteval(folder: Path, made: Sequence[Caption], level: str) -> dict[str, f
             ]
         )
     )
-    (folder / "config.yaml").write_text(f"detokenizer_type: simuleval\nlatency_unit: {level}\n")
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "omnisteval.cli", "longform", f"--{level}_level",
-            "--speech_segmentation", "segments.json", "--ref_sentences_file", "references",
-            "--hypothesis_file", "export.jsonl", "--hypothesis_format", "simulstream",
-            "--simulstream_config_file", "config.yaml", "--output_folder", "scores",
-            "--bleu_tokenizer", "zh" if level == "char" else "13a",
-        ],
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(SCORERS)}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=120, check=False,
+    program(
+        folder, "omnisteval.cli", "longform", f"--{level}_level",
+        "--speech_segmentation", "segments.json", "--ref_sentences_file", "references",
+        "--hypothesis_file", "export.jsonl", "--hypothesis_format", "simulstream",
+        "--simulstream_config_file", config(folder, level), "--output_folder", "scores",
+        "--bleu_tokenizer", "zh" if level == "char" else "13a",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     lines = (folder / "scores" / "scores.tsv").read_text().splitlines()[1:]
     # Which segment a word belongs to is aligned anew; with these sentences there is no doubt.
     aligned = (folder / "scores" / "instances.resegmented.jsonl").read_text().splitlines()
@@ -95,6 +109,21 @@ def test_omnisteval_comes_to_our_figures(
     theirs = omnisteval(tmp_path, made, level)
     assert {name: theirs[name] for name in ours} == pytest.approx(ours, abs=0.001)
     assert theirs["BLEU"] > 30
+
+
+def test_simulstream_comes_to_our_erasure(tmp_path: Path) -> None:
+    made = captions() + captions(SHOWN[::-1], stream="other")
+    report(tmp_path, made, REFERENCES + REFERENCES[::-1], "German")
+    printed = program(
+        tmp_path, "simulstream.metrics.stats", "--latency-unit", "word", "--log-file", "export.jsonl",
+        "--eval-config", config(tmp_path, "word"),
+    )  # fmt: skip
+    theirs = json.loads(printed.removeprefix("Stats: "))["normalized_erasure"]["value"]
+    meters, ours = {one.stream: ErasureMeter(tokenizer("word"), "") for one in made}, SummaryMeter()
+    for one in made:
+        ours.add(meters[one.stream].record(one))
+    assert theirs == pytest.approx(ours.summary({}).ne_shown)
+    assert theirs > 0.1
 
 
 def test_the_scorers_are_there() -> None:
