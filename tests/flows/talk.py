@@ -43,10 +43,7 @@ def captions(
     model_s: float = 0.3,
     draw_s: float | None = 0.05,
 ) -> list[Caption]:
-    """Captions that come every ``step_s`` seconds, each shown some time after its speech.
-
-    Steps that are sums of powers of two make times that no unit rounds.
-    """
+    """Captions that come every ``step_s`` seconds, each shown some time after its speech."""
     made, number = [], count(1)
     for segment, texts in enumerate(shown):
         start_s: float | None = None
