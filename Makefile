@@ -15,7 +15,7 @@ help: ## show this list
 
 setup: $(READY) ## make .venv, with everything in requirements.lock
 
-$(READY): requirements.lock pyproject.toml .ci/setup
+$(READY): requirements.lock scorers.lock pyproject.toml .ci/setup
 	@.ci/setup
 
 # The sample speech is a part of the recogniser's wheel. find_spec imports nothing.
@@ -45,6 +45,10 @@ lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrad
 		--universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		$(UPGRADE) --quiet --output-file requirements.lock
+	.venv/bin/uv --no-config pip compile --group scorers --no-deps \
+		--universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+		$(UPGRADE) --quiet --output-file scorers.lock
 
 clean: ## remove .venv and what tools left behind
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Generic
@@ -17,7 +18,15 @@ from connectors.line_reader import LineReader
 from operators.errors import InputError, OutputError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 
-__all__ = ["JsonlPosition", "JsonlSink", "JsonlSource", "check_writable", "event_type_of", "validate"]
+__all__ = [
+    "JsonlPosition",
+    "JsonlSink",
+    "JsonlSource",
+    "check_writable",
+    "event_type_of",
+    "read_events",
+    "validate",
+]
 
 # While it waits for an event to become due, the source looks this often whether it should stop.
 _LOOK_AGAIN_S = 0.1
@@ -58,15 +67,23 @@ def validate(path: Path, event_type: type[Event]) -> int:
 
     :raises InputError: for the first line that cannot, with file, line, field and what was expected.
     """
-    decoder, order, count = LineDecoder(event_type), SegmentOrder(), 0
+    return sum(1 for _ in read_events(path, event_type))
+
+
+def read_events(path: Path, event_type: type[E]) -> Iterator[E]:
+    """The events of a file, one at a time, outside of a flow.
+
+    :raises InputError: for the first line that cannot be used, with file, line, field and what was expected.
+    """
+    decoder, order = LineDecoder(event_type), SegmentOrder()
     with LineReader(path) as lines:
         for line in lines:
             try:
-                order.check(decoder.decode(line), lines.number)
+                event = decoder.decode(line)
+                order.check(event, lines.number)
             except BadLine as bad:
                 raise _error(lines, bad) from None
-            count += 1
-    return count
+            yield event
 
 
 class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):

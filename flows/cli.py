@@ -1,4 +1,4 @@
-"""The command line: ``surtitle file``, ``surtitle replay`` and ``surtitle bench``."""
+"""The command line: ``surtitle file``, ``surtitle replay``, ``surtitle bench`` and ``surtitle report``."""
 
 import os
 import sys
@@ -22,6 +22,7 @@ from flows.options import (
     Overrides,
     takes,
 )
+from flows.report_command import report
 from flows.settings import load_settings
 from operators.errors import INTERNAL_EXIT_CODE, InputError, SurtitleError, UsageError
 
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 
 app.command()(bench)
+app.command()(report)
 
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rich.markup import escape
 from rich.table import Table as RichTable
 
 from flows.bench.scores import Row
@@ -27,7 +28,7 @@ class Table(NamedTuple):
         for number, name in enumerate(self.columns):
             table.add_column(name, justify="right" if number else "left", no_wrap=number == 0)
         for row in self.rows:
-            table.add_row(*row)
+            table.add_row(*map(escape, row))
         return table
 
 

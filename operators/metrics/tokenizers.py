@@ -1,4 +1,7 @@
-"""Tokenizers that erasure is counted with: sacrebleu's, so that figures compare with the papers'."""
+"""Tokenizers that figures are counted in: sacrebleu's, so that erasure compares with the papers'.
+
+Latency is counted in ``word``, or in ``char`` where a language writes no spaces, as SimulEval does.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -6,6 +9,7 @@ from importlib import import_module
 from importlib.metadata import version
 
 from operators.errors import UsageError
+from operators.languages import Language
 
 #: Splits a text into tokens.
 Tokenizer = Callable[[str], tuple[str, ...]]
@@ -15,6 +19,7 @@ _MODULES = {
     "zh": ("tokenizer_zh", "TokenizerZh"),
     "ja-mecab": ("tokenizer_ja_mecab", "TokenizerJaMecab"),
     "char": ("tokenizer_char", "TokenizerChar"),
+    "word": ("tokenizer_none", "NoneTokenizer"),
     "intl": ("tokenizer_intl", "TokenizerV14International"),
     # These two fetch a file at their first use: only for whoever knows that it is there.
     "flores101": ("tokenizer_spm", "Flores101Tokenizer"),
@@ -37,3 +42,8 @@ def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:
     mask = "none" if mask_k is None else str(mask_k)
     versions = f"sacrebleu:{version('sacrebleu')}|surtitle:{version('surtitle')}"
     return f"tok:{tokenizer_name}|aggr:pooled|mask:{mask}|{versions}"
+
+
+def latency_tokenizer(language: Language) -> str:
+    """The name of the tokenizer that latency is counted in."""
+    return "word" if language.joint else "char"

@@ -1,0 +1,82 @@
+"""What a report tells: figures of segments, of streams, and of everything."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from operators.metrics.summary import LatencyParts, Percentiles
+
+
+class Lagging(msgspec.Struct, frozen=True):
+    """A figure in seconds by each of the `Clocks`; None where there was nothing to compute it from."""
+
+    unaware_s: float | None = None
+    aware_s: float | None = None
+
+
+class Lag(msgspec.Struct, frozen=True):
+    """The lag of tokens in seconds, computation-aware: mean, median and 95th percentile."""
+
+    mean_s: float
+    p50_s: float
+    p95_s: float
+
+
+class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished segment."""
+
+    stream: str
+    segment: int
+    updates: int
+    #: NE of what was shown.
+    ne_shown: float
+    #: The greatest time from speech to caption of its updates, in seconds.
+    latency_s: float
+    # From here on of captions only.
+    start_s: float | None = None
+    al: Lagging = Lagging()
+    laal: Lagging = Lagging()
+    #: Mean lag of its tokens.
+    lag_s: float | None = None
+    text: str | None = None
+
+
+class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """One stream, or all of them together. Absent figures had nothing to be computed from."""
+
+    #: None for all.
+    stream: str | None
+    segments: int
+    #: Segments whose final is missing: their updates count for erasure and the parts, and for nothing else.
+    unfinished: int
+    updates: int
+    overtaken: int
+    ne_raw: float | None
+    ne_shown: float | None
+    #: Means over the segments.
+    al: Lagging
+    laal: Lagging
+    #: Of all tokens together: until they were final, and until something first stood in their place.
+    lag: Lag | None
+    lag_first: Lag | None
+    latency_from_speech_ms: Percentiles | None
+    latency_parts_ms: LatencyParts
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a report tells."""
+
+    source: str
+    #: What the figures were computed from: ``caption`` or ``erasure``.
+    kind: str
+    signature: str
+    total: StreamFigures
+    streams: list[StreamFigures]
+    segments: list[SegmentFigures]
+
+
+def worst(segments: Iterable[SegmentFigures], count: int) -> list[SegmentFigures]:
+    """The segments that a viewer waited for longest: by their tokens' lag, or by their greatest latency."""
+    return sorted(segments, key=lambda one: one.latency_s if one.lag_s is None else one.lag_s, reverse=True)[
+        :count
+    ]

@@ -1,0 +1,117 @@
+"""Latency of captions in the field's own terms, where a caption may be rewritten after it was shown.
+
+A segment of speech lasts X seconds and ends up as J tokens. Token j came at d(j), counted in seconds from the
+segment's begin; the speaker is taken to speak evenly, so that token j could have come at (j-1)·X/J.
+
+When a token came is when it was *final*: the time of the update since which the text up to and including
+the token never changed again. That is how re-translation is measured (Arivazhagan et al. 2020,
+"Re-translation versus Streaming for Simultaneous Translation", section 3.1). Where nothing is revised it is
+when the token was first shown, and all figures are those of a system that only appends.
+
+    AL      average lagging (Ma et al. 2019, "STACL", section 4; in seconds of speech as in Ma et al. 2020,
+            "SimulMT to SimulST")
+    LAAL    length-adaptive average lagging (Papi et al. 2022, "Over-Generation Cannot Be Rewarded")
+    lag     d(j) - (j-1)·X/J of each token, none left out
+
+AL and LAAL stop at the first token that came when all of the speech had been heard, as SimulEval does.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from operators.prefix import common_prefix
+
+
+class Clocks(NamedTuple):
+    """When an update came, in seconds on the stream's clock, told by two clocks."""
+
+    #: Computation-unaware: where the speech that it covers ends.
+    heard_s: float
+    #: Computation-aware: when it was shown, or ready to be.
+    seen_s: float
+
+
+class SegmentTimes(NamedTuple):
+    """The tokens of a segment's last text: when each came. Both sequences have one entry for each token."""
+
+    #: Where the segment's speech begins, and ends, on the stream's clock.
+    start_s: float
+    end_s: float
+    #: When something first stood in the token's place.
+    first: tuple[Clocks, ...]
+    #: Since when the text up to and including the token has never changed.
+    final: tuple[Clocks, ...]
+
+    @property
+    def source_s(self) -> float:
+        """How long the segment's speech lasts: X."""
+        return self.end_s - self.start_s
+
+    def delays_s(self, clock: int) -> list[float]:
+        """d(j) of each token by one of the `Clocks`, in seconds from the segment's begin."""
+        return [at[clock] - self.start_s for at in self.final]
+
+
+class TokenTimes:
+    """Follows the updates of one segment."""
+
+    def __init__(self) -> None:
+        self._tokens: tuple[str, ...] = ()
+        self._first: list[Clocks] = []
+        self._final: list[Clocks] = []
+
+    def update(self, tokens: tuple[str, ...], at: Clocks) -> None:
+        """Take note of the segment's whole text as it is now."""
+        kept = common_prefix(self._tokens, tokens)
+        self._final[kept:] = [at] * (len(tokens) - kept)
+        self._first += [at] * (len(tokens) - len(self._first))
+        self._tokens = tokens
+
+    def times(self, start_s: float, end_s: float) -> SegmentTimes:
+        """The times of the tokens as they stand, of a segment whose speech has these bounds."""
+        return SegmentTimes(start_s, end_s, tuple(self._first[: len(self._tokens)]), tuple(self._final))
+
+
+def average_lagging(delays_s: Sequence[float], source_s: float, reference_length: int) -> float | None:
+    """AL: how far the tokens are behind a speaker whose translation would have the reference's length.
+
+        1/τ · sum over j ≤ τ of d(j) - (j-1)·X/|Y*|,  τ the first j with d(j) ≥ X, or J
+
+    :arg delays_s: d(j) of each token, in seconds from the segment's begin.
+    :arg source_s: Seconds of speech, X.
+    :arg reference_length: Tokens of the reference, |Y*|; of the hypothesis itself where there is none.
+    :returns: Seconds; d(1) if that is later than X; None where there are no tokens, or no speech.
+    """
+    if not delays_s or source_s <= 0 or reference_length <= 0:
+        return None
+    if delays_s[0] > source_s:
+        return delays_s[0]
+    pace_s = source_s / reference_length
+    total, counted = 0.0, 0
+    for number, delay_s in enumerate(delays_s):
+        total += delay_s - number * pace_s
+        counted += 1
+        if delay_s >= source_s:
+            break
+    return total / counted
+
+
+def length_adaptive_average_lagging(
+    delays_s: Sequence[float], source_s: float, reference_length: int
+) -> float | None:
+    """LAAL: AL that does not reward a hypothesis for being longer than the reference.
+
+    In place of |Y*| it takes max(J, |Y*|). Arguments and result as in `average_lagging`.
+    """
+    return average_lagging(delays_s, source_s, max(len(delays_s), reference_length))
+
+
+def token_lags(delays_s: Sequence[float], source_s: float) -> list[float]:
+    """Re-translation lag: how far each token is behind a speaker who speaks evenly, d(j) - (j-1)·X/J.
+
+    :arg delays_s: d(j) of each token, in seconds from the segment's begin.
+    :arg source_s: Seconds of speech, X.
+    :returns: Seconds, one figure for each token; below 0 where a token stood before its share was spoken.
+    """
+    pace_s = source_s / max(1, len(delays_s))
+    return [delay_s - number * pace_s for number, delay_s in enumerate(delays_s)]

@@ -1,0 +1,71 @@
+"""Captions of a short talk in German, with the revisions that a recogniser brings, and references."""
+
+from collections.abc import Sequence
+from itertools import count
+
+from operators.events import Caption
+
+REFERENCES = (
+    "Guten Morgen, meine Damen und Herren, und willkommen im Museum.",
+    "Die Führung beginnt um zehn Uhr in der großen Halle.",
+    "Bitte lassen Sie Ihre Taschen und Mäntel an der Garderobe.",
+    "Das Fotografieren ist in allen Räumen erlaubt, aber ohne Blitz.",
+)
+#: Of each segment, what was shown update by update.
+SHOWN = (
+    (
+        "Guten Morgen",
+        "Guten Morgen, jeder",
+        "Guten Morgen, meine Damen und",
+        "Guten Morgen, meine Damen und Herren, willkommen im Museum.",
+    ),
+    ("Die Tür", "Die Führung beginnt", "Die Führung beginnt um zehn Uhr in der Halle."),
+    (
+        "Bitte gehen",
+        "Bitte lassen Sie Ihre Taschen",
+        "Bitte lassen Sie Ihre Taschen",
+        "Bitte lassen Sie Ihre Mäntel und Ihre großen Taschen an der Garderobe.",
+    ),
+    (
+        "",
+        "Das Fotografieren ist",
+        "Fotografieren ist in allen Räumen",
+        "Fotografieren ist in allen Räumen erlaubt, aber ohne Blitz.",
+    ),
+)
+
+
+def captions(
+    shown: Sequence[Sequence[str]] = SHOWN,
+    *,
+    stream: str = "talk",
+    step_s: float = 0.75,
+    model_s: float = 0.3,
+    draw_s: float | None = 0.05,
+) -> list[Caption]:
+    """Captions that come every ``step_s`` seconds, each shown some time after its speech."""
+    made, number = [], count(1)
+    for segment, texts in enumerate(shown):
+        start_s: float | None = None
+        for revision, text in enumerate(texts):
+            end_s = next(number) * step_s
+            start_s = end_s - step_s if start_s is None else start_s
+            ready_s = end_s + 0.1 + model_s
+            made.append(
+                Caption(
+                    stream=stream,
+                    segment=segment,
+                    revision=revision,
+                    is_final=revision == len(texts) - 1,
+                    source="",
+                    shown=text,
+                    withheld="",
+                    start_s=start_s,
+                    end_s=end_s,
+                    arrival_s=end_s + 0.1,
+                    started_s=end_s + 0.1,
+                    ready_s=ready_s,
+                    shown_s=None if draw_s is None else ready_s + draw_s,
+                )
+            )
+    return made
