@@ -8,6 +8,9 @@ import pytest
 
 from connectors.model_files import resolve_model
 from operators.models.llama import LlamaModel
+from tests.virtual_microphone import _server, virtual_microphone
+
+__all__ = ["_server", "virtual_microphone"]
 
 
 @pytest.fixture(scope="session")
