@@ -15,20 +15,30 @@ class CallbackSink(DynamicSink[X]):
     Delivery: at least once; after a resume the items since the last snapshot come again.
     """
 
-    def __init__(self, take: Callable[[X], None]) -> None:
-        """``take`` is called on the worker's thread and must not block."""
+    def __init__(self, take: Callable[[X], None], end: Callable[[], None] | None = None) -> None:
+        """``take`` is called on the worker's thread and must not block.
+
+        ``end`` is called by each worker when no more items will come, also after an error; it must not raise.
+        """
         self._take = take
+        self._end = end
 
     @override
     def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSinkPartition[X]:
-        return _Partition(self._take)
+        return _Partition(self._take, self._end)
 
 
 class _Partition(StatelessSinkPartition[X]):
-    def __init__(self, take: Callable[[X], None]) -> None:
+    def __init__(self, take: Callable[[X], None], end: Callable[[], None] | None) -> None:
         self._take = take
+        self._end = end
 
     @override
     def write_batch(self, items: list[X]) -> None:
         for item in items:
             self._take(item)
+
+    @override
+    def close(self) -> None:
+        if self._end:
+            self._end()

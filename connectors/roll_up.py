@@ -6,10 +6,13 @@ columns each. Everything here is pure; `connectors.terminal` draws the rows.
 
 import unicodedata
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 import regex
 import wcwidth
+
+from operators.prefix import common_prefix
 
 #: Columns of a caption line, unless the language has a number of its own.
 COLUMNS = 42
@@ -39,14 +42,15 @@ _PIECE = regex.compile(
     rf"{_OPENING}{{0,3}}{_IDEOGRAPH}\p{{M}}*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.", regex.DOTALL
 )
 _CLUSTER = regex.compile(r"\X")
+# Where a word may end (Unicode word boundaries, UAX 29): in scripts without spaces after each ideograph.
+_BOUNDARY = regex.compile(r"(?w)\b")
 
 
 class Row(NamedTuple):
-    """One line on display."""
+    """One line on display: plain text, and dim text that follows it."""
 
-    text: str
-    #: True when the ellipsis follows the text.
-    goes_on: bool = False
+    plain: str
+    dim: str = ""
 
 
 def cleaned(text: str) -> str:
@@ -60,13 +64,19 @@ def cleaned(text: str) -> str:
     return "".join("\ufffd" if unicodedata.category(char) == "Cs" else char for char in text)
 
 
+def clusters(text: str) -> list[str]:
+    """The characters of a cleaned text as a reader sees them (grapheme clusters)."""
+    return _CLUSTER.findall(text)
+
+
 def width(text: str) -> int:
     """Columns that a cleaned text takes."""
-    return len(text) if text.isascii() else sum(map(_cluster_width, _CLUSTER.findall(text)))
+    return len(text) if text.isascii() else sum(map(cluster_width, clusters(text)))
 
 
 @lru_cache(4096)
-def _cluster_width(cluster: str) -> int:
+def cluster_width(cluster: str) -> int:
+    """Columns that one character takes."""
     return max(0, wcwidth.wcswidth(cluster))
 
 
@@ -95,48 +105,61 @@ def wrap(text: str, columns: int) -> list[str]:
 
 def _split(piece: str, columns: int) -> list[str]:
     parts, used = [""], 0
-    for cluster in _CLUSTER.findall(piece):
+    for cluster in clusters(piece):
         # Conjoining letters can pile up into a cluster that is wider than any line.
-        for part in (cluster,) if _cluster_width(cluster) <= columns else cluster:
-            if used + _cluster_width(part) > columns:
+        for part in (cluster,) if cluster_width(cluster) <= columns else cluster:
+            if used + cluster_width(part) > columns:
                 parts.append("")
                 used = 0
             parts[-1] += part
-            used += _cluster_width(part)
+            used += cluster_width(part)
     return parts
 
 
-def roll_up(shown: str, columns: int, *, goes_on: bool, rows: int = ROWS) -> list[Row]:
+def settled(before: str, after: str) -> int:
+    """Characters of ``after`` that stood in ``before`` already: the whole words that both begin with."""
+    common = common_prefix(before, after)
+    return max(_word_ends(before, common) & _word_ends(after, common), default=0)
+
+
+def _word_ends(text: str, last: int) -> set[int]:
+    ends = (boundary.start() for boundary in _BOUNDARY.finditer(text))
+    return set(takewhile(lambda end: end <= last, ends))
+
+
+def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int = ROWS) -> list[Row]:
     """The last rows of an unfinished caption.
 
     :arg shown: The text on display, cleaned.
     :arg columns: Columns of a line.
+    :arg stands: Characters at the start of ``shown`` that are settled; all others are dim.
     :arg goes_on: Whether a tail is withheld.
     :arg rows: Rows to return, at most.
     """
-    lines = wrap(shown, columns)
-    if goes_on and (not lines or width(lines[-1]) + width(ELLIPSIS) > columns):
-        # In a line of its own the ellipsis moves no word that is already on display.
-        lines.append("")
-    lines = lines[-rows:]
-    return [Row(line, goes_on and number == len(lines)) for number, line in enumerate(lines, start=1)]
+    # Spaces do not count: those at which lines break are gone.
+    left = stands - shown.count(" ", 0, stands)
+    drawn = []
+    for line in wrap(shown, columns):
+        plain = _start(line, left)
+        left -= len(plain) - plain.count(" ")
+        drawn.append(Row(plain, line[len(plain) :]))
+    if goes_on:
+        if not drawn or row_width(drawn[-1]) + width(ELLIPSIS) > columns:
+            # In a line of its own the ellipsis moves no word that is already on display.
+            drawn.append(Row(""))
+        drawn[-1] = drawn[-1]._replace(dim=drawn[-1].dim + ELLIPSIS)
+    return drawn[-rows:]
+
+
+def _start(line: str, count: int) -> str:
+    """As much of a line as has ``count`` characters beside its spaces."""
+    for end, char in enumerate(line):
+        if count == 0:
+            return line[:end]
+        count -= char != " "
+    return line
 
 
 def row_width(row: Row) -> int:
-    """Columns that a row takes, its ellipsis included."""
-    return width(row.text) + (width(ELLIPSIS) if row.goes_on else 0)
-
-
-def unchanged_start(before: Row, after: Row) -> str:
-    """What two rows have in common at their start: it need not be drawn again.
-
-    Nothing where terminals disagree about the width of what they have in common.
-    """
-    common = []
-    for old, new in zip(_CLUSTER.findall(before.text), _CLUSTER.findall(after.text), strict=False):
-        if old != new:
-            break
-        if len(new) > 1 or _cluster_width(new) == 0:
-            return ""
-        common.append(new)
-    return "".join(common)
+    """Columns that a row takes."""
+    return width(row.plain) + width(row.dim)

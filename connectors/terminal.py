@@ -1,86 +1,53 @@
-"""Captions on the terminal: finished lines scroll up, the open caption grows below them.
+"""Captions on the terminal: finished lines scroll up, the open caption grows below them, a status under it.
 
-Only a few sequences are used that every terminal knows (ECMA-48). The cursor is never hidden, so a run
-that is killed leaves a usable terminal behind.
+The cursor is never hidden and the keyboard never changed, so a run that is killed leaves a usable terminal
+behind.
 """
 
 import contextlib
+import math
 import os
 import sys
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+from time import monotonic
 from typing import NamedTuple, TextIO
 
-from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 from typing_extensions import override
 
-from connectors.roll_up import (
-    COLUMNS,
-    ELLIPSIS,
-    ROWS,
-    Row,
-    cleaned,
-    roll_up,
-    row_width,
-    unchanged_start,
-    width,
-    wrap,
-)
+from connectors.redraw import erase, redraw
+from connectors.roll_up import COLUMNS, ROWS, Row, cleaned, roll_up, row_width, settled, wrap
+from connectors.screen import Lines, Screen, encoding_of, write
+from connectors.status_line import Status, sayable, status_text
 from operators.errors import OutputError
 from operators.events import Caption
 
 # Captions that are waiting for their final; when there are more, the oldest counts as finished.
 _MOST_OPEN = 8
+# Seconds between two drawings of the status.
+_STATUS_INTERVAL_S = 0.1
+# Columns to the right of the status that stay free for the echo of Ctrl-C.
+_ECHO = 2
 
 
-class TerminalSink(FixedPartitionedSink[Caption, None]):
-    """Shows captions; takes pairs of a key, which does not matter, and a caption.
+def open_screen(
+    columns: int = COLUMNS, out: TextIO | None = None, *, now: Callable[[], float] = monotonic
+) -> Screen:
+    """A screen that draws where the output is a terminal, and writes one line for each final elsewhere.
 
-    On a terminal the newest open caption is drawn in at most two lines, with a dim ``…`` for what is
-    withheld, and becomes plain lines above them when it is final. Elsewhere each final is one line.
-    Text from outside never reaches the terminal as anything but text. One worker writes, however many
-    there are.
-
-    Delivery: at least once for finals; after a resume those since the last snapshot come again.
+    On a terminal the newest open caption is drawn in at most two lines and becomes plain lines above them
+    when it is final. What is new in it is dim until the next update leaves it standing; so is the ``…``
+    for what is withheld.
 
     :arg columns: Width of a caption line; `operators.languages` knows it for a language. Lines
         are narrower when the terminal is.
     :arg out: Where to write; standard output unless given.
-    :raises OutputError: while the flow runs, when nobody reads the output any more or the disk is full.
+    :arg now: Seconds on a clock that never goes back.
     """
-
-    def __init__(self, columns: int = COLUMNS, *, out: TextIO | None = None) -> None:
-        self._columns = columns
-        self._out = out
-
-    @override
-    def list_parts(self) -> list[str]:
-        return ["terminal"]
-
-    @override
-    def part_fn(self, item_key: str) -> int:
-        return 0
-
-    @override
-    def build_part(
-        self, step_id: str, for_part: str, resume_state: None
-    ) -> StatefulSinkPartition[Caption, None]:
-        out = self._out or sys.stdout
-        if out.isatty() and os.environ.get("TERM") != "dumb":
-            return _Screen(out, self._columns)
-        return _Lines(out)
-
-
-class _Lines(StatefulSinkPartition[Caption, None]):
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    @override
-    def write_batch(self, values: list[Caption]) -> None:
-        texts = [cleaned(caption.shown) for caption in values if caption.is_final]
-        _write(self._out, "".join(f"{text}\n" for text in texts if text))
-
-    @override
-    def snapshot(self) -> None:
-        return None
+    out = out or sys.stdout
+    if out.isatty() and os.environ.get("TERM") != "dumb":
+        return _Drawn(out, columns, now)
+    return Lines(out)
 
 
 class _Size(NamedTuple):
@@ -88,106 +55,104 @@ class _Size(NamedTuple):
     rows: int
 
 
-class _Screen(StatefulSinkPartition[Caption, None]):
-    """Remembers what the lowest rows show; the cursor is always at the end of the last of them."""
+class _Open(NamedTuple):
+    """A caption that waits for its final."""
 
-    def __init__(self, out: TextIO, columns: int) -> None:
+    text: str
+    #: Characters of it that stood in the caption before.
+    stands: int
+    goes_on: bool
+
+
+class _Drawn(Screen):
+    """Remembers what the lowest rows show; the cursor is always in the last of them."""
+
+    def __init__(self, out: TextIO, columns: int, now: Callable[[], float]) -> None:
         self._out = out
         self._columns = columns
-        self._open: dict[tuple[str, int], Caption] = {}
+        self._now = now
+        self._lock = Lock()
+        self._open: dict[tuple[str, int], _Open] = {}
         self._drawn = [Row("")]
+        self._is_closed = False
+        self._newest_status: Status | None = None
+        self._status: Status | None = None
+        self._status_at = -math.inf
 
     @override
-    def write_batch(self, values: list[Caption]) -> None:
-        finished: list[Caption] = []
-        for caption in values:
-            key = (caption.stream, caption.segment)
-            self._open.pop(key, None)
-            if caption.is_final:
-                finished.append(caption)
-            else:
-                self._open[key] = caption
-            if len(self._open) > _MOST_OPEN:
-                finished.append(self._open.pop(next(iter(self._open))))
-        self._draw(finished)
+    def draw(self, captions: Sequence[Caption]) -> None:
+        with self._lock:
+            self._draw(self._take(captions))
 
     @override
-    def snapshot(self) -> None:
-        return None
+    def status(self, status: Status) -> None:
+        with self._lock, contextlib.suppress(OutputError):
+            self._newest_status = status
+            self._draw()
+
+    @override
+    def tell(self, sentence: str) -> None:
+        with self._lock, contextlib.suppress(OutputError):
+            self._draw(notice=self._sayable(f"surtitle: {sentence}"))
 
     @override
     def close(self) -> None:
-        left = list(self._open.values())
-        self._open.clear()
-        # Bytewax aborts the process when closing fails while another error is on its way.
-        with contextlib.suppress(OutputError):
+        with self._lock, contextlib.suppress(OutputError):
+            left = [left.text for left in self._open.values()]
+            self._open.clear()
+            self._is_closed = True
             self._draw(left)
 
-    def _draw(self, finished: list[Caption]) -> None:
+    def _take(self, captions: Sequence[Caption]) -> list[str]:
+        """Remember what is open; the texts of what is finished."""
+        finished = []
+        for caption in captions:
+            key = (caption.stream, caption.segment)
+            text = self._sayable(caption.shown)
+            before = self._open.pop(key, None)
+            if caption.is_final:
+                finished.append(text)
+            else:
+                stands = settled(before.text, text) if before else 0
+                self._open[key] = _Open(text, stands, bool(caption.withheld))
+            if len(self._open) > _MOST_OPEN:
+                finished.append(self._open.pop(next(iter(self._open))).text)
+        return finished
+
+    def _draw(self, finished: Iterable[str] = (), notice: str = "") -> None:
         size = _size_of(self._out)
         # The last column stays free: terminals differ in where the cursor is once it was written.
         columns = max(2, min(self._columns, size.columns - 1))
-        above = [Row(line) for caption in finished for line in wrap(cleaned(caption.shown), columns)]
-        below = [Row("")]
-        if self._open:
-            newest = self._open[next(reversed(self._open))]
-            rows = max(1, min(ROWS, size.rows - 1))
-            below = roll_up(cleaned(newest.shown), columns, goes_on=bool(newest.withheld), rows=rows) or below
+        above = [Row(line) for text in finished for line in wrap(text, columns)]
+        above += [Row("", line) for line in wrap(notice, max(2, size.columns - 1))]
+        below = self._caption_rows(columns, size.rows) + self._status_rows(size) or [Row("")]
         change = ""
-        if any(row_width(row) >= size.columns for row in self._drawn):
-            change = _erase_reflowed(self._drawn, size.columns)
+        if any(row_width(row) >= size.columns for row in self._drawn) or len(self._drawn) > size.rows:
+            change = erase(self._drawn, size.columns)
             self._drawn = [Row("")]
         change += redraw(self._drawn, above + below)
-        # Forgotten before it can fail: a sink that is closed after an error must not draw it again.
+        # Forgotten before it can fail: a screen that is closed after an error must not draw it again.
         self._drawn = below
-        _write(self._out, change)
+        write(self._out, change)
 
+    def _caption_rows(self, columns: int, rows: int) -> list[Row]:
+        if not self._open:
+            return []
+        newest = self._open[next(reversed(self._open))]
+        rows = max(1, min(ROWS, rows - 2))
+        return roll_up(newest.text, columns, stands=newest.stands, goes_on=newest.goes_on, rows=rows)
 
-def redraw(before: list[Row], after: list[Row]) -> str:
-    """What to send to a terminal that shows ``before`` to make it show ``after``.
+    def _status_rows(self, size: _Size) -> list[Row]:
+        now = self._now()
+        if self._status is not self._newest_status and now - self._status_at >= _STATUS_INTERVAL_S:
+            self._status, self._status_at = self._newest_status, now
+        if self._status is None or self._is_closed or size.rows < 2:
+            return []
+        text = status_text(self._status, max(2, size.columns - 1 - _ECHO), encoding_of(self._out))
+        return [Row("", text)]
 
-    The cursor is at the end of the last row, before and after; neither list is empty. Rows that are too
-    many for the screen scroll up.
-    """
-    parts: list[str] = []
-    at = len(before) - 1
-    for number, row in enumerate(after):
-        if number >= len(before):
-            parts += [_vertically(number - 1 - at), "\r\n", _shown(row)]
-        elif row != before[number]:
-            start = unchanged_start(before[number], row)
-            parts += [_vertically(number - at), _to_column(width(start)), _shown(row, start)]
-            if row_width(row) < row_width(before[number]) or (before[number].text and not start):
-                parts.append("\x1b[K")
-        else:
-            continue
-        at = number
-    last = len(after) - 1
-    if at != last:
-        parts += [_vertically(last - at), _to_column(row_width(after[last]))]
-    if len(before) > len(after):
-        parts.append("\x1b[J")
-    return "".join(parts)
-
-
-def _shown(row: Row, start: str = "") -> str:
-    return row.text[len(start) :] + (f"\x1b[2m{ELLIPSIS}\x1b[22m" if row.goes_on else "")
-
-
-def _vertically(rows: int) -> str:
-    if rows == 0:
-        return ""
-    return f"\x1b[{rows}B" if rows > 0 else f"\x1b[{-rows}A"
-
-
-def _to_column(column: int) -> str:
-    return f"\r\x1b[{column}C" if column else "\r"
-
-
-def _erase_reflowed(drawn: list[Row], columns: int) -> str:
-    """Erase rows that were drawn before the terminal became so narrow that it broke them in two."""
-    height = sum(max(1, -(-row_width(row) // columns)) for row in drawn)
-    return _vertically(1 - height) + "\r\x1b[J"
+    def _sayable(self, text: str) -> str:
+        return sayable(cleaned(text), encoding_of(self._out))
 
 
 def _size_of(out: TextIO) -> _Size:
@@ -197,14 +162,3 @@ def _size_of(out: TextIO) -> _Size:
         return _Size(80, 24)
     # A terminal that does not know its size says 0.
     return _Size(size.columns or 80, size.lines or 24)
-
-
-def _write(out: TextIO, text: str) -> None:
-    if not text:
-        return
-    try:
-        encoding = out.encoding or "utf-8"
-        out.write(text.encode(encoding, "replace").decode(encoding))
-        out.flush()
-    except OSError as error:
-        raise OutputError(f"the captions cannot be written to standard output: {error.strerror}") from None

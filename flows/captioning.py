@@ -1,9 +1,12 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.jsonl_sink import check_writable
+from connectors.screen import Screen
+from connectors.status_line import Status
 from flows.captions import build
 from flows.report import print_profile, print_summary, write_summary
 from flows.run import run
@@ -21,13 +24,18 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     """Run the captions flow, and close with its summary."""
     with Waiting(quiet=quiet, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
+        if settings.output.terminal:
+            runtime.at_position = _told_on(runtime.screen, waiting.at_position)
         dataflow = build(settings, runtime)
         _check(settings)
         if not settings.input.translations and not settings.input.captions:
             runtime.translator()
         if profile:
             runtime.overheads_s = []
-        run(dataflow, runtime.stop)
+        # A line that went on moving would get in between the captions.
+        waiting.end()
+        with runtime.screen:
+            run(dataflow, runtime.stop)
     summary = runtime.summary()
     if settings.output.summary:
         write_summary(summary, Path(settings.output.summary))
@@ -36,6 +44,16 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     if runtime.overheads_s is not None:
         print_profile(runtime.overheads_s, summary)
     _complain(runtime)
+
+
+def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Callable[[float, float], None]:
+    def at(position_s: float, duration_s: float) -> None:
+        at_position(position_s, duration_s)
+        screen.status(
+            Status(state="translating the recording", elapsed_s=position_s, duration_s=duration_s or None)
+        )
+
+    return at
 
 
 def _complain(runtime: Runtime) -> None:

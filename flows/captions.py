@@ -13,15 +13,14 @@ from connectors.audio_file import AudioFileSource
 from connectors.callback import CallbackSink
 from connectors.jsonl import JsonlSource
 from connectors.jsonl_sink import JsonlSink
-from connectors.terminal import TerminalSink
 from flows.runtime import Runtime
 from flows.settings import Settings, load_settings
 from operators.display import display
 from operators.errors import UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
-from operators.languages import language
 from operators.measure import measure
 from operators.recognize import recognize
+from operators.show import show
 from operators.translate import translate
 
 E = TypeVar("E", bound=Event)
@@ -51,13 +50,13 @@ def build(settings: Settings, runtime: Runtime) -> Dataflow:
         )
     dataflow = Dataflow("captions")
     captions = _captions(dataflow, settings, runtime)
-    _save(captions, "captions", settings.output.captions)
     if settings.output.terminal:
-        columns = language(settings.translate.target).columns
-        op.output("terminal", op.map("key-terminal", captions, _caption_with_key), TerminalSink(columns))
+        captions = show("show", captions, runtime.screen.draw, runtime.clock)
+    _save(captions, "captions", settings.output.captions)
     records = measure("measure", captions, runtime.meter)
     _save(records, "log", settings.output.log)
-    op.output("records", records, CallbackSink[ErasureRecord](runtime.take))
+    # A job has nobody else who knows when the last caption was shown.
+    op.output("records", records, CallbackSink[ErasureRecord](runtime.take, runtime.screen.close))
     return dataflow
 
 
@@ -135,7 +134,3 @@ def _partial_of(translation: Translation) -> Partial:
 
 def _with_key(event: Event) -> tuple[str, Event]:
     return event.stream, event
-
-
-def _caption_with_key(caption: Caption) -> tuple[str, Caption]:
-    return caption.stream, caption

@@ -1,4 +1,4 @@
-"""What the stages of one process share besides events: the model, the clock, the summary, the stop."""
+"""What the stages of one process share besides events: the model, clock, screen, summary and stop."""
 
 from collections.abc import Callable
 from threading import Event as Flag
@@ -10,6 +10,7 @@ import msgspec
 
 from connectors.audio_file import AudioFileSource
 from connectors.jsonl import JsonlSource
+from connectors.terminal import open_screen
 from flows.engine import Progress, open_translator
 from flows.settings import Settings
 from operators.clock import Clock, VirtualClock, WallClock
@@ -49,10 +50,12 @@ class Runtime:
         self.clock: Clock = WallClock(self.now) if settings.input.realtime else VirtualClock()
         #: Seconds between two records that no forward pass accounts for, one entry per update.
         self.overheads_s: list[float] | None = None
-        name = language(settings.translate.target).tokenizer
+        target = language(settings.translate.target)
+        #: Where captions are seen; whoever runs the flow closes it.
+        self.screen = open_screen(target.columns)
         replayed = settings.input.captions is not None
-        self._signature = erasure_signature(name, None if replayed else settings.display.mask_k)
-        self._tokenizer = tokenizer(name)
+        self._signature = erasure_signature(target.tokenizer, None if replayed else settings.display.mask_k)
+        self._tokenizer = tokenizer(target.tokenizer)
 
     def translator(self) -> Translator:
         """The process's translator, loaded when it is asked for first."""

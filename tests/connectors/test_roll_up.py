@@ -1,13 +1,14 @@
-"""Captions as rows: how lines break, what is safe to show, what need not be drawn again."""
+"""Captions as rows: how lines break, what is safe to show, what is settled."""
 
 import unicodedata
+from itertools import pairwise
 
 import pytest
 import wcwidth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.roll_up import Row, cleaned, roll_up, row_width, unchanged_start, width, wrap
+from connectors.roll_up import Row, cleaned, roll_up, row_width, settled, width, wrap
 
 any_text = st.text(st.characters(), max_size=80) | st.text(
     " abcdeé漢字、。「」👩‍👩‍👧️한각ᄀ\u0301\u00ad\x1b[31m\u202e", max_size=80
@@ -69,28 +70,71 @@ def test_the_width_is_the_one_that_terminals_count(text: str, columns: int) -> N
     assert all(wcwidth.wcswidth(line) <= columns for line in wrap(cleaned(text), columns))
 
 
-@given(any_text, st.integers(2, 50), st.booleans(), st.integers(1, 2))
+@given(any_text, st.integers(2, 50), st.integers(0, 80), st.booleans(), st.integers(1, 2))
 @settings(deadline=None)
 def test_an_open_caption_takes_two_rows_at_most_and_ends_with_the_newest_text(
-    text: str, columns: int, goes_on: bool, rows: int
+    text: str, columns: int, stands: int, goes_on: bool, rows: int
 ) -> None:
     text = cleaned(text)
-    shown = roll_up(text, columns, goes_on=goes_on, rows=rows)
+    shown = roll_up(text, columns, stands=stands, goes_on=goes_on, rows=rows)
     assert len(shown) <= rows
     assert all(row_width(row) <= columns for row in shown)
-    assert squeezed(text).endswith(squeezed("".join(row.text for row in shown)))
-    assert [row.goes_on for row in shown] == [False] * (len(shown) - 1) + [goes_on] * bool(shown)
+    drawn = squeezed("".join(row.plain + row.dim for row in shown))
+    assert squeezed(text + "…" * goes_on).endswith(drawn)
+    # All that is settled is plain, and nothing else.
+    new = squeezed(text[stands:] + "…" * goes_on)
+    assert squeezed("".join(row.dim for row in shown)) == (new[-len(drawn) :] if drawn else "")
+    assert not any(row.dim and after.plain for row, after in pairwise(shown))
 
 
 def test_the_newest_two_lines_roll_up() -> None:
-    assert roll_up("one two three four", 5, goes_on=False) == [Row("three"), Row("four")]
+    assert roll_up("one two three four", 5, stands=18, goes_on=False) == [Row("three"), Row("four")]
+
+
+def test_what_is_not_settled_is_dim() -> None:
+    assert roll_up("one two three", 7, stands=7, goes_on=False) == [Row("one two"), Row("", "three")]
+    assert roll_up("one two three", 9, stands=3, goes_on=True) == [Row("one", " two"), Row("", "three…")]
+    assert roll_up("最好的时代", 6, stands=2, goes_on=False) == [Row("最好", "的"), Row("", "时代")]
 
 
 def test_the_ellipsis_of_a_full_line_moves_no_word() -> None:
-    assert roll_up("one two", 8, goes_on=True) == [Row("one two", goes_on=True)]
-    assert roll_up("one two", 7, goes_on=True) == [Row("one two"), Row("", goes_on=True)]
-    assert roll_up("", 7, goes_on=True) == [Row("", goes_on=True)]
-    assert roll_up("", 7, goes_on=False) == []
+    assert roll_up("one two", 8, stands=7, goes_on=True) == [Row("one two", "…")]
+    assert roll_up("one two", 7, stands=7, goes_on=True) == [Row("one two"), Row("", "…")]
+    assert roll_up("", 7, stands=0, goes_on=True) == [Row("", "…")]
+    assert roll_up("", 7, stands=0, goes_on=False) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stands"),
+    [
+        ("", "Es war", ""),
+        ("Es war", "Es war", "Es war"),
+        ("Es war", "Es war die", "Es war"),
+        ("Es war die", "Es war", "Es war"),
+        ("Es war die", "Es war das", "Es war "),
+        ("ein Haus", "ein Hausbau", "ein "),
+        ("ein Hausbau", "ein Haus", "ein "),
+        ("aller Zeiten", "aller Zeiten, es", "aller Zeiten"),
+        ("最好的时代", "最好的世界", "最好的"),
+        ("cafés", "cafe", ""),
+    ],
+)
+def test_settled_are_the_whole_words_that_stood_before(before: str, after: str, stands: str) -> None:
+    assert after[: settled(before, after)] == stands
+
+
+@given(any_text, any_text)
+@settings(deadline=None)
+def test_what_is_settled_stood_before(before: str, after: str) -> None:
+    before, after = cleaned(before), cleaned(after)
+    assert before.startswith(after[: settled(before, after)])
+    assert settled(after, after) == len(after)
+
+
+@given(st.text("ab漢,.", min_size=1), any_text)
+@settings(deadline=None)
+def test_what_only_grew_is_settled(before: str, more: str) -> None:
+    assert settled(before, cleaned(f"{before} {more}")) == len(before)
 
 
 @pytest.mark.parametrize(
@@ -140,14 +184,3 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
         "\u0301" * 50_000,
     ):
         wrap(cleaned(hostile), 42)
-
-
-def test_what_two_rows_have_in_common_at_the_start_is_not_drawn_again() -> None:
-    assert unchanged_start(Row("Es war"), Row("Es ist")) == "Es "
-    assert unchanged_start(Row("最好的"), Row("最坏的")) == "最"
-    assert unchanged_start(Row("Es"), Row("Es", goes_on=True)) == "Es"
-
-
-def test_a_row_is_drawn_whole_where_terminals_disagree_about_widths() -> None:
-    assert unchanged_start(Row("❤️ a"), Row("❤️ b")) == ""
-    assert unchanged_start(Row("हिन्दी a"), Row("हिन्दी b")) == ""

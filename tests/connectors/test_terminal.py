@@ -1,31 +1,25 @@
-"""Captions on the terminal, looked at through a small terminal, a real pty and tmux."""
+"""Captions on the terminal, looked at through a small terminal and a real pty."""
 
 import fcntl
 import io
 import os
 import pty
-import shutil
 import struct
-import subprocess
-import sys
 import termios
-import time
 from collections.abc import Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import bytewax.operators as op
 import pytest
-import regex
-from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSource, cluster_main
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.roll_up import Row, row_width, wrap
-from connectors.terminal import TerminalSink, redraw
+from connectors.roll_up import wrap
+from connectors.status_line import Status
+from connectors.terminal import open_screen
 from operators.errors import OutputError
 from operators.events import Caption
+from tests.connectors.emulator import SmallTerminal, Tty
 
 
 def caption(
@@ -46,98 +40,48 @@ def caption(
     )
 
 
-class SmallTerminal:
-    """As much of a terminal as the captions need; anything else that it is sent fails the test."""
-
-    def __init__(self) -> None:
-        self.rows = [""]
-        self.row = self.column = 0
-
-    def send(self, data: str) -> None:
-        for code in regex.findall(r"\x1b\[\d*[A-Za-z]|.", data, regex.DOTALL):
-            count = int(code[2:-1] or 1) if code.startswith("\x1b[") else 0
-            match code[-1] if count else code:
-                case "\r":
-                    self.column = 0
-                case "\n":
-                    self.row += 1
-                    self.rows += [""] * (self.row + 1 - len(self.rows))
-                case "A" if count:
-                    self.row -= count
-                    assert self.row >= 0
-                case "B" if count:
-                    self.row += count
-                    assert self.row < len(self.rows)
-                case "C" if count:
-                    self.column += count
-                case "K" if count:
-                    self.rows[self.row] = self.rows[self.row][: self.column]
-                case "J" if count:
-                    self.rows[self.row :] = [self.rows[self.row][: self.column]]
-                case "m" if count:
-                    pass
-                case _:
-                    assert code.isprintable()
-                    row = self.rows[self.row].ljust(self.column)
-                    self.rows[self.row] = row[: self.column] + code + row[self.column + 1 :]
-                    self.column += 1
-
-
-class Tty(io.StringIO):
-    """An output that says it is a terminal and remembers what came at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent: list[str] = []
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        self.sent.append(text)
-        return super().write(text)
-
-
 @pytest.fixture(autouse=True)
 def _capable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
 
 
-def screen_after(*batches: list[Caption], columns: int = 20, close: bool = False) -> tuple[list[str], Tty]:
+def screen_after(
+    *batches: list[Caption], columns: int = 20, close: bool = False
+) -> tuple[SmallTerminal, Tty]:
     out, terminal = Tty(), SmallTerminal()
-    part = TerminalSink(columns, out=out).build_part("show", "terminal", None)
+    screen = open_screen(columns, out)
     for batch in batches:
-        part.write_batch(batch)
+        screen.draw(batch)
     if close:
-        part.close()
+        screen.close()
     terminal.send(out.getvalue())
-    return terminal.rows, out
+    return terminal, out
 
 
-def play(captions: list[Caption], sink: TerminalSink, workers: int = 1) -> None:
-    flow = Dataflow("show")
-    keyed = op.key_on("key", op.input("in", flow, TestingSource(captions)), lambda shown: shown.key)
-    op.output("out", keyed, sink)
-    cluster_main(flow, [], 0, worker_count_per_proc=workers)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
+def lines_after(*captions: Caption) -> str:
+    out = io.StringIO()
+    with open_screen(out=out) as screen:
+        for shown in captions:
+            screen.draw([shown])
+    return out.getvalue()
 
 
 # Not a terminal
 
 
 def test_without_a_terminal_each_final_is_one_line() -> None:
-    out = io.StringIO()
     long = "Es war die beste aller Zeiten, es war die schlechteste aller Zeiten"
-    play(
-        [caption("Es"), caption(long, is_final=True), caption("", is_final=True, segment=1)],
-        TerminalSink(out=out),
-    )
-    assert out.getvalue() == long + "\n"
+    captions = [caption("Es"), caption(long, is_final=True), caption("", is_final=True, segment=1)]
+    assert lines_after(*captions) == long + "\n"
 
 
-def test_several_workers_write_through_one(capsys: pytest.CaptureFixture[str]) -> None:
-    finals = [caption(f"Satz {number}", is_final=True, segment=number) for number in range(50)]
-    play(finals, TerminalSink(), workers=3)
-    assert sorted(capsys.readouterr().out.splitlines()) == sorted(final.shown for final in finals)
+def test_without_a_terminal_a_notice_goes_to_standard_error_and_a_status_nowhere(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with open_screen() as screen:
+        screen.status(Status(state="listening"))
+        screen.tell("the microphone\x1b[2J is gone")
+    assert capsys.readouterr() == ("", "surtitle: the microphone is gone\n")
 
 
 def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,18 +92,38 @@ def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_escapes_in_the_text_reach_neither_kind_of_output() -> None:
     hostile = "\x1b]0;pwned\x07Es\x1b[2J\u202e war\x9b31m\r\n"
-    rows, out = screen_after([caption(hostile)], [caption(hostile, is_final=True)])
-    assert rows == ["Es war", ""]
+    terminal, out = screen_after([caption(hostile)], [caption(hostile, is_final=True)])
+    assert terminal.rows == ["Es war", ""]
     assert "pwned" not in out.getvalue()
-    plain = io.StringIO()
-    play([caption(hostile, is_final=True)], TerminalSink(out=plain))
-    assert plain.getvalue() == "Es war\n"
+    assert lines_after(caption(hostile, is_final=True)) == "Es war\n"
 
 
 def test_characters_that_the_output_cannot_encode_are_replaced() -> None:
     raw = io.BytesIO()
-    play([caption("schön 最好", is_final=True)], TerminalSink(out=io.TextIOWrapper(raw, "ascii")))
+    out = io.TextIOWrapper(raw, "ascii")
+    open_screen(out=out).draw([caption("schön 最好", is_final=True)])
     assert raw.getvalue() == b"sch?n ??\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_threads_take_turns(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, terminal = Tty(), SmallTerminal()
+    monkeypatch.setattr(out, "isatty", lambda: is_terminal)
+    screen = open_screen(20, out)
+
+    def show(stream: int) -> None:
+        for number in range(20):
+            screen.draw([caption(f"Satz {number}", segment=number, stream=str(stream))])
+            screen.draw([caption(f"Satz {number}", segment=number, stream=str(stream), is_final=True)])
+            screen.status(Status(state="listening"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(show, range(4)))
+    screen.close()
+    terminal.send(out.getvalue().replace("\r\n", "\n").replace("\n", "\r\n"))
+    assert sorted(row for row in terminal.rows if row) == sorted(
+        f"Satz {number}" for number in range(20) for _ in range(4)
+    )
 
 
 class ClosedOutput(io.StringIO):
@@ -173,88 +137,95 @@ class ClosedTty(ClosedOutput):
 
 
 @pytest.mark.parametrize("out", [ClosedOutput(), ClosedTty()])
-def test_an_output_that_fails_is_an_output_error_and_closing_after_it_is_silent(out: io.StringIO) -> None:
-    part = TerminalSink(out=out).build_part("show", "terminal", None)
+def test_an_output_that_fails_is_an_output_error_which_only_drawing_raises(out: io.StringIO) -> None:
+    screen = open_screen(out=out)
+    screen.status(Status(state="listening"))
     with pytest.raises(OutputError, match="Broken pipe"):
-        part.write_batch([caption("Es", is_final=True)])
-    part.close()
+        screen.draw([caption("Es", is_final=True)])
+    screen.tell("the microphone is gone")
+    screen.close()
 
 
 # A terminal
 
 
 def test_the_open_caption_shows_its_newest_two_lines() -> None:
-    rows, _ = screen_after([caption("one two three four five six")], columns=10)
-    assert rows == ["three four", "five six"]
+    terminal, _ = screen_after([caption("one two three four five six")], columns=10)
+    assert terminal.rows == ["three four", "five six"]
 
 
 def test_what_is_withheld_is_a_dim_ellipsis() -> None:
-    rows, out = screen_after([caption("Es war", withheld=" die")])
-    assert rows == ["Es war…"]
-    assert "\x1b[2m…\x1b[22m" in out.getvalue()
+    terminal, _ = screen_after([caption("Es war", withheld=" die")], [caption("Es war", withheld=" die")])
+    assert (terminal.rows, terminal.dim) == (["Es war…"], ["…"])
+
+
+def test_what_is_new_is_dim_until_the_next_update_leaves_it_standing() -> None:
+    updates = [caption("Es war die"), caption("Es war das beste"), caption("Es war das beste")]
+    for count, dim in enumerate(["Es war die", "das beste", ""], start=1):
+        terminal, _ = screen_after(*([update] for update in updates[:count]))
+        assert terminal.dim == [dim]
+
+
+def test_another_segment_settles_nothing() -> None:
+    terminal, _ = screen_after([caption("Es war")], [caption("Es war die", segment=1)])
+    assert terminal.dim == ["Es war die"]
+
+
+def test_a_final_is_plain_even_when_it_comes_first() -> None:
+    terminal, _ = screen_after([caption("Es")], [caption("Es war die beste", is_final=True)])
+    assert (terminal.rows, terminal.dim) == (["Es war die beste", ""], ["", ""])
 
 
 def test_a_final_scrolls_up_whole_and_the_next_caption_opens_below() -> None:
-    rows, _ = screen_after(
+    terminal, _ = screen_after(
         [caption("one two three", withheld=" f")],
         [caption("one two three four five six", is_final=True)],
         [caption("seven", segment=1)],
         columns=10,
     )
-    assert rows == ["one two", "three four", "five six", "seven"]
-
-
-def test_only_what_changed_is_drawn() -> None:
-    _, out = screen_after(
-        [caption("Es war die")], [caption("Es war die beste")], [caption("Es war die beste")]
-    )
-    assert out.sent == ["\rEs war die", "\r\x1b[10C beste"]
-    _, out = screen_after([caption("Es war die beste")], [caption("Es war der")])
-    assert out.sent[-1] == "\r\x1b[8Cer\x1b[K"
-    _, out = screen_after([caption("one two")], [caption("one two", is_final=True)])
-    assert out.sent[-1] == "\r\n"
+    assert terminal.rows == ["one two", "three four", "five six", "seven"]
 
 
 def test_captions_that_come_together_are_drawn_once() -> None:
-    _, out = screen_after([caption("Es"), caption("Es war"), caption("Es war die")])
-    assert out.sent == ["\rEs war die"]
+    terminal, out = screen_after([caption("Es"), caption("Es war"), caption("Es war die")])
+    assert len(out.sent) == 1
+    assert "".join(terminal.written) == "Es war die"
+
+
+def test_a_caption_that_says_nothing_new_draws_nothing() -> None:
+    _, out = screen_after(*[[caption("Es war die")]] * 4)
+    assert len(out.sent) == 2
 
 
 def test_the_final_of_an_older_segment_does_not_disturb_the_newer_one() -> None:
-    rows, _ = screen_after(
+    terminal, _ = screen_after(
         [caption("eins"), caption("zwei", segment=1)], [caption("eins, aus", is_final=True)]
     )
-    assert rows == ["eins, aus", "zwei"]
+    assert terminal.rows == ["eins, aus", "zwei"]
 
 
 def test_segments_that_never_end_neither_pile_up_nor_get_lost() -> None:
     captions = [caption(f"Satz {number}", segment=number) for number in range(20)]
-    rows, _ = screen_after(*[[shown] for shown in captions], close=True)
-    assert rows == [*(shown.shown for shown in captions), ""]
+    terminal, _ = screen_after(*[[shown] for shown in captions], close=True)
+    assert terminal.rows == [*(shown.shown for shown in captions), ""]
 
 
 def test_closing_leaves_the_open_caption_as_finished_text() -> None:
-    rows, out = screen_after([caption("Es war", withheld=" die")], close=True)
-    assert rows == ["Es war", ""]
+    terminal, out = screen_after([caption("Es war", withheld=" die")], close=True)
+    assert (terminal.rows, terminal.dim) == (["Es war", ""], ["", ""])
     assert "?25l" not in out.getvalue()
 
 
-rows_of = st.lists(st.builds(Row, st.text("ab 漢", max_size=6), st.booleans()), min_size=1, max_size=4)
+def test_wide_characters_become_question_marks_as_narrow_as_they_are_drawn() -> None:
+    class AsciiTty(Tty):
+        encoding = "ascii"
 
-
-@given(st.lists(rows_of, min_size=1, max_size=6))
-@settings(deadline=None)
-def test_redrawing_arrives_at_the_rows_whatever_was_there(states: list[list[Row]]) -> None:
-    # The small terminal has no wide characters: a narrow one stands for each.
-    states = [[Row(row.text.replace("漢", "c"), row.goes_on) for row in rows] for rows in states]
-    terminal, drawn = SmallTerminal(), [Row("")]
-    for rows in states:
-        terminal.send(redraw(drawn, rows))
-        drawn = rows
-        assert [shown.rstrip() for shown in terminal.rows] == [
-            (row.text + "…" * row.goes_on).rstrip() for row in rows
-        ]
-        assert (terminal.row, terminal.column) == (len(rows) - 1, row_width(rows[-1]))
+    out, terminal = AsciiTty(), SmallTerminal()
+    screen = open_screen(20, out)
+    for text in ("最好", "最好 a", "最好 b"):
+        screen.draw([caption(text)])
+    terminal.send(out.getvalue())
+    assert terminal.rows == ["?? b"]
 
 
 @given(
@@ -275,11 +246,69 @@ def test_all_finals_stand_above_the_open_caption_in_order(script: list[tuple[str
         newest = ("", False) if is_final else (text, is_withheld)
         finals += wrap(text, 10) if is_final else []
         segment += is_final
-    rows, _ = screen_after(*batches, columns=10)
+    rows = screen_after(*batches, columns=10)[0].rows
     assert [row.rstrip() for row in rows[: len(finals)]] == [final.rstrip() for final in finals]
     below = "".join(rows[len(finals) :])
     assert below.endswith("…") == newest[1]
     assert newest[0].replace(" ", "").endswith(below.rstrip("…").replace(" ", ""))
+
+
+# The status and notices
+
+
+class Stage:
+    """A screen on a small terminal, with a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.out, self.terminal = Tty(), SmallTerminal()
+        self.now_s = 0.0
+        self.screen = open_screen(20, self.out, now=lambda: self.now_s)
+
+    def rows(self) -> list[str]:
+        self.terminal.send("".join(self.out.sent))
+        self.out.sent.clear()
+        return self.terminal.rows
+
+
+def test_the_status_stands_dim_under_the_captions_and_is_gone_after_closing() -> None:
+    stage = Stage()
+    stage.screen.status(Status(state="listening"))
+    assert stage.rows() == ["listening"]
+    stage.screen.draw([caption("Es war die beste aller Zeiten,")])
+    assert stage.rows() == ["Es war die beste", "aller Zeiten,", "listening"]
+    stage.screen.draw([caption("Es war die beste aller Zeiten.", is_final=True)])
+    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "listening"]
+    assert stage.terminal.dim == ["", "", "listening"]
+    stage.screen.draw([caption("Es", segment=1)])
+    stage.screen.close()
+    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "Es", ""]
+    stage.screen.status(Status(state="speech"))
+    stage.screen.close()
+    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "Es", ""]
+
+
+def test_the_status_is_drawn_ten_times_a_second_at_most_and_the_last_one_comes_through() -> None:
+    stage = Stage()
+    for number in range(1000):
+        stage.now_s = number / 1000
+        stage.screen.status(Status(state=f"update {number}"))
+    assert 9 <= len(stage.out.sent) <= 10
+    assert stage.rows() != ["update 999"]
+    stage.now_s = 1.1
+    stage.screen.draw([])
+    assert stage.rows() == ["update 999"]
+
+
+def test_a_notice_scrolls_up_dim_like_history() -> None:
+    stage = Stage()
+    stage.screen.status(Status(state="listening"))
+    stage.screen.draw([caption("Es war")])
+    stage.screen.tell("the microphone\x1b[2J is gone")
+    assert stage.rows() == ["surtitle: the microphone is gone", "Es war", "listening"]
+    assert stage.terminal.dim == stage.rows()
+    stage.screen.draw([caption("Es war", is_final=True)])
+    assert stage.rows() == ["surtitle: the microphone is gone", "Es war", "listening"]
+    assert stage.terminal.dim == ["surtitle: the microphone is gone", "", "listening"]
 
 
 # Real terminals
@@ -300,74 +329,30 @@ def resize(fd: int, columns: int, rows: int = 24) -> None:
 def test_lines_are_as_narrow_as_the_terminal(terminal: tuple[int, Any]) -> None:
     ours, out = terminal
     resize(ours, 11)
-    part = TerminalSink(42, out=out).build_part("show", "terminal", None)
-    part.write_batch([caption("one two three four five")])
-    assert os.read(ours, 1000).decode() == "\rthree four\r\r\nfive"
-    part.close()
+    screen = open_screen(42, out)
+    screen.draw([caption("one two three four five")])
+    assert seen(os.read(ours, 1000).decode()) == ["three four", "five"]
+    screen.close()
+
+
+def seen(sent: str) -> list[str]:
+    small = SmallTerminal()
+    small.send(sent.replace("\r\r\n", "\r\n"))
+    return small.rows
 
 
 def test_a_terminal_that_became_narrower_is_drawn_anew(terminal: tuple[int, Any]) -> None:
     ours, out = terminal
     resize(ours, 40)
-    part = TerminalSink(42, out=out).build_part("show", "terminal", None)
-    part.write_batch([caption("one two three four five")])
-    assert os.read(ours, 1000).decode() == "\rone two three four five"
+    screen = open_screen(42, out)
+    screen.draw([caption("one two three four five")])
+    assert seen(os.read(ours, 1000).decode()) == ["one two three four five"]
     resize(ours, 11)
-    part.write_batch([caption("one two three four five six")])
+    screen.draw([caption("one two three four five six")])
     # 23 columns had become three rows of eleven.
-    assert os.read(ours, 1000).decode() == "\x1b[2A\r\x1b[J\rthree four\r\r\nfive six"
+    erased, sent = os.read(ours, 1000).decode().split("\x1b[J")
+    assert erased == "\x1b[2A\r"
+    assert seen(sent) == ["three four", "five six"]
     resize(ours, 1, 1)
-    part.write_batch([caption("one")])
-    part.close()
-
-
-SHOW = """
-import pathlib, sys, time
-from connectors.terminal import TerminalSink
-from operators.events import Caption
-
-def show(shown, withheld="", is_final=False, segment=0):
-    part.write_batch([Caption(stream="talk", segment=segment, revision=0, is_final=is_final, source="",
-        shown=shown, withheld=withheld, start_s=0, end_s=1, arrival_s=1, ready_s=1)])
-
-part = TerminalSink(int(sys.argv[1])).build_part("show", "terminal", None)
-show("Es war die", " beste")
-show("Es war die beste aller Zeiten,", " es")
-show("Es war die beste aller Zeiten, es war die", is_final=True)
-show("这是最好的时代,这是", "最坏", segment=1)
-show("这是最好的时代,这是最坏的时代,", "信", segment=1)
-while not pathlib.Path(sys.argv[2]).exists():
-    time.sleep(0.02)
-part.close()
-print("done", flush=True)
-time.sleep(60)
-"""
-
-
-@pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
-def test_tmux_shows_the_captions(tmp_path: Path) -> None:
-    script = tmp_path / "show.py"
-    script.write_text(SHOW)
-    tmux = ["tmux", "-S", str(tmp_path / "socket")]
-    root = Path(__file__).parents[2]
-    command = f"env PYTHONPATH={root} PYTHONUTF8=1 {sys.executable} {script} 20 {tmp_path}/stop"
-
-    def pane_ending_with(last: str) -> list[str]:
-        deadline = time.monotonic() + 20
-        while True:
-            seen = subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, check=True, text=True)
-            lines = seen.stdout.rstrip("\n").split("\n")
-            if lines[-1] == last or time.monotonic() > deadline:
-                return lines
-            time.sleep(0.05)
-
-    server = [*tmux, "-u", "-f", "/dev/null", "new-session", "-d", "-x", "40", "-y", "10", command]
-    subprocess.run(server, check=True, timeout=20)
-    try:
-        finals = ["Es war die beste", "aller Zeiten, es war", "die"]
-        assert pane_ending_with("最坏的时代,…") == [*finals, "这是最好的时代,这是", "最坏的时代,…"]
-        (tmp_path / "stop").touch()
-        assert pane_ending_with("done")[-2:] == ["最坏的时代,", "done"]
-        assert pane_ending_with("done")[:3] == finals
-    finally:
-        subprocess.run([*tmux, "kill-server"], check=False, timeout=20)
+    screen.draw([caption("one")])
+    screen.close()

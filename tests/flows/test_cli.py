@@ -13,7 +13,10 @@ import pytest
 
 SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
 PARTIALS = Path(__file__).parent.parent / "samples" / "partials.jsonl"
-TIMES = {"arrival_s", "ready_s", "effort", "latency_from_speech_s", "latency_from_arrival_s"}
+TIMES = {
+    "arrival_s", "started_s", "ready_s", "shown_s", "effort",
+    "latency", "latency_from_speech_s", "latency_from_arrival_s",
+}  # fmt: skip
 
 
 def surtitle(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

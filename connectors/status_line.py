@@ -1,0 +1,86 @@
+"""The status line under the captions: what goes on, how loud it is, how late it is.
+
+Everything here is pure.
+"""
+
+import math
+from dataclasses import dataclass
+
+from connectors.roll_up import cleaned, width, wrap
+
+#: Cells of the level meter, and the level in dBFS at which it is empty; it is full at 0.
+_METER_CELLS, _QUIETEST_DBFS = 10, -60.0
+# A cell that is filled by no, one, two, … eighths.
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_GAP = "  "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What a run is doing at one moment; what is None is not told."""
+
+    #: In a word or a few: ``listening``, ``speech``, ``no microphone``, ``connection lost``.
+    state: str
+    #: Level of the sound, in dBFS.
+    level_dbfs: float | None = None
+    #: Seconds since the streams began.
+    elapsed_s: float | None = None
+    #: Seconds that the input has in all, where that is known.
+    duration_s: float | None = None
+    #: Seconds from speech to its caption, of late.
+    lag_s: float | None = None
+    #: Seconds of sound that were lost; told when there are any.
+    dropped_s: float = 0.0
+    #: Updates that newer ones overtook; told when there are any.
+    overtaken: int = 0
+
+
+def status_text(status: Status, columns: int, encoding: str = "utf-8") -> str:
+    """The status in one line of at most ``columns`` (2 or more) columns, in characters of ``encoding``.
+
+    What does not fit is left out, the least important first.
+    """
+    state, *others = [part for part in _parts(status, encoding) if part]
+    text = next(iter(wrap(state, columns)), "")
+    for part in others:
+        if width(text) + len(_GAP) + width(part) <= columns:
+            text += (_GAP if text else "") + part
+    return text
+
+
+def _parts(status: Status, encoding: str) -> list[str]:
+    return [
+        sayable(cleaned(status.state), encoding) or "-",
+        "" if status.level_dbfs is None else f"[{_meter(status.level_dbfs, encoding)}]",
+        _elapsed(status),
+        "" if status.lag_s is None else f"lag {max(0.0, status.lag_s):.1f} s",
+        f"{status.dropped_s:.1f} s of sound lost" if status.dropped_s > 0 else "",
+        f"{status.overtaken} overtaken" if status.overtaken > 0 else "",
+    ]
+
+
+def sayable(text: str, encoding: str) -> str:
+    """The text with a question mark for each character that ``encoding`` does not have."""
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def _meter(level_dbfs: float, encoding: str) -> str:
+    share = 0.0 if math.isnan(level_dbfs) else min(1.0, max(0.0, 1 - level_dbfs / _QUIETEST_DBFS))
+    eighths = round(share * 8 * _METER_CELLS)
+    bar = "".join(_EIGHTHS[min(8, max(0, eighths - 8 * cell))] for cell in range(_METER_CELLS))
+    if sayable(_EIGHTHS, encoding) == _EIGHTHS:
+        return bar
+    return ("#" * round(share * _METER_CELLS)).ljust(_METER_CELLS)
+
+
+def _elapsed(status: Status) -> str:
+    if status.elapsed_s is None:
+        return ""
+    of = "" if status.duration_s is None else f" of {_clock(status.duration_s)}"
+    return _clock(status.elapsed_s) + of
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(int(max(0.0, seconds)), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
