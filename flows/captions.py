@@ -10,20 +10,25 @@ from bytewax import operators as op
 from bytewax.dataflow import Dataflow, Stream
 
 from connectors.audio_file import AudioFileSource
+from connectors.audio_sink import WavSink
 from connectors.callback import CallbackSink
 from connectors.jsonl import JsonlSource
 from connectors.jsonl_sink import JsonlSink
+from connectors.microphone import MicrophoneSource
 from flows.runtime import Runtime
 from flows.settings import Settings, load_settings
 from operators.display import display
 from operators.errors import UsageError
-from operators.events import Caption, ErasureRecord, Event, Partial, Translation
+from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
 from operators.measure import measure
 from operators.recognize import recognize
 from operators.show import show
 from operators.translate import translate
 
 E = TypeVar("E", bound=Event)
+
+#: The settings that name an input.
+INPUTS = ("audio", "microphone", "partials", "translations", "captions")
 
 #: Events that a source hands over together when time presses.
 _MOST_AT_ONCE = 1000
@@ -40,13 +45,11 @@ def build(settings: Settings, runtime: Runtime) -> Dataflow:
 
     Raises `UsageError` unless exactly one input is given.
     """
-    given = [
-        name for name in ("audio", "partials", "translations", "captions") if getattr(settings.input, name)
-    ]
+    given = [name for name in INPUTS if getattr(settings.input, name)]
     if len(given) != 1:
         raise UsageError(
-            "a flow needs exactly one input: set one of input.audio, input.partials, "
-            f"input.translations and input.captions, not {' and '.join(given) or 'none'}"
+            f"a flow needs exactly one input: set one of {', '.join(f'input.{name}' for name in INPUTS)}, "
+            f"not {' and '.join(given) or 'none'}"
         )
     dataflow = Dataflow("captions")
     captions = _captions(dataflow, settings, runtime)
@@ -83,8 +86,33 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
 def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Stream[Partial]:
     if settings.input.partials:
         return _replay(dataflow, Partial, settings.input.partials, settings, runtime)
-    assert settings.input.audio is not None
-    source = AudioFileSource(
+    runtime.source = source = _microphone(settings, runtime) or _recording(settings, runtime)
+    audio = op.input("audio", dataflow, source)
+    if settings.output.audio:
+        recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
+        op.output("save-audio", recorded, WavSink(Path(settings.output.audio)))
+    if settings.input.microphone:
+        audio = op.map("hear", audio, runtime.live.hear)
+    return recognize("recognize", audio, runtime.recognizer, runtime.now if settings.is_live else None)
+
+
+def _microphone(settings: Settings, runtime: Runtime) -> MicrophoneSource | None:
+    name = settings.input.microphone
+    if name is None:
+        return None
+    return MicrophoneSource(
+        stream="microphone",
+        device=None if name == "default" else int(name) if name.isdecimal() else name,
+        buffer_s=settings.input.buffer_s,
+        stop=runtime.stop,
+        tell=runtime.live.tell,
+        lost=runtime.live.lose,
+    )
+
+
+def _recording(settings: Settings, runtime: Runtime) -> AudioFileSource:
+    assert settings.input.audio is not None, "build has looked for an input"
+    return AudioFileSource(
         Path(settings.input.audio),
         stream=Path(settings.input.audio).stem,
         realtime=settings.input.realtime,
@@ -92,9 +120,6 @@ def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
         progress=runtime.at_position,
         truncated=runtime.complaints.append,
     )
-    runtime.source = source
-    now = runtime.now if settings.input.realtime else None
-    return recognize("recognize", op.input("audio", dataflow, source), runtime.recognizer, now)
 
 
 def _replay(

@@ -11,8 +11,12 @@ import typer
 from connectors.jsonl import event_type_of
 from flows.bench.command import bench
 from flows.captioning import REPLAYED, caption
+from flows.devices import devices
 from flows.options import (
+    AUDIO_OUTPUT,
     EVENTS,
+    KEEPING_UP,
+    LISTENING,
     OUTPUT,
     PACE,
     RECOGNITION,
@@ -36,12 +40,28 @@ app = typer.Typer(
 
 app.command()(bench)
 app.command()(report)
+app.command()(devices)
 
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on the terminal but errors.")]
 Profile = Annotated[bool, typer.Option("--profile", help="Print what an update costs beside the model.")]
+
+
+@app.command()
+@takes(LISTENING, TRANSLATION, RECOGNITION, KEEPING_UP, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT)
+def live(
+    overrides: Overrides,
+    settings: SettingsFile = None,
+    quiet: Quiet = False,
+    profile: Profile = False,
+) -> None:
+    """Translate what a microphone hears, until Ctrl-C."""
+    given = load_settings(settings).input if settings else None
+    if given is None or given.microphone is None:
+        overrides.setdefault("input", {}).setdefault("microphone", "default")
+    caption(load_settings(settings, _quietly(overrides, quiet)), quiet=quiet, profile=profile)
 
 
 @app.command()

@@ -60,7 +60,7 @@ TRANSLATION: Group = {
     "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions.", default="3"),
 }  # fmt: skip
 
-PACE: Group = {
+KEEPING_UP: Group = {
     "keep_up": _option(
         "translate",
         "keep_up",
@@ -69,6 +69,10 @@ PACE: Group = {
         "--keep-up/--every-update",
         default="keep up where speech is live",
     ),
+}
+
+PACE: Group = {
+    **KEEPING_UP,
     "realtime": _option("input", "realtime", bool, "At the pace of the recording.", "--realtime"),
 }
 
@@ -77,6 +81,13 @@ EVENTS: Group = {
         "input", "skip_bad", bool, "Put invalid lines aside in EVENTS.rejected and go on.", "--skip-bad"
     ),
 }
+
+LISTENING: Group = {
+    "device": _option(
+        "input", "microphone", str, "Index of the microphone, or a part of its name.",
+        default="the system's",
+    ),
+}  # fmt: skip
 
 RECOGNITION: Group = {
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),

@@ -30,6 +30,7 @@ def print_summary(summary: Summary, log: str | None) -> None:
         f"{_latency(summary.latency_from_speech_ms)} from speech",
         "parts": _parts(summary.latency_parts_ms),
         "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else None,
+        "sound": _sound(summary),
         "log": log,
     }
     print()
@@ -57,6 +58,15 @@ def _parts(parts: LatencyParts) -> str | None:
     known = {name: getattr(parts, name) for name in parts.__struct_fields__}
     told = [f"{name} {part.p50:.0f}/{part.p95:.0f}" for name, part in known.items() if part is not None]
     return f"{', '.join(told)} ms (p50/p95)" if told else None
+
+
+def _sound(summary: Summary) -> str | None:
+    told = [
+        f"{seconds:.1f} s {what}"
+        for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "without a microphone"))
+        if seconds >= 0.05
+    ]
+    return ", ".join(told) or None
 
 
 def _number(value: float | None) -> str:

@@ -10,8 +10,10 @@ import msgspec
 
 from connectors.audio_file import AudioFileSource
 from connectors.jsonl import JsonlSource
+from connectors.microphone import MicrophoneSource
 from connectors.terminal import open_screen
 from flows.engine import Progress, open_translator
+from flows.live_status import LiveStatus
 from flows.settings import Settings
 from operators.clock import Clock, VirtualClock, WallClock
 from operators.decoding.translator import Translator
@@ -44,15 +46,16 @@ class Runtime:
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
         #: The flow's source, once the flow is built.
-        self.source: AudioFileSource | JsonlSource[Any] | None = None
+        self.source: AudioFileSource | MicrophoneSource | JsonlSource[Any] | None = None
         #: What is wrong with an input that is used all the same, as far as it goes.
         self.complaints: list[str] = []
-        self.clock: Clock = WallClock(self.now) if settings.input.realtime else VirtualClock()
+        self.clock: Clock = WallClock(self.now) if settings.is_live else VirtualClock()
         #: Seconds between two records that no forward pass accounts for, one entry per update.
         self.overheads_s: list[float] | None = None
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
         self.screen = open_screen(target.columns)
+        self.live = LiveStatus(self.screen, self.now)
         replayed = settings.input.captions is not None
         self._signature = erasure_signature(target.tokenizer, None if replayed else settings.display.mask_k)
         self._tokenizer = tokenizer(target.tokenizer)
@@ -77,6 +80,7 @@ class Runtime:
         """Add one record to the summary."""
         with self._lock:
             self._summary.add(record)
+            self.live.caption(record)
             if self.overheads_s is not None:
                 now = perf_counter()
                 if self._last_record_s is not None:
@@ -85,7 +89,12 @@ class Runtime:
 
     def summary(self) -> Summary:
         """The summary of what has been taken so far."""
-        return self._summary.summary(msgspec.to_builtins(self._settings))
+        lost = self.live.losses
+        return self._summary.summary(
+            msgspec.to_builtins(self._settings),
+            lost_s=lost.overflow_s + lost.dropped_s + lost.unreported_s,
+            absent_s=lost.absent_s,
+        )
 
     def now(self) -> float:
         """Seconds since the streams began."""

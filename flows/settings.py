@@ -23,9 +23,13 @@ class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class InputSettings(_Stage, frozen=True, kw_only=True):
-    """Where events come from. Exactly one file; the stages before its events do not run."""
+    """Where events come from. Exactly one input; the stages before its events do not run."""
 
     audio: str | None = None
+    #: Listen to a microphone: its index, its name or a part of it, or ``default``.
+    microphone: str | None = None
+    #: Seconds of sound that are kept while the flow is busy; beyond, the oldest are lost.
+    buffer_s: Annotated[float, msgspec.Meta(ge=1.0, le=600.0)] = 30.0
     partials: str | None = None
     translations: str | None = None
     captions: str | None = None
@@ -101,6 +105,8 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     captions: str | None = None
     #: The closing summary, one JSON object.
     summary: str | None = None
+    #: What was heard, as 16 kHz WAV.
+    audio: str | None = None
 
 
 class Settings(_Stage, frozen=True, kw_only=True):
@@ -113,9 +119,14 @@ class Settings(_Stage, frozen=True, kw_only=True):
     output: OutputSettings = OutputSettings()
 
     @property
+    def is_live(self) -> bool:
+        """Whether events come as they happen."""
+        return self.input.realtime or self.input.microphone is not None
+
+    @property
     def keeps_up(self) -> bool:
         """Whether updates that newer ones have overtaken are skipped."""
-        return self.input.realtime if self.translate.keep_up is None else self.translate.keep_up
+        return self.is_live if self.translate.keep_up is None else self.translate.keep_up
 
 
 def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:

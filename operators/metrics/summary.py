@@ -47,6 +47,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_parts_ms: LatencyParts
     #: Partials that newer ones overtook, and that were never translated.
     overtaken: int
+    #: Seconds of sound that were said and not heard, and during which there was no microphone.
+    lost_s: float
+    absent_s: float
     #: Forward passes, and seconds spent in them.
     passes: int
     model_s: float
@@ -83,7 +86,7 @@ class SummaryMeter:
             if record.is_final:
                 self._finals[which].add(text.length, text.ne_segment)
 
-    def summary(self, settings: dict[str, Any]) -> Summary:
+    def summary(self, settings: dict[str, Any], *, lost_s: float = 0.0, absent_s: float = 0.0) -> Summary:
         """The figures so far; ``settings`` are those that made them."""
         raw, shown = self._finals
         effort = self._effort
@@ -100,6 +103,8 @@ class SummaryMeter:
             latency_from_speech_ms=_percentiles(self._speech),
             latency_parts_ms=LatencyParts(**{name: _percentiles(s) for name, s in self._parts.items()}),
             overtaken=self._overtaken,
+            lost_s=lost_s,
+            absent_s=absent_s,
             passes=effort.passes,
             model_s=effort.model_s,
             signature=self._signature,

@@ -44,7 +44,7 @@ class Simulation:
     def run(self, partials: Sequence[Partial]) -> list[Translation]:
         dataflow, out = Dataflow("test"), list[Translation]()
         stream = op.input("in", dataflow, _Arriving(self, partials))
-        translated = translate("translate", stream, lambda: self, self, keep_up=True)  # type: ignore[arg-type]
+        translated = translate("translate", stream, lambda: self, self, keep_up=True)  # type: ignore[arg-type,return-value]
         op.output("out", translated, TestingSink(out))
         run_main(dataflow)  # type: ignore[no-untyped-call]
         return out

@@ -1,0 +1,71 @@
+"""What a live run tells of itself while it runs: whether it hears something, how loud, how late it is."""
+
+import math
+from collections.abc import Callable
+
+from connectors.microphone import Losses
+from connectors.screen import Screen
+from connectors.status_line import Status
+from operators.events import AudioChunk, ErasureRecord
+from operators.level import level
+
+# For how long a partial is a sign that somebody speaks.
+_SPEECH_S = 1.5
+# The meter falls by so much a second: what is loud stays to be seen.
+_FALL_DB_PER_S = 30.0
+
+
+class LiveStatus:
+    """Puts together the status line of a live run, from what its stages see."""
+
+    def __init__(self, screen: Screen, now: Callable[[], float]) -> None:
+        """``now`` gives the present on the stream's clock, in seconds."""
+        self._screen = screen
+        self._now = now
+        #: Sound that was not heard, so far.
+        self.losses = Losses()
+        self._is_absent = False
+        self._level_dbfs = -math.inf
+        self._heard_s = 0.0
+        self._spoken_s = -math.inf
+        self._lag_s: float | None = None
+        self._overtaken = 0
+
+    def hear(self, chunk: AudioChunk) -> AudioChunk:
+        """Take note of a chunk, and hand it on."""
+        self._is_absent = False
+        end_s = chunk.start_s + chunk.duration_s
+        fallen = self._level_dbfs - _FALL_DB_PER_S * max(0.0, end_s - self._heard_s)
+        self._level_dbfs, self._heard_s = max(level(chunk.pcm).peak_dbfs, fallen), end_s
+        self._show()
+        return chunk
+
+    def caption(self, record: ErasureRecord) -> None:
+        """Take note of a caption."""
+        self._spoken_s = -math.inf if record.is_final else self._now()
+        self._lag_s = record.latency_from_speech_s
+        self._overtaken += record.overtaken
+
+    def lose(self, losses: Losses) -> None:
+        """Take note of sound that was lost: all of it, so far."""
+        self.losses = losses
+
+    def tell(self, sentence: str) -> None:
+        """Tell of a microphone that has gone, or is back; the next chunk says that it is there."""
+        self._screen.tell(sentence)
+        self._is_absent = True
+        self._show()
+
+    def _show(self) -> None:
+        now_s = self._now()
+        state = "speech" if now_s - self._spoken_s < _SPEECH_S else "listening"
+        self._screen.status(
+            Status(
+                state="no microphone" if self._is_absent else state,
+                level_dbfs=self._level_dbfs,
+                elapsed_s=now_s,
+                lag_s=self._lag_s,
+                dropped_s=self.losses.overflow_s + self.losses.dropped_s + self.losses.unreported_s,
+                overtaken=self._overtaken,
+            )
+        )

@@ -1,0 +1,148 @@
+"""Live captions from end to end: real models, and a virtual microphone that real speech is played into."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.virtual_microphone import VirtualMicrophone
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+
+
+@contextmanager
+def live(microphone: VirtualMicrophone, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """`surtitle live`, listening; it is killed if a test leaves it behind."""
+    process = subprocess.Popen(
+        [SURTITLE, "live", *map(str, arguments)], env=microphone.environment, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def wait_for(path: Path, what: str, within_s: float = 60.0) -> None:
+    """Until a file that is being written contains ``what``."""
+    deadline = time.monotonic() + within_s
+    while not (path.exists() and what in path.read_text()):
+        assert time.monotonic() < deadline, (
+            f"{what!r} never came; there was: {path.exists() and path.read_text()}"
+        )
+        time.sleep(0.05)
+
+
+def heard(path: Path, seconds: float, within_s: float = 60.0) -> None:
+    """Until a recording that is being written has grown to so many seconds."""
+    deadline = time.monotonic() + within_s
+    while not path.exists() or path.stat().st_size < 32_000 * seconds:
+        assert time.monotonic() < deadline, "nothing is recorded"
+        time.sleep(0.05)
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def words(partials: Path) -> list[str]:
+    finals = [one["text"] for one in events(partials) if one["is_final"]]
+    return "".join(c for c in " ".join(finals).lower() if c.isalnum() or c == " ").split()
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
+    """Eight seconds of real speech, and two of silence after it."""
+    samples, rate = soundfile.read(speech, dtype="int16")
+    path = tmp_path_factory.mktemp("talk") / "talk.wav"
+    silence = np.zeros(2 * rate, np.int16)
+    soundfile.write(path, np.concatenate((samples[: 8 * rate], silence)), rate)
+    return path
+
+
+def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives_the_same_captions(
+    virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
+) -> None:
+    with live(
+        virtual_microphone, "--to", "German", "--captions", tmp_path / "captions.jsonl",
+        "--save-audio", tmp_path / "heard.wav", "--save-partials", tmp_path / "partials.jsonl",
+        "--log", tmp_path / "log.jsonl", "--summary", tmp_path / "summary.json",
+    ) as process:  # fmt: skip
+        heard(tmp_path / "heard.wav", 0.5)
+        virtual_microphone.play(talk)
+        wait_for(tmp_path / "captions.jsonl", '"is_final":true')
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (0, "")
+    captions = events(tmp_path / "captions.jsonl")
+    finals = [one["shown"] for one in captions if one["is_final"]]
+    assert stdout.splitlines()[: len(finals)] == finals
+    assert "segments" in stdout
+
+    recorded = subprocess.run(
+        [SURTITLE, "file", talk, "--quiet", "--save-partials", tmp_path / "recorded.jsonl"], check=True
+    )
+    assert recorded.returncode == 0
+    want, got = words(tmp_path / "recorded.jsonl"), words(tmp_path / "partials.jsonl")
+    assert len(want) >= 8
+    assert sum(word in got for word in want) >= 0.9 * len(want)
+
+    subprocess.run(
+        [SURTITLE, "replay", tmp_path / "partials.jsonl", "--quiet", "--captions", tmp_path / "again.jsonl"],
+        check=True,
+    )
+    again = [(one["segment"], one["revision"], one["shown"]) for one in events(tmp_path / "again.jsonl")]
+    assert again == [(one["segment"], one["revision"], one["shown"]) for one in captions]
+
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["latency_parts_ms"]["recogniser"]["p50"] > 0
+    assert summary["latency_parts_ms"]["display"]["p50"] >= 0
+    assert summary["lost_s"] < 0.5
+    for record in events(tmp_path / "log.jsonl"):
+        parts = record["latency"]
+        assert sum(parts.values()) == pytest.approx(record["latency_from_speech_s"], abs=0.02)
+
+
+def test_ctrl_c_in_mid_sentence_translates_the_last_words(
+    virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
+) -> None:
+    with live(
+        virtual_microphone, "--captions", tmp_path / "captions.jsonl", "--save-audio", tmp_path / "heard.wav"
+    ) as process:
+        heard(tmp_path / "heard.wav", 0.5)
+        virtual_microphone.play(talk, wait=False)
+        wait_for(tmp_path / "captions.jsonl", '"caption"')
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (0, "")
+    captions = events(tmp_path / "captions.jsonl")
+    assert captions[-1]["is_final"]
+    assert captions[-1]["shown"] in stdout
+
+
+def test_a_microphone_that_is_not_there_is_one_clear_sentence(virtual_microphone: VirtualMicrophone) -> None:
+    with live(virtual_microphone, "--device", "no such thing") as process:
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (2, "")
+    assert "no such thing" in stderr
+    assert "surtitle devices" in stderr
+    assert stderr.count("\n") == 1
+
+
+def test_devices_lists_the_microphone(virtual_microphone: VirtualMicrophone) -> None:
+    listed = subprocess.run(
+        [SURTITLE, "devices"], env=virtual_microphone.environment, capture_output=True, text=True, check=False
+    )
+    assert listed.returncode == 0
+    assert "stage" in listed.stdout
