@@ -21,6 +21,9 @@ from operators.metrics.tokenizers import erasure_signature, latency_tokenizer, t
 #: How latency is counted; see docs/figures.md.
 _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"
 
+# Thirty years: nothing that is a stream's clock goes on for longer, and sums of what is here stay numbers.
+_LONGEST_S = 1e9
+
 
 def report(
     events: Annotated[Path, typer.Argument(help="Captions, or an erasure log (JSONL).")],
@@ -107,6 +110,7 @@ def _of_captions(events: Path, erasure_name: str, latency_name: str, reference: 
     erasures: dict[str, ErasureMeter] = {}
     clocks: dict[str, None] = {}
     for caption in read_events(events, Caption):
+        _check_times(events, caption)
         if caption.stream not in erasures:
             erasures[caption.stream] = ErasureMeter(tokenizer(erasure_name), signature)
         meter.add(erasures[caption.stream].record(caption), caption)
@@ -120,6 +124,18 @@ def _of_captions(events: Path, erasure_name: str, latency_name: str, reference: 
         f"latency {latency}|surtitle:{version('surtitle')}, erasure {signature}",
         references,
     )
+
+
+def _check_times(events: Path, caption: Caption) -> None:
+    place = f"{events}: stream {caption.stream!r}, segment {caption.segment}, revision {caption.revision}"
+    if caption.end_s < caption.start_s:
+        raise InputError(
+            f"{place}: its speech ends at {caption.end_s:g} s, before it begins; correct its times"
+        )
+    if max(caption.end_s, caption.arrival_s, caption.ready_s, caption.shown_s or 0.0) > _LONGEST_S:
+        raise InputError(
+            f"{place}: a time is greater than {_LONGEST_S:g} s; give seconds since the stream began"
+        )
 
 
 def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> list[str]:

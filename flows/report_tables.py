@@ -39,7 +39,10 @@ def tables(report: Report) -> list[Table]:
     shown = [_counts(rows)]
     if report.kind == "caption":
         shown.append(_lagging(rows))
-    return [*shown, _parts(rows), _worst(worst(report.segments, _WORST), report.kind)]
+    shown.append(_parts(rows))
+    if report.segments:
+        shown.append(_worst(worst(report.segments, _WORST), report.kind))
+    return shown
 
 
 def _counts(rows: Sequence[StreamFigures]) -> Table:

@@ -164,6 +164,23 @@ def test_what_cannot_be_told_is_refused_in_one_sentence(tmp_path: Path, talk: Pa
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ({"end_s": 1.7e308, "ready_s": 1.7e308}, "greater than 1e+09 s"),
+        ({"shown_s": 1e10}, "greater than 1e+09 s"),
+        ({"start_s": 5.0, "end_s": 1.0}, "ends at 1 s, before it begins"),
+    ],
+)
+def test_times_that_cannot_be_are_refused(tmp_path: Path, times: dict[str, float], words: str) -> None:
+    first, *others = captions()
+    path = write(tmp_path / "captions.jsonl", [msgspec.structs.replace(first, **times), *others])
+    error = refused(path)
+    assert isinstance(error, InputError)
+    assert "stream 'talk', segment 0, revision 0" in str(error)
+    assert words in str(error)
+
+
 def test_a_line_that_is_not_a_caption_is_named(talk: Path) -> None:
     talk.write_bytes(talk.read_bytes() + b'{"event":"caption","stream":"talk"')
     assert f"{talk}, line 16: not valid JSON" in str(refused(talk))
