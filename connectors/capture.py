@@ -6,6 +6,7 @@ from collections import deque
 
 from connectors import portaudio
 from connectors.capture_buffer import CaptureBuffer
+from connectors.find_device import find_again, find_device
 from connectors.portaudio import InputDevice, InputStream
 from operators.errors import SurtitleError
 
@@ -17,8 +18,8 @@ _WATCH_S = 0.25
 # A device that is away is looked for at growing distances.
 _WAIT_S = 0.25
 _LONGEST_WAIT_S = 3.0
-# Closing a device that is gone may hang in its driver; the thread is then left to itself.
-_CLOSE_S = 3.0
+# Closing a device that is gone may hang in its driver; it is then left to itself.
+_CLOSE_S = 2.0
 
 
 class Capture:
@@ -48,11 +49,15 @@ class Capture:
             self._thread.start()
 
     def close(self) -> None:
-        """Record no more; what was recorded stays in the buffer."""
+        """Record no more; what was recorded stays in the buffer. More than once does no harm."""
+        if self._is_closing:
+            return
         self._is_closing = True
         self._wake.set()
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
+            if self._thread.is_alive():
+                portaudio.abandon()
 
     @property
     def _name(self) -> str:
@@ -76,8 +81,11 @@ class Capture:
     def _lasts(self, stream: InputStream) -> bool:
         """Let the device record for as long as it does; False when it was us who ended it."""
         opened = time.monotonic()
-        while not self._is_closing and stream.is_active and not self._is_silent(opened):
+        silent = 0
+        # Twice in a row: after a pause of the whole process, the samples may come right behind us.
+        while not self._is_closing and stream.is_active and silent < 2:
             self._wake.wait(_WATCH_S)
+            silent = silent + 1 if self._is_silent(opened) else 0
         stream.close()
         return not self._is_closing
 
@@ -104,7 +112,7 @@ class Capture:
     def _try_again(self) -> InputStream | None:
         try:
             portaudio.refresh()
-            device = portaudio.find_again(self._device) if self._by_name else portaudio.find_device(None)
+            device = find_again(self._device) if self._by_name else find_device(None)
             if device is None:
                 return None
             self._device = device

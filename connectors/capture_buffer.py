@@ -145,7 +145,7 @@ class CaptureBuffer:
         self._least_late_s = min(self._least_late_s, late_s)
         gap_s, losses = 0.0, self._losses
         if self._is_new:
-            gap_s = late_s
+            gap_s = late_s if late_s * SAMPLE_RATE >= 1 else 0.0
             losses = _with(losses, absent_s=losses.absent_s + gap_s)
         elif overflow:
             gap_s = late_s if late_s > _JITTER_S else 0.0

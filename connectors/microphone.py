@@ -14,7 +14,8 @@ from typing_extensions import override
 
 from connectors.capture import Capture
 from connectors.capture_buffer import CaptureBuffer, Losses
-from connectors.portaudio import InputDevice, find_device
+from connectors.find_device import find_device
+from connectors.portaudio import InputDevice
 from connectors.resample import Resampler
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk

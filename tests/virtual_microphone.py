@@ -6,6 +6,7 @@ from the environment when it is loaded, so whoever records does so in a process 
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -72,6 +73,14 @@ class VirtualMicrophone:
         if self._module:
             self._control("unload-module", self._module)
             self._module = ""
+
+    def freeze(self) -> None:
+        """Let the server hang, until `thaw`: whoever asks it for anything waits."""
+        self._server.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let the server work again."""
+        self._server.send_signal(signal.SIGCONT)
 
     def play(self, path: Path, *, wait: bool = True) -> None:
         """Speak a recording into the microphone, to its end or in the background."""
@@ -143,4 +152,5 @@ def virtual_microphone(_server: VirtualMicrophone) -> Iterator[VirtualMicrophone
     """A microphone that is plugged in, and that nothing is played into."""
     _server.plug()
     yield _server
+    _server.thaw()
     _server.stop_playing()

@@ -1,6 +1,8 @@
 """A microphone is heard with true times, whatever happens to it; tried with a virtual one."""
 
 import itertools
+import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,10 +11,12 @@ import pytest
 import soundfile
 from numpy.typing import NDArray
 
+from connectors.audio_decoder import probe
 from operators.events import SAMPLE_RATE
 from tests.listening import Listening
 from tests.virtual_microphone import NAME, VirtualMicrophone
 
+ROOT = Path(__file__).parent.parent.parent
 BACK = f"the microphone {NAME} is back"
 GONE = f"the microphone {NAME} is gone; waiting for it"
 
@@ -117,3 +121,54 @@ def test_what_is_not_fetched_in_time_is_lost_and_said(
     assert max(gaps) == pytest.approx(lost["dropped_s"], abs=0.02)
     # What is left is the newest, and the clock is still that of the wall.
     assert chunks[-2]["now_s"] - chunks[-2]["end_s"] < 0.5
+
+
+def test_a_driver_that_hangs_keeps_nobody_from_leaving(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav") as listening:
+        listening.heard(0.2)
+        virtual_microphone.freeze()
+        chunks = listening.stop()
+
+    assert chunks[-1]["is_last"]
+    assert probe(tmp_path / "heard.wav").duration_s == pytest.approx(chunks[-1]["end_s"])
+
+
+def test_a_microphone_that_is_not_there_is_an_error_that_names_those_that_are(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav", device="stave") as listening:
+        refused = listening.wait_for(lambda event: "error" in event)
+
+    assert refused["error"] == "UsageError"
+    assert refused["sentence"].startswith("there is no microphone stave; the nearest: ")
+    assert f"({NAME})" in refused["sentence"].partition(",")[0]
+    assert "`surtitle devices`" in refused["sentence"]
+
+
+def test_a_microphone_that_cannot_be_opened_is_an_error_at_once(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    # The sound server offers the device by its name, but what is behind it is not there.
+    virtual_microphone.unplug()
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav", device=NAME) as listening:
+        refused = listening.wait_for(lambda event: "error" in event)
+
+    assert refused["error"] == "InputError"
+    assert f"the microphone {NAME} cannot be recorded from" in refused["sentence"]
+
+
+def test_devices_are_listed_for_a_person(virtual_microphone: VirtualMicrophone) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from flows.devices import devices; devices()"],
+        env=virtual_microphone.environment, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+
+    head, *rows = [line.split() for line in done.stdout.splitlines()]
+    assert head == ["index", "name", "channels", "rate", "system"]
+    assert [row[2:] if row[0] == "*" else row[1:] for row in rows] == [
+        [NAME, "32", "44100", "Hz", "ALSA"],
+        ["default", "32", "44100", "Hz", "ALSA"],
+    ]
+    assert [row[0] == "*" for row in rows] == [False, True]
