@@ -9,7 +9,7 @@ from typing import NamedTuple
 from connectors.roll_up import Row, cluster_width, clusters, row_width
 
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
-_ERASE_LINE, _ERASE_BELOW = "\x1b[K", "\x1b[J"
+_ERASE_LINE = "\x1b[K"
 
 
 class _Cell(NamedTuple):
@@ -45,9 +45,10 @@ def redraw(before: list[Row], after: list[Row]) -> str:
             continue
         at = number
     last = len(after) - 1
-    parts += [_vertically(last - at), _to_column(row_width(after[last]))]
     if len(before) > len(after):
-        parts.append(_ERASE_BELOW)
+        parts += [_vertically(last + 1 - at), _erase_rows(len(before) - len(after), downwards=True)]
+        at = len(before) - 1
+    parts += [_vertically(last - at), _to_column(row_width(after[last]))]
     return "".join(parts)
 
 
@@ -58,7 +59,13 @@ def erase(drawn: list[Row], columns: int) -> str:
     :arg columns: Columns of the terminal now: it has broken what is wider in two.
     """
     height = sum(max(1, -(-row_width(row) // columns)) for row in drawn)
-    return f"{_vertically(1 - height)}\r{_ERASE_BELOW}"
+    return _erase_rows(height, downwards=False)
+
+
+def _erase_rows(count: int, *, downwards: bool) -> str:
+    # One by one: a terminal may take erasing all that it shows as scrolling it away, into its history.
+    next_row = _vertically(1 if downwards else -1)
+    return next_row.join([f"\r{_ERASE_LINE}"] * count)
 
 
 def _cells(row: Row) -> list[_Cell]:

@@ -65,6 +65,8 @@ def interrupt_sets(stop: Flag) -> Iterator[None]:
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         if stop.is_set():
+            if os.isatty(1):
+                os.write(1, b"\r\n")  # whatever the cursor stands behind stays as it is
             os._exit(130)  # asked twice: not even the sinks are waited for
         stop.set()
 

@@ -19,13 +19,17 @@ class SmallTerminal:
 
     @property
     def rows(self) -> list[str]:
-        """The text of each row."""
-        return ["".join(char for char, _ in row).rstrip() for row in self.cells]
+        """The text of each row down to the cursor, and of those below that hold any."""
+        rows = ["".join(char for char, _ in row).rstrip() for row in self.cells]
+        while len(rows) > self.row + 1 and not rows[-1]:
+            rows.pop()
+        return rows
 
     @property
     def dim(self) -> list[str]:
         """Of each row what is dim."""
-        return ["".join(char for char, is_dim in row if is_dim).strip() for row in self.cells]
+        dim = ["".join(char for char, is_dim in row if is_dim).strip() for row in self.cells]
+        return dim[: len(self.rows)]
 
     def send(self, data: str) -> None:
         for code in regex.findall(r"\x1b\[\d*[A-Za-z]|.", data, regex.DOTALL):
@@ -51,9 +55,6 @@ class SmallTerminal:
                 self.column += count
             case "K", 1:
                 del self.cells[self.row][self.column :]
-            case "J", 1:
-                del self.cells[self.row][self.column :]
-                del self.cells[self.row + 1 :]
             case "m", 2:
                 self._is_dim = True
             case "m", 22:

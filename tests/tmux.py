@@ -1,0 +1,78 @@
+"""A program in a real terminal: tmux, with a server of its own."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import regex
+
+
+class Terminal:
+    """One tmux window with one program in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tmux = ["tmux", "-S", str(folder / "tmux")]
+
+    def start(self, command: str, columns: int, rows: int) -> None:
+        size = ["-x", str(columns), "-y", str(rows)]
+        self._run("-u", "-f", "/dev/null", "new-session", "-d", *size, command)
+
+    def type(self, *keys: str) -> None:
+        self._run("send-keys", *keys)
+
+    def resize(self, columns: int, rows: int) -> None:
+        self._run("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def rows(self) -> list[str]:
+        """What is on the screen, without the empty rows at its end."""
+        return self._run("capture-pane", "-p").rstrip("\n").split("\n")
+
+    def history(self) -> list[str]:
+        """The same, and all that has scrolled out of the screen above it."""
+        return self._run("capture-pane", "-p", "-S", "-").rstrip("\n").split("\n")
+
+    def dim(self) -> list[str]:
+        """Of each row what is dim."""
+        dim, parts = False, [""]
+        for code in regex.findall(r"\x1b\[[\d;]*m|.", self._run("capture-pane", "-p", "-e"), regex.DOTALL):
+            if code.startswith("\x1b"):
+                dim = "2" in code[2:-1].split(";") or (dim and code[2:-1] not in ("", "0", "22"))
+            elif code == "\n":
+                parts.append("")
+            else:
+                parts[-1] += code * dim
+        return [part.strip() for part in parts]
+
+    def until(self, is_there: Callable[[list[str]], bool], seconds: float = 30) -> list[str]:
+        """What is on the screen as soon as it is what was waited for, or when the time is over."""
+        deadline = time.monotonic() + seconds
+        while True:
+            rows = self.rows()
+            if is_there(rows) or time.monotonic() > deadline:
+                return rows
+            time.sleep(0.02)
+
+    def until_rows(self, *rows: str) -> None:
+        """Wait until exactly these rows are on the screen."""
+        wanted = list(rows)
+        assert self.until(lambda seen: seen == wanted, 10) == wanted
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run([*self._tmux, *arguments], capture_output=True, check=True, timeout=20)
+        return done.stdout.decode()
+
+    def end(self) -> None:
+        subprocess.run([*self._tmux, "kill-server"], check=False, timeout=20, capture_output=True)
+
+
+@contextmanager
+def terminal(folder: Path, command: str, columns: int = 80, rows: int = 24) -> Iterator[Terminal]:
+    """``command`` in a terminal, until the test is over; ``folder`` is for this terminal only."""
+    window = Terminal(folder)
+    window.start(command, columns, rows)
+    try:
+        yield window
+    finally:
+        window.end()
