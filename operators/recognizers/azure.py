@@ -5,6 +5,7 @@ the audio there and takes the hypotheses that have come. The audio since the las
 connection hears it again, so that nothing is missing and nothing final is said twice.
 """
 
+import atexit
 from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Condition, Thread
@@ -64,6 +65,8 @@ class AzureRecognizer(Recognizer):
             if self._thread is None:
                 self._thread = Thread(target=self._work, name="azure recogniser", daemon=True)
                 self._thread.start()
+                # The SDK aborts a process that ends while it is at work, as after an error elsewhere.
+                atexit.register(self.close)
             self._changed.notify_all()
             return self._take()
 
@@ -83,7 +86,9 @@ class AzureRecognizer(Recognizer):
             self._changed.notify_all()
             self._hypotheses += self._utterances.finish()
             hypotheses = self._take()
-        if not is_done:
+        if self._error is not None:
+            self._reports.gave_up(self._error)
+        elif not is_done:
             self._reports.ended_early(self._settings.finish_s)
         return hypotheses
 
@@ -94,6 +99,7 @@ class AzureRecognizer(Recognizer):
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
+            atexit.unregister(self.close)
 
     def _take(self) -> list[Hypothesis]:
         hypotheses, self._hypotheses = self._hypotheses, []

@@ -66,6 +66,10 @@ class Reports:
         self._told = max(self._told, 1 + is_longest)
         self._is_connected = False
 
+    def gave_up(self, error: Exception) -> None:
+        """The audio is over, and an error that nobody was to hear before what had been recognised."""
+        self._tell(str(error))
+
     def ended_early(self, waited_s: float) -> None:
         """The audio is over, and the last results did not come in time."""
         self._tell(f"Azure did not answer within {waited_s:g} s, so the last words may be missing")

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple, Never
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,29 +17,36 @@ REGION_VARIABLE = "AZURE_SPEECH_REGION"
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _REGION = re.compile(r"[a-z0-9]+")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
+_NO_VARIABLE = "(no name of a variable)"
 _KEY = re.compile(r"[!-~]{1,2048}")
 _SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
 
 
-class Secret(str):
-    """A text that everybody who prints, compares, encodes or pickles it takes for ``(hidden)``."""
+class Secret:
+    """A text that cannot be printed, encoded or pickled by accident."""
 
     __slots__ = ("_text",)
-    _text: str
 
-    def __new__(cls, text: str) -> "Secret":
-        """Hide ``text``."""
-        secret = super().__new__(cls, "(hidden)")
-        secret._text = text
-        return secret
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     def reveal(self) -> str:
         """The text."""
         return self._text
 
     @override
-    def __reduce_ex__(self, protocol: Any) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)
+    def __repr__(self) -> str:
+        return "(hidden)"
+
+    @override
+    def __reduce__(self) -> Never:
+        raise TypeError("a secret is not written down")
+
+
+# Keys that settings were given, by what stands in their place from then on. Settings are copied, printed and
+# written into summaries; what they hold must be safe to, and still lead to the key.
+_keys: dict[str, Secret] = {}
 
 
 class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,8 +76,13 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     finish_s: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
 
     def __post_init__(self) -> None:
-        if self.key is not None and not isinstance(self.key, Secret):
-            msgspec.structs.force_setattr(self, "key", Secret(self.key))
+        if self.key is not None and self.key not in _keys:
+            stand_in = f"(hidden {len(_keys) + 1})"
+            _keys[stand_in] = Secret(self.key)
+            msgspec.structs.force_setattr(self, "key", stand_in)
+        # It may be the key, put into the wrong place.
+        if not _VARIABLE.fullmatch(self.key_variable):
+            msgspec.structs.force_setattr(self, "key_variable", _NO_VARIABLE)
 
 
 class Service(NamedTuple):
@@ -120,11 +132,16 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
 
 
 def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | None:
-    where = "azure.key"
-    text = settings.key.reveal() if isinstance(settings.key, Secret) else None
-    if text is None and settings.key_variable:
-        where = settings.key_variable
-        text = environment.get(settings.key_variable)
+    if settings.key_variable == _NO_VARIABLE:
+        raise UsageError(
+            "azure.key_variable is no name of an environment variable; give a name in capital letters, or "
+            "put the key itself into azure.key"
+        )
+    where, text = "azure.key", settings.key
+    if text in _keys:
+        text = _keys[text].reveal()
+    if not text and settings.key_variable:
+        where, text = settings.key_variable, environment.get(settings.key_variable)
     if not text:
         return None
     # It becomes a header of a request. What it is instead must not be shown: it may be the key and more.
@@ -138,10 +155,14 @@ def _check_address(address: str, name: str, key: Secret | None) -> None:
         parts = urlsplit(address)
         is_good = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
         is_good = is_good and parts.username is None and address.isprintable() and " " not in address
+        # The key has a place of its own, where nobody prints it.
+        is_good = is_good and "key=" not in parts.query.lower()
     except ValueError:
         is_good = False
     if not is_good:
-        raise UsageError(f"azure.{name} is no address; give one such as wss://speech.example.com")
+        raise UsageError(
+            f"azure.{name} is no address, or one with a key in it; give one such as wss://speech.example.com"
+        )
     if key is not None and not _SCHEMES[parts.scheme] and not _is_this_machine(parts.hostname or ""):
         raise UsageError(
             f"azure.{name} is not encrypted, so the key could be read on the way; give a wss:// address, or "

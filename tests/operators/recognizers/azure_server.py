@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from itertools import pairwise
-from threading import Condition, Thread
+from threading import Condition, Event, Thread
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,8 @@ class Session:
         self.audio = bytearray()
         self.request_id = ""
         self.is_over = False
+        #: Set when the client has hung up, or the service.
+        self.over = Event()
 
     def listen(self) -> bool:
         """Take one message; false once the audio is over."""
@@ -173,6 +175,8 @@ class AzureServer:
                 connection.recv()
         except (ConnectionClosed, OSError):
             pass
+        finally:
+            session.over.set()
 
 
 @contextmanager
