@@ -49,8 +49,9 @@ class AzureRecognizer(Recognizer):
         self._hypotheses: list[Hypothesis] = []
         self._error: Exception | None = None
         self._is_finishing = self._is_closing = self._is_done = False
-        #: Of the thread alone.
         self._thread: Thread | None = None
+        #: Of the thread alone.
+        self._leaving: Thread | None = None
         self._waits = Waits(settings.longest_wait_s)
         self._patience = Patience(settings.answer_s, monotonic)
 
@@ -120,6 +121,8 @@ class AzureRecognizer(Recognizer):
             with self._changed:
                 self._is_done = True
                 self._changed.notify_all()
+            if self._leaving is not None:
+                self._leaving.join(_CLOSE_S)
 
     def _wait(self, failure: Failure) -> None:
         is_longest = self._waits.is_longest
@@ -150,7 +153,14 @@ class AzureRecognizer(Recognizer):
         try:
             return self._attend(conversation, connection, events)
         finally:
-            connection.close()
+            self._hang_up(connection)
+
+    def _hang_up(self, connection: AzureConnection) -> None:
+        """Close a connection while the next one is made: a service that is gone makes it wait."""
+        if self._leaving is not None:
+            self._leaving.join(_CLOSE_S)
+        self._leaving = Thread(target=connection.close, name="azure hang-up", daemon=True)
+        self._leaving.start()
 
     def _attend(
         self, conversation: Conversation, connection: AzureConnection, events: deque[Event]

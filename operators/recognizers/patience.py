@@ -50,8 +50,9 @@ class Waits:
 class Patience:
     """Knows when a service that is given speech should have said something.
 
-    :arg answer_s: Seconds without an answer, at least half of them with sound that may be speech. They
-        double, up to eight times, for a connection after one that never answered: it may be music.
+    :arg answer_s: Seconds without an answer from the first sound on that may be speech, and at least half as
+        many seconds of such sound. They double, up to eight times, for a connection after one that never
+        answered: it may be music.
     :arg now: The present in seconds.
     """
 
@@ -60,13 +61,14 @@ class Patience:
         self._now = now
         self._noise = float("inf")
         self._loud_s = 0.0
-        self._since_s = now()
+        #: When the first sound since the last answer was given to the service; nothing while there is none.
+        self._since_s: float | None = None
         self._doublings = 0
 
     def begin(self) -> None:
-        """A connection is there."""
+        """A new connection is there."""
         self._loud_s = 0.0
-        self._since_s = self._now()
+        self._since_s = None
 
     def answered(self) -> None:
         """The service has said something."""
@@ -78,9 +80,9 @@ class Patience:
         self._doublings = min(self._doublings + 1, _MOST_DOUBLINGS)
 
     def hear(self, pcm: bytes) -> None:
-        """The service is given this audio."""
-        # In pieces of a tenth of a second: of all that is sent again, some is loud.
+        """The service is given this audio: 16-bit samples."""
         samples = np.frombuffer(pcm, "<i2").astype(np.float32)
+        # In pieces of a tenth of a second: of all that is sent again at once, some is loud.
         for at in range(0, len(samples), SAMPLE_RATE // 10):
             piece = samples[at : at + SAMPLE_RATE // 10]
             seconds = len(piece) / SAMPLE_RATE
@@ -88,9 +90,14 @@ class Patience:
             self._noise = min(loudness, max(self._noise, _LEAST_NOISE) * _RISE_PER_S**seconds)
             if loudness > max(_SILENCE, _OVER_NOISE * self._noise):
                 self._loud_s += seconds
+                self._since_s = self._now() if self._since_s is None else self._since_s
 
     @property
     def is_over(self) -> bool:
         """Whether the service has been silent for too long."""
         limit_s = self._answer_s * (1 << self._doublings)
-        return self._loud_s >= limit_s / 2 and self._now() - self._since_s >= limit_s
+        return (
+            self._since_s is not None
+            and self._loud_s >= limit_s / 2
+            and self._now() - self._since_s >= limit_s
+        )
