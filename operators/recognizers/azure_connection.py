@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import azure.cognitiveservices.speech as sdk
@@ -98,8 +99,10 @@ class AzureConnection:
         )
         for signal in signals:
             signal.disconnect_all()
-        self._stream.close()
-        self._recognizer.stop_continuous_recognition_async().get()
+        # A connection that is gone already may refuse to be closed.
+        with suppress(RuntimeError):
+            self._stream.close()
+            self._recognizer.stop_continuous_recognition_async().get()
         # Releasing the last references closes the connection and ends the threads.
         del self._started, self._line, self._recognizer, self._stream
 
