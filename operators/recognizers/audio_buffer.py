@@ -1,0 +1,96 @@
+"""The latest audio of a stream, kept to be sent again, and the way from its samples back to its clock.
+
+A position counts the samples of a stream from the first that was heard, gaps left out: what a service hears.
+"""
+
+from bisect import bisect_right
+from collections import deque
+
+from operators.events import SAMPLE_RATE, AudioChunk
+
+# A difference that is no rounding of a chunk's time.
+_SHIFT_S = 0.001
+# Where the clock jumped; far more than audio that is worth keeping has.
+_MOST_ANCHORS = 4096
+
+
+class AudioBuffer:
+    """The audio of one stream from the oldest that may be needed again.
+
+    :arg longest_s: Seconds of audio that are kept at most.
+    """
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest = round(longest_s * SAMPLE_RATE)
+        self._pieces: deque[bytes] = deque()
+        #: Position of the oldest sample that is kept, of the next to send, and of the next to come.
+        self.begin = self._sent = self.heard = 0
+        #: Where positions and the clock's seconds meet; later than the one before where audio is missing.
+        self._anchors: list[tuple[int, float]] = []
+        self._dropped = 0
+
+    def append(self, chunk: AudioChunk) -> None:
+        """Keep a chunk, and drop the oldest ones that are too much."""
+        pcm = chunk.pcm[: len(chunk.pcm) // 2 * 2]
+        if not self._anchors or abs(self._at(self._anchors[-1], self.heard) - chunk.start_s) > _SHIFT_S:
+            self._anchors = [*self._anchors[1 - _MOST_ANCHORS :], (self.heard, chunk.start_s)]
+        if pcm:
+            self._pieces.append(pcm)
+            self.heard += len(pcm) // 2
+        while self.heard - self.begin > self._longest:
+            self._drop_piece()
+
+    def forget(self, position: int) -> None:
+        """Let go what lies before a position and will not be needed again."""
+        while self._pieces and self.begin + len(self._pieces[0]) // 2 <= min(position, self._sent):
+            self._drop_piece()
+
+    def rewind(self, position: int) -> int:
+        """Send again from a position on, or from the oldest sample that is left: where that is."""
+        self._sent = min(max(position, self.begin), self.heard)
+        return self._sent
+
+    def take_unsent(self) -> bytes:
+        """The audio that is to be sent; it counts as sent from now on."""
+        if self._sent >= self.heard:
+            return b""
+        pieces, at = [], self.heard
+        for piece in reversed(self._pieces):
+            if at <= self._sent:
+                break
+            at -= len(piece) // 2
+            pieces.append(piece[max(0, 2 * (self._sent - at)) :])
+        self._sent = self.heard
+        return b"".join(reversed(pieces))
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether there is audio to be sent."""
+        return self._sent < self.heard
+
+    def take_lost_s(self) -> float:
+        """Seconds of audio that were dropped before they could be sent, since this was asked last."""
+        dropped, self._dropped = self._dropped, 0
+        return dropped / SAMPLE_RATE
+
+    def start_s(self, position: int) -> float:
+        """When the sample at a position sounded, on the stream's clock."""
+        if not self._anchors:
+            return 0.0
+        place = bisect_right(self._anchors, position, key=lambda anchor: anchor[0])
+        return max(0.0, self._at(self._anchors[max(0, place - 1)], position))
+
+    def end_s(self, position: int) -> float:
+        """When the sample before a position was over: before a gap that begins there."""
+        return self.start_s(position - 1) + 1 / SAMPLE_RATE if position > 0 else self.start_s(0)
+
+    def _drop_piece(self) -> None:
+        size = len(self._pieces.popleft()) // 2
+        self.begin += size
+        if self._sent < self.begin:
+            self._dropped += self.begin - self._sent
+            self._sent = self.begin
+
+    @staticmethod
+    def _at(anchor: tuple[int, float], position: int) -> float:
+        return anchor[1] + (position - anchor[0]) / SAMPLE_RATE

@@ -1,0 +1,177 @@
+"""Settings of Azure's speech service, and where its key comes from: checked here, shown nowhere."""
+
+import os
+import re
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Annotated, NamedTuple, Never
+from urllib.parse import urlsplit
+
+import msgspec
+from typing_extensions import override
+
+from operators.errors import UsageError
+
+KEY_VARIABLE = "AZURE_SPEECH_KEY"
+REGION_VARIABLE = "AZURE_SPEECH_REGION"
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_REGION = re.compile(r"[a-z0-9]+")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
+_NO_VARIABLE = "(no name of a variable)"
+_KEY = re.compile(r"[!-~]{1,2048}")
+_SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
+
+
+class Secret:
+    """A text that cannot be printed, encoded or pickled by accident."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text."""
+        return self._text
+
+    @override
+    def __repr__(self) -> str:
+        return "(hidden)"
+
+    @override
+    def __reduce__(self) -> Never:
+        raise TypeError("a secret is not written down")
+
+
+# Keys that settings were given, by what stands in their place from then on. Settings are copied, printed and
+# written into summaries; what they hold must be safe to, and still lead to the key.
+_keys: dict[str, Secret] = {}
+
+
+class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Azure's recogniser."""
+
+    #: What is spoken, as a BCP 47 tag.
+    language: str = "en-US"
+    #: Azure's name of the region that the key is for; absent for the one in AZURE_SPEECH_REGION.
+    region: str | None = None
+    #: Whole address of the service instead of a region's: ``wss://NAME.cognitiveservices.azure.com``.
+    endpoint: str | None = None
+    #: Scheme, name and port of a service of one's own, as of a speech container: ``ws://localhost:5000``.
+    host: str | None = None
+    #: Name of the environment variable that holds the key; empty for a service that wants none.
+    key_variable: str = KEY_VARIABLE
+    #: The key itself, which goes before the variable; hidden as soon as it is read.
+    key: str | None = None
+    #: Updates in which a word has to be seen before Azure shows it; absent for Azure's own choice.
+    stable_partials: Annotated[int, msgspec.Meta(ge=1, le=20)] | None = None
+    #: Seconds of audio that are kept, to be sent again after a lost connection.
+    replay_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = 60.0
+    #: Seconds without an answer to speech after which a connection counts as lost.
+    answer_s: Annotated[float, msgspec.Meta(ge=0.1, le=600)] = 10.0
+    #: Longest wait between two attempts to connect, in seconds.
+    longest_wait_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 30.0
+    #: Seconds to wait for the last results when the audio is over.
+    finish_s: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
+
+    def __post_init__(self) -> None:
+        if self.key is not None and self.key not in _keys:
+            stand_in = f"(hidden {len(_keys) + 1})"
+            _keys[stand_in] = Secret(self.key)
+            msgspec.structs.force_setattr(self, "key", stand_in)
+        # It may be the key, put into the wrong place.
+        if not _VARIABLE.fullmatch(self.key_variable):
+            msgspec.structs.force_setattr(self, "key_variable", _NO_VARIABLE)
+
+
+class Service(NamedTuple):
+    """Which service to talk to: one of region, endpoint and host; a key with the first at least."""
+
+    region: str | None
+    endpoint: str | None
+    host: str | None
+    key: Secret | None
+
+    @property
+    def place(self) -> str:
+        """What to call it in a sentence."""
+        if self.region:
+            return f"the region {self.region}"
+        parts = urlsplit(self.endpoint or self.host or "")
+        return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+
+
+def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ) -> Service:
+    """The service that the settings and the environment name.
+
+    :raises UsageError: when they name none, or one that cannot be.
+    """
+    if not _LANGUAGE.fullmatch(settings.language):
+        raise UsageError(f"azure.language is {settings.language!r}; give a language tag such as en-US")
+    key = _key(settings, environment)
+    if settings.endpoint and settings.host:
+        raise UsageError("azure.endpoint and azure.host are both given; give the one that you use")
+    if address := settings.endpoint or settings.host:
+        _check_address(address, "endpoint" if settings.endpoint else "host", key)
+        return Service(None, settings.endpoint, settings.host, key)
+    region = settings.region or environment.get(REGION_VARIABLE)
+    if key is None:
+        variable = settings.key_variable or KEY_VARIABLE
+        raise UsageError(
+            f"Azure's recogniser needs a key; set {variable} in the environment to your Speech resource's"
+        )
+    if not region:
+        raise UsageError(
+            f"Azure's recogniser needs a region; set {REGION_VARIABLE} or azure.region to that of your "
+            "Speech resource, such as westeurope"
+        )
+    if not _REGION.fullmatch(region):
+        raise UsageError(f"{region!r} is no region of Azure; give a name such as westeurope")
+    return Service(region, None, None, key)
+
+
+def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | None:
+    if settings.key_variable == _NO_VARIABLE:
+        raise UsageError(
+            "azure.key_variable is no name of an environment variable; give a name in capital letters, or "
+            "put the key itself into azure.key"
+        )
+    where, text = "azure.key", settings.key
+    if text in _keys:
+        text = _keys[text].reveal()
+    if not text and settings.key_variable:
+        where, text = settings.key_variable, environment.get(settings.key_variable)
+    if not text:
+        return None
+    # It becomes a header of a request. What it is instead must not be shown: it may be the key and more.
+    if not _KEY.fullmatch(text):
+        raise UsageError(f"{where} holds no key of Azure's; copy the key again, without spaces or line ends")
+    return Secret(text)
+
+
+def _check_address(address: str, name: str, key: Secret | None) -> None:
+    try:
+        parts = urlsplit(address)
+        is_good = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+        is_good = is_good and parts.username is None and address.isprintable() and " " not in address
+        # The key has a place of its own, where nobody prints it.
+        is_good = is_good and "key=" not in parts.query.lower()
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise UsageError(
+            f"azure.{name} is no address, or one with a key in it; give one such as wss://speech.example.com"
+        )
+    if key is not None and not _SCHEMES[parts.scheme] and not _is_this_machine(parts.hostname or ""):
+        raise UsageError(
+            f"azure.{name} is not encrypted, so the key could be read on the way; give a wss:// address, or "
+            "set azure.key_variable to nothing for a service that wants no key"
+        )
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

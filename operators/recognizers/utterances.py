@@ -1,0 +1,120 @@
+"""Segments that outlive connections: what a service says of its utterances, however often it begins anew.
+
+After a lost connection the audio since the last final is heard again. The segment that was open goes on under
+its number once the new connection has come as far as the old one; what it says before that was on display
+already, better.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from operators.recognizers.protocol import Hypothesis
+
+
+class Said(NamedTuple):
+    """What a service takes an utterance to say; positions are samples of the stream."""
+
+    text: str
+    begin: int
+    end: int
+    is_final: bool
+
+
+class _Open(msgspec.Struct):
+    segment: int
+    text: str
+    begin: int
+    end: int
+    start_s: float
+    end_s: float
+    #: Whether a connection that was lost said it, and the present one has not come as far yet.
+    is_replayed: bool = False
+
+
+class Utterances:
+    """Numbers one stream's utterances and says each of them once.
+
+    :arg start_s: When the sample at a position sounded, on the stream's clock.
+    :arg end_s: When the sample before a position was over.
+    """
+
+    def __init__(self, start_s: Callable[[int], float], end_s: Callable[[int], float]) -> None:
+        self._start_s = start_s
+        self._end_s = end_s
+        self._next = 0
+        self._open: _Open | None = None
+        #: All before this position has got its final, or holds no speech.
+        self.confirmed = 0
+
+    def resume(self, oldest: int) -> list[Hypothesis]:
+        """What comes next is said by a new connection, which hears again from `confirmed` on.
+
+        :arg oldest: Position of the oldest audio that is left. A segment whose beginning is not left ends.
+        """
+        if self._open is not None and self._open.begin < oldest:
+            return self.finish()
+        if self._open is not None:
+            self._open.is_replayed = True
+        return []
+
+    def take(self, said: Said) -> list[Hypothesis]:
+        """Hypotheses that come of what the service said."""
+        said = said._replace(text=said.text.strip(), end=max(said.begin, said.end))
+        # A final of what has got one, or nothing at all.
+        if (said.text and said.end <= self.confirmed) or not (said.text or said.is_final):
+            return []
+        hypotheses: list[Hypothesis] = []
+        if self._open is not None and self._is_later(said, self._open):
+            hypotheses += self.finish()
+        if self._open is None:
+            if said.text:
+                self._begin(said)
+        elif self._is_behind(said, self._open):
+            return []
+        if self._open is not None:
+            hypotheses.append(self._revise(self._open, said))
+        if said.is_final:
+            self._open = None
+            self.confirmed = max(self.confirmed, said.end)
+        return hypotheses
+
+    def finish(self) -> list[Hypothesis]:
+        """The final of the open segment, with the text that it had last."""
+        if self._open is None:
+            return []
+        last, self._open = self._open, None
+        self.confirmed = max(self.confirmed, last.end)
+        return [_hypothesis(last, is_final=True)]
+
+    @staticmethod
+    def _is_later(said: Said, last: _Open) -> bool:
+        """Whether it is another utterance, although the open one has got no final."""
+        return bool(said.text) and said.begin >= last.end and said.begin > last.begin
+
+    @staticmethod
+    def _is_behind(said: Said, last: _Open) -> bool:
+        """Whether a new connection has yet to come to where the old one was."""
+        if not last.is_replayed:
+            return False
+        return said.end <= last.begin and not said.text if said.is_final else said.end < last.end
+
+    def _begin(self, said: Said) -> None:
+        start_s = self._start_s(said.begin)
+        self._open = _Open(self._next, "", said.begin, said.begin, start_s, start_s)
+        self._next += 1
+
+    def _revise(self, last: _Open, said: Said) -> Hypothesis:
+        # A final without a text ends the segment with what it had: `PartialNumbering` sees to that.
+        last.text = said.text
+        last.end = max(said.end, last.begin)
+        last.end_s = max(last.start_s, self._end_s(last.end))
+        last.is_replayed = False
+        return _hypothesis(last, is_final=said.is_final)
+
+
+def _hypothesis(last: _Open, *, is_final: bool) -> Hypothesis:
+    return Hypothesis(
+        segment=last.segment, text=last.text, is_final=is_final, start_s=last.start_s, end_s=last.end_s
+    )
