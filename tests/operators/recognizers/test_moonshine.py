@@ -6,30 +6,15 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from moonshine_voice.utils import get_assets_path
 
-from connectors.audio_decoder import AudioDecoder
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers import moonshine
 from operators.recognizers.moonshine import MoonshineArch, MoonshineRecognizer
 from operators.recognizers.protocol import Hypothesis
+from tests.operators.recognizers.speaking import chunks, pcm
 
 BECKETT = ["tried", "failed", "matter", "again", "again", "better"]
-
-
-@cache
-def pcm(name: str, seconds: float = 60.0) -> bytes:
-    whole = b"".join(AudioDecoder(get_assets_path() / name).blocks())
-    return whole[: 2 * round(seconds * SAMPLE_RATE)]
-
-
-def chunks(audio: bytes, chunk_s: float = 0.1, start_s: float = 0.0) -> list[AudioChunk]:
-    size = 2 * round(chunk_s * SAMPLE_RATE)
-    return [
-        AudioChunk(stream="talk", start_s=start_s + at / (2 * SAMPLE_RATE), pcm=audio[at : at + size])
-        for at in range(0, len(audio), size)
-    ]
 
 
 def hear(given: list[AudioChunk], recognizer: MoonshineRecognizer | None = None) -> list[Hypothesis]:

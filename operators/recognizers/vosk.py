@@ -1,0 +1,215 @@
+"""Vosk: a Kaldi recogniser for some twenty languages, light on the processor, given a model's folder.
+
+It is an extra (``surtitle[vosk]``), imported when the first recogniser is made. Its text has neither
+punctuation nor capital letters. It decodes on the calling thread alone, so there is no number of threads to
+set. Kaldi adds faint noise to what it hears (dither), other noise each time; here the noise is made of the
+position in the audio, so that the same audio has the same hypotheses.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import numpy as np
+from typing_extensions import override
+
+from operators.errors import InputError, UsageError
+from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.protocol import Hypothesis, Recognizer
+
+# A jump in the audio that is no rounding: a microphone lost samples, or the machine slept.
+_GAP_S = 0.05
+_NEEDED = ("am/final.mdl", "conf/mfcc.conf", "conf/model.conf")
+# A model's graph is either whole, or in parts that are put together while decoding.
+_WHOLE_GRAPH = ("graph/HCLG.fst", "graph/words.txt")
+_GRAPH_IN_PARTS = ("graph/HCLr.fst", "graph/Gr.fst", "graph/disambig_tid.int")
+
+
+class _Word(msgspec.Struct):
+    start: float
+    end: float
+
+
+class _Said(msgspec.Struct):
+    """What the library answers, as JSON; the times count from the first sample that it heard."""
+
+    text: str = ""
+    partial: str = ""
+    result: tuple[_Word, ...] = ()
+
+
+class VoskRecognizer(Recognizer):
+    """Recognises one stream. Models are loaded once per process, and shared.
+
+    The hypotheses depend on the audio only: not on how it was cut into chunks. Where a segment's speech
+    begins is known with its final; until then, ``start_s`` is where the update began that brought its
+    first text, a little late.
+
+    :arg model_path: Folder of the model's files, with the folders ``am``, ``conf`` and ``graph`` in it.
+    :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
+    :raises UsageError: when the package is not installed.
+    :raises InputError: when the folder is not such a model.
+    """
+
+    def __init__(self, *, model_path: str | Path, update_interval_s: float = 0.5) -> None:
+        if not 0.1 <= update_interval_s <= 10:
+            raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
+        self._library = _library()
+        path = Path(model_path)
+        _check(path)
+        self._model = _load(self._library, str(path.resolve()))
+        self._piece_bytes = 2 * round(update_interval_s * SAMPLE_RATE)
+        self._decoder: Any = None
+        self._noise = np.random.default_rng(0)
+        self._pending = b""
+        #: Where the decoder's first sample is, and where the audio that it heard ends.
+        self._base_s = 0.0
+        self._heard_bytes = 0
+        self._segment = 0
+        #: The open segment's last hypothesis.
+        self._open: Hypothesis | None = None
+
+    @override
+    def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
+        hypotheses: list[Hypothesis] = []
+        if self._decoder is None or abs(chunk.start_s - self._next_s()) > _GAP_S:
+            hypotheses += self.finish()
+            self._begin(chunk.start_s)
+        self._pending += chunk.pcm
+        while len(self._pending) >= self._piece_bytes:
+            piece, self._pending = self._pending[: self._piece_bytes], self._pending[self._piece_bytes :]
+            hypotheses += self._update(piece)
+        return hypotheses
+
+    @override
+    def finish(self) -> Sequence[Hypothesis]:
+        if self._decoder is None:
+            return []
+        hypotheses = self._update(self._pending) if self._pending else []
+        hypotheses += self._final(self._decoder.FinalResult())
+        self.close()
+        return hypotheses
+
+    @override
+    def close(self) -> None:
+        self._decoder = None
+        self._pending = b""
+
+    def _begin(self, base_s: float) -> None:
+        self._decoder = self._library.KaldiRecognizer(self._model, SAMPLE_RATE)
+        self._decoder.SetWords(True)
+        self._noise = np.random.default_rng(0)
+        self._base_s = base_s
+        self._heard_bytes = 0
+
+    def _dithered(self, piece: bytes) -> bytes:
+        samples = np.frombuffer(piece, "<i2") + self._noise.standard_normal(len(piece) // 2)
+        return np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes()
+
+    def _heard_s(self) -> float:
+        return self._base_s + self._heard_bytes / (2 * SAMPLE_RATE)
+
+    def _next_s(self) -> float:
+        return self._heard_s() + len(self._pending) / (2 * SAMPLE_RATE)
+
+    def _update(self, piece: bytes) -> list[Hypothesis]:
+        piece_start_s = self._heard_s()
+        is_over = self._decoder.AcceptWaveform(self._dithered(piece))
+        self._heard_bytes += len(piece)
+        if is_over:
+            return self._final(self._decoder.Result())
+        text = msgspec.json.decode(self._decoder.PartialResult(), type=_Said).partial
+        before = self._open
+        # What was taken for speech may turn out to be none: there is no empty hypothesis until the final.
+        if not text or (before and text == before.text):
+            return []
+        self._open = Hypothesis(
+            segment=self._segment,
+            text=text,
+            is_final=False,
+            start_s=before.start_s if before else piece_start_s,
+            end_s=self._heard_s(),
+        )
+        return [self._open]
+
+    def _final(self, answer: str) -> list[Hypothesis]:
+        """The end of a segment, or of a silence, in which nothing was said."""
+        said = msgspec.json.decode(answer, type=_Said)
+        before, self._open = self._open, None
+        if not said.text and before is None:
+            return []
+        start_s = before.start_s if before else self._heard_s()
+        end_s = before.end_s if before else start_s
+        if said.result:
+            start_s = self._base_s + said.result[0].start
+            end_s = max(end_s, self._base_s + said.result[-1].end)
+        end_s = min(end_s, self._heard_s())
+        final = Hypothesis(
+            segment=self._segment,
+            text=said.text,
+            is_final=True,
+            start_s=min(start_s, end_s),
+            end_s=end_s,
+        )
+        self._segment += 1
+        return [final]
+
+
+def _library() -> Any:
+    try:
+        import vosk
+    except ImportError as error:
+        raise UsageError(
+            "the recogniser 'vosk' is not installed; install it with: pip install 'surtitle[vosk]'"
+        ) from error
+    # It would tell the user's terminal what it loads.
+    vosk.SetLogLevel(-1)
+    return vosk
+
+
+@cache
+def _load(library: Any, path: str) -> Any:
+    try:
+        with TemporaryDirectory(prefix="surtitle-vosk-") as folder:
+            model = library.Model(_without_dither(Path(path), Path(folder)))
+            # Some broken files are only noticed when a decoder is made.
+            library.KaldiRecognizer(model, SAMPLE_RATE)
+    except OSError as error:
+        raise InputError(f"{path}: the speech model cannot be read: {error}") from error
+    except Exception as error:  # the library raises no class of its own
+        raise InputError(
+            f"{path}: the speech model cannot be loaded; check that its files are whole"
+        ) from error
+    return model
+
+
+def _without_dither(model: Path, folder: Path) -> str:
+    """The model in a new folder, told to add no noise of its own, which would be another one each time."""
+    for entry in model.iterdir():
+        if entry.name != "conf":
+            (folder / entry.name).symlink_to(entry)
+    (folder / "conf").mkdir()
+    for entry in (model / "conf").iterdir():
+        if entry.name != "mfcc.conf":
+            (folder / "conf" / entry.name).symlink_to(entry)
+    options = (model / "conf" / "mfcc.conf").read_bytes()
+    (folder / "conf" / "mfcc.conf").write_bytes(options + b"\n--dither=0\n")
+    return str(folder)
+
+
+def _check(path: Path) -> None:
+    if not path.is_dir():
+        raise InputError(
+            f"{path}: there is no such folder; name the folder that holds the Vosk model's files"
+        )
+    graph = _WHOLE_GRAPH if (path / _WHOLE_GRAPH[0]).is_file() else _GRAPH_IN_PARTS
+    missing = [name for name in (*_NEEDED, *graph) if not os.access(path / name, os.R_OK)]
+    if missing:
+        raise InputError(
+            f"{path}: it holds no {', '.join(missing)}; name the folder of a Vosk model, "
+            "in which 'am', 'conf' and 'graph' are folders"
+        )

