@@ -105,7 +105,7 @@ def _microphone(settings: Settings, runtime: Runtime) -> MicrophoneSource | None
         device=None if name == "default" else int(name) if name.isdecimal() else name,
         buffer_s=settings.input.buffer_s,
         stop=runtime.stop,
-        tell=runtime.live.tell,
+        tell=runtime.live.microphone,
         lost=runtime.live.lose,
     )
 

@@ -25,6 +25,7 @@ class LiveStatus:
         #: Sound that was not heard, so far.
         self.losses = Losses()
         self._is_absent = False
+        self._is_troubled = False
         self._level_dbfs = -math.inf
         self._heard_s = 0.0
         self._spoken_s = -math.inf
@@ -42,6 +43,7 @@ class LiveStatus:
 
     def caption(self, record: ErasureRecord) -> None:
         """Take note of a caption."""
+        self._is_troubled = False
         self._spoken_s = -math.inf if record.is_final else self._now()
         self._lag_s = record.latency_from_speech_s
         self._overtaken += record.overtaken
@@ -50,18 +52,27 @@ class LiveStatus:
         """Take note of sound that was lost: all of it, so far."""
         self.losses = losses
 
-    def tell(self, sentence: str) -> None:
+    def microphone(self, sentence: str) -> None:
         """Tell of a microphone that has gone, or is back; the next chunk says that it is there."""
         self._screen.tell(sentence)
         self._is_absent = True
         self._show()
 
+    def recognizer(self, sentence: str) -> None:
+        """Tell what happens to the recogniser, on any thread; the next caption says that it works."""
+        self._screen.tell(sentence)
+        self._is_troubled = True
+
     def _show(self) -> None:
         now_s = self._now()
         state = "speech" if now_s - self._spoken_s < _SPEECH_S else "listening"
+        if self._is_troubled:
+            state = "waiting for the recogniser"
+        if self._is_absent:
+            state = "no microphone"
         self._screen.status(
             Status(
-                state="no microphone" if self._is_absent else state,
+                state=state,
                 level_dbfs=self._level_dbfs,
                 elapsed_s=now_s,
                 lag_s=self._lag_s,

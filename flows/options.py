@@ -90,6 +90,7 @@ LISTENING: Group = {
 }  # fmt: skip
 
 RECOGNITION: Group = {
+    "recognizer": _option("recognize", "engine", str, "moonshine, azure or vosk.", default="moonshine"),
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
 }
 

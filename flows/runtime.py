@@ -14,6 +14,7 @@ from connectors.microphone import MicrophoneSource
 from connectors.terminal import open_screen
 from flows.engine import Progress, open_translator
 from flows.live_status import LiveStatus
+from flows.recognition import make_recognizer
 from flows.settings import Settings
 from operators.clock import Clock, VirtualClock, WallClock
 from operators.decoding.translator import Translator
@@ -22,7 +23,6 @@ from operators.languages import language
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
-from operators.recognizers.moonshine import MoonshineRecognizer
 from operators.recognizers.protocol import Recognizer
 
 
@@ -69,8 +69,8 @@ class Runtime:
 
     def recognizer(self, _stream: str) -> Recognizer:
         """A recogniser for one stream."""
-        settings = self._settings.recognize
-        return MoonshineRecognizer(model_path=settings.model, update_interval_s=settings.update_interval_s)
+        is_live = self._settings.input.microphone is not None
+        return make_recognizer(self._settings.recognize, is_live=is_live, tell=self.live.recognizer)
 
     def meter(self, resume: ErasureState | None) -> ErasureMeter:
         """The erasure meter of one stream."""

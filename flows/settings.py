@@ -12,6 +12,7 @@ import msgspec
 
 from operators.errors import InputError, UsageError
 from operators.prompts.select import Template
+from operators.recognizers.azure_settings import AzureSettings
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
@@ -40,12 +41,20 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
 
 
 class RecognizeSettings(_Stage, frozen=True, kw_only=True):
-    """The recogniser (moonshine)."""
+    """The speech recogniser."""
 
-    #: Folder of the recogniser's model; absent for the one that comes with the package.
+    engine: Literal["moonshine", "azure", "vosk"] = "moonshine"
+    #: Folder of the engine's model; absent for the English one that comes with moonshine.
     model: str | None = None
+    #: Kind of the moonshine model in that folder.
+    arch: Literal[
+        "tiny", "base", "tiny-streaming", "base-streaming", "small-streaming", "medium-streaming"
+    ] = "tiny"
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, msgspec.Meta(gt=0.0)] = 0.5
+    #: Run moonshine, which leaks, in a process of its own; absent for: where it may run for hours.
+    isolate: bool | None = None
+    azure: AzureSettings = AzureSettings()
 
 
 class TranslateSettings(_Stage, frozen=True, kw_only=True):

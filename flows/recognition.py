@@ -1,0 +1,42 @@
+"""The recogniser that the settings name."""
+
+from collections.abc import Callable
+from functools import partial
+
+from flows.settings import RecognizeSettings
+from operators.errors import UsageError
+from operators.recognizers.protocol import Recognizer
+
+
+def make_recognizer(settings: RecognizeSettings, *, is_live: bool, tell: Callable[[str], None]) -> Recognizer:
+    """A recogniser for one stream; engines are imported here, as nobody needs all of them.
+
+    :arg is_live: Whether it may run for hours: what an engine leaks then ends with a process of its own.
+    :arg tell: Told what happens to it, in a sentence.
+    :raises SurtitleError: when the engine, its model or what it needs to know is missing.
+    """
+    match settings.engine:
+        case "azure":
+            from operators.recognizers.azure import AzureRecognizer
+
+            return AzureRecognizer(settings.azure, tell)
+        case "vosk":
+            if settings.model is None:
+                raise UsageError("vosk comes without a model: name the folder of one with --speech-model")
+            from operators.recognizers.vosk import VoskRecognizer
+
+            return VoskRecognizer(model_path=settings.model, update_interval_s=settings.update_interval_s)
+        case "moonshine":
+            from operators.recognizers.moonshine import MoonshineArch, MoonshineRecognizer
+
+            make = partial(
+                MoonshineRecognizer,
+                model_path=settings.model,
+                arch=MoonshineArch(settings.arch),
+                update_interval_s=settings.update_interval_s,
+            )
+            if settings.isolate if settings.isolate is not None else is_live:
+                from operators.recognizers.process import ProcessRecognizer
+
+                return ProcessRecognizer(make, tell=tell)
+            return make()
