@@ -12,23 +12,24 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-COLUMNS, ROWS, SESSION = 64, 12, "surtitle-picture"
+COLUMNS, ROWS, SERVER = 64, 12, "surtitle-picture"
 
 
 def tmux(*arguments: str) -> str:
-    """Run one tmux command; its output."""
-    return subprocess.run(["tmux", *arguments], check=True, capture_output=True, text=True).stdout
+    """Run one command of a tmux server of its own; its output."""
+    command = ["tmux", "-u", "-L", SERVER, "-f", "/dev/null", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def main(recording: str, seconds: float) -> None:
     """Play ``recording`` in real time and draw the terminal after ``seconds``."""
     command = f"{Path(sys.executable).with_name('surtitle')} file '{recording}' --to German --realtime"
-    tmux("new-session", "-d", "-s", SESSION, "-x", str(COLUMNS), "-y", str(ROWS), command)
+    tmux("new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), command)
     try:
         time.sleep(seconds)
-        screen = tmux("capture-pane", "-p", "-e", "-t", SESSION)
+        screen = tmux("capture-pane", "-p", "-e")
     finally:
-        tmux("kill-session", "-t", SESSION)
+        tmux("kill-server")
     console = Console(record=True, width=COLUMNS, file=sys.stdout)
     console.print(Text.from_ansi("$ surtitle file two_cities.wav --to German --realtime\n" + screen.rstrip()))
     svg = console.export_svg(title="surtitle")
