@@ -77,16 +77,23 @@ class _WavPartition(StatefulSinkPartition[AudioChunk, WavPosition]):
         self._samples = position.samples
         self._is_synced = True
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            status = os.fstat(self._file)
-            if not stat.S_ISREG(status.st_mode):
-                raise OutputError(f"{path} cannot be written: audio needs a regular file")
-            if position.samples and status.st_size < _offset(position.samples):
-                raise OutputError(f"{path} has become shorter since the run that is resumed; start anew")
-            os.ftruncate(self._file, min(status.st_size, _offset(position.samples)))
-            self._write(0, _header(self._samples))
+            with contextlib.ExitStack() as on_error:
+                self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                on_error.callback(os.close, self._file)
+                self._begin()
+                on_error.pop_all()
         except OSError as error:
             raise _error(path, error) from None
+
+    def _begin(self) -> None:
+        status = os.fstat(self._file)
+        if not stat.S_ISREG(status.st_mode):
+            raise OutputError(f"{self._path} cannot be written: audio needs a regular file")
+        size = _offset(self._samples)
+        if self._samples and status.st_size < size:
+            raise OutputError(f"{self._path} has become shorter since the run that is resumed; start anew")
+        os.ftruncate(self._file, min(status.st_size, size))
+        self._write(0, _header(self._samples))
 
     @override
     def write_batch(self, values: list[AudioChunk]) -> None:

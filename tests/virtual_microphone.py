@@ -84,7 +84,8 @@ class VirtualMicrophone:
 
     def play(self, path: Path, *, wait: bool = True) -> None:
         """Speak a recording into the microphone, to its end or in the background."""
-        command = ["paplay", f"--device={NAME}", "--latency-msec=50", str(path)]
+        # Far enough ahead of the sound server that a busy machine does not tear the speech.
+        command = ["paplay", f"--device={NAME}", "--latency-msec=500", str(path)]
         player = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL)
         self._players.append(player)
         if wait and player.wait(timeout=60) != 0:

@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import sys
+import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -82,6 +83,7 @@ def test_a_microphone_that_vanishes_is_awaited_and_its_times_go_on(
         last = listening.heard(0.3)
         virtual_microphone.unplug()
         listening.told(GONE)
+        time.sleep(0.5)  # the time without a microphone that the clock has to go over
         virtual_microphone.plug()
         listening.told(BACK)
         virtual_microphone.play(talk)
@@ -93,7 +95,7 @@ def test_a_microphone_that_vanishes_is_awaited_and_its_times_go_on(
     assert told == [GONE, BACK]
     gaps = [after["start_s"] - before["end_s"] for before, after in itertools.pairwise(chunks)]
     lost = [event["lost"] for event in listening.events if "lost" in event][-1]
-    assert max(gaps) > 0.2
+    assert max(gaps) > 0.4
     assert lost["absent_s"] == pytest.approx(max(gaps), abs=0.01)
     assert lost["overflows"] == lost["dropped_s"] == 0
     match, at_s = likeness(talk, tmp_path / "heard.wav")
