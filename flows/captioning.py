@@ -35,7 +35,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
         # A line that went on moving would get in between the captions.
         waiting.end()
         with runtime.screen:
-            run(dataflow, runtime.stop)
+            run(dataflow, runtime.stop, runtime.release)
     summary = runtime.summary()
     if settings.output.summary:
         write_summary(summary, Path(settings.output.summary))

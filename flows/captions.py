@@ -102,7 +102,7 @@ def _microphone(settings: Settings, runtime: Runtime) -> MicrophoneSource | None
         return None
     return MicrophoneSource(
         stream="microphone",
-        device=None if name == "default" else int(name) if name.isdecimal() else name,
+        device=None if name == "default" else name,
         buffer_s=settings.input.buffer_s,
         stop=runtime.stop,
         tell=runtime.live.microphone,

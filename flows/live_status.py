@@ -76,7 +76,7 @@ class LiveStatus:
                 level_dbfs=self._level_dbfs,
                 elapsed_s=now_s,
                 lag_s=self._lag_s,
-                dropped_s=self.losses.overflow_s + self.losses.dropped_s + self.losses.unreported_s,
+                dropped_s=self.losses.total_s - self.losses.absent_s,
                 overtaken=self._overtaken,
             )
         )

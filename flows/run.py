@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event as Flag
 from types import FrameType
@@ -14,10 +14,11 @@ from bytewax.testing import run_main
 from operators.errors import SurtitleError
 
 
-def run(dataflow: Dataflow, stop: Flag) -> None:
+def run(dataflow: Dataflow, stop: Flag, release: Callable[[], None] = lambda: None) -> None:
     """Run ``dataflow`` to its end. Ctrl-C sets ``stop``; a second one ends the process at once.
 
-    Raises the `SurtitleError` that a stage raised, without what Bytewax wraps around it.
+    ``release`` is called when it is over, however it ended. Raises the `SurtitleError` that a stage raised,
+    without what Bytewax wraps around it.
     """
     with interrupt_sets(stop), _no_panic_text():
         try:
@@ -28,6 +29,8 @@ def run(dataflow: Dataflow, stop: Flag) -> None:
             if user_error is not None:
                 raise user_error from None
             raise
+        finally:
+            release()
 
 
 @contextmanager

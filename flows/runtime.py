@@ -60,6 +60,11 @@ class Runtime:
         self._signature = erasure_signature(target.tokenizer, None if replayed else settings.display.mask_k)
         self._tokenizer = tokenizer(target.tokenizer)
 
+    def release(self) -> None:
+        """Let go of a microphone when the flow is over: after an error Bytewax closes no source."""
+        if isinstance(self.source, MicrophoneSource):
+            self.source.close()
+
     def translator(self) -> Translator:
         """The process's translator, loaded when it is asked for first."""
         with self._lock:
@@ -92,7 +97,7 @@ class Runtime:
         lost = self.live.losses
         return self._summary.summary(
             msgspec.to_builtins(self._settings),
-            lost_s=lost.overflow_s + lost.dropped_s + lost.unreported_s,
+            lost_s=lost.total_s - lost.absent_s,
             absent_s=lost.absent_s,
         )
 

@@ -41,8 +41,8 @@ def translate(
 
     To keep up with live speech, a final is translated as soon as it comes, and of all partials of a segment
     that came while the model was busy only the newest, after the finals: the others are counted and never
-    translated. So however slow the model is, what it begins with is at most one of its steps old. The state
-    of a segment is freed with its final.
+    translated. So what the model begins with is at most one of its steps old, unless segments end faster than
+    it makes a step. The state of a segment is freed with its final.
 
     :arg step_id: Unique id.
     :arg up: Partials of any number of streams.

@@ -18,7 +18,10 @@ ROOT = Path(__file__).parent.parent.parent
 PARTIALS = ROOT / "tests" / "samples" / "partials.jsonl"
 TEXT = "The door is open.\nThe tour begins at ten.\n"
 REFERENCE = "Die Tür ist offen.\nDie Führung beginnt um zehn.\n"
-TIMES = {"speedup", "speedup_range", "tps_ratio", "tokens_per_second", "ms_per_update"}
+TIMES = {
+    *("speedup", "speedup_range", "tps_ratio", "tokens_per_second", "ms_per_update"),
+    *("ms_of_final", "ms_of_partial"),
+}
 COLUMNS = {
     *("method", "bias", "mask_k", "commit", "speedup", "tps_ratio", "chrf", "bleu", "ne_raw", "ne_shown"),
     *("accepted_over_drafted", "accepted_over_output", "tokens_per_second", "ms_per_update"),

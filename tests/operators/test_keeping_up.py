@@ -114,10 +114,10 @@ def partials() -> list[Partial]:
     return speech(3600)
 
 
-@pytest.mark.parametrize("step_s", [1.3, 5.0])
 def test_in_an_hour_of_speech_nothing_waits_longer_than_one_step_of_the_model_and_a_chunk(
-    step_s: float, partials: list[Partial]
+    partials: list[Partial],
 ) -> None:
+    step_s = 1.3  # ten times what an update of the default model takes on two cores
     simulation = Simulation(step_s)
     out = simulation.run(partials)
     assert max(simulation.waits_s) <= step_s + CHUNK_S
@@ -131,6 +131,16 @@ def test_a_model_that_is_fast_enough_translates_everything() -> None:
     out = Simulation(0.01).run(partials)
     assert [one.source for one in out] == [one.text for one in partials]
     assert not any(one.overtaken for one in out)
+
+
+def test_a_model_that_takes_longer_than_a_segment_does_falls_behind_by_finals_only(
+    partials: list[Partial],
+) -> None:
+    simulation = Simulation(5.0)
+    out = simulation.run(partials)
+    assert [one.key for one in out if one.is_final] == [one.key for one in partials if one.is_final]
+    # Two short segments may end within one step.
+    assert max(simulation.waits_s) <= 3 * 5.0
 
 
 def test_a_model_ten_times_slower_skips_most_and_still_ends_each_segment(partials: list[Partial]) -> None:
