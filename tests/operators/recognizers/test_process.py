@@ -135,7 +135,7 @@ def test_a_child_that_leaks_is_replaced_in_a_pause() -> None:
 
 
 def test_a_child_that_leaks_in_speech_without_a_pause_is_replaced_all_the_same() -> None:
-    recognizer = ProcessRecognizer(faulty("leak"), max_growth_mb=20)
+    recognizer = ProcessRecognizer(faulty("leak"), max_growth_mb=15)
     first_pid = recognizer.pid
     at = 0
     heard: list[list[Hypothesis]] = []
