@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from operators.errors import InputError, SurtitleError
 from operators.events import AudioChunk
-from operators.recognizers.child import Answer, Child, ChildDiedError
+from operators.recognizers.child import Child, ChildDiedError
 from operators.recognizers.kept_audio import KeptAudio
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
@@ -106,15 +106,13 @@ class ProcessRecognizer(Recognizer):
     def finish(self) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []
         try:
-            answer = self._child.ask(None)
+            hypotheses += self._take(self._child.ask(None).hypotheses)
         except ChildDiedError as died:
             hypotheses += self._recover(died)
             try:
-                answer = self._child.ask(None)
+                hypotheses += self._take(self._child.ask(None).hypotheses)
             except ChildDiedError as again:
                 self._report(again)
-                answer = Answer()
-        hypotheses += self._take(answer.hypotheses)
         hypotheses += self._finals()
         self._audio.clear()
         return hypotheses
