@@ -6,6 +6,7 @@ code prints goes nowhere. It ends when its standard input does, and that ends wi
 comes about, even while native code is busy.
 """
 
+import itertools
 import os
 import pickle
 import signal
@@ -15,7 +16,7 @@ import sys
 import threading
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -34,6 +35,8 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 class Answer(msgspec.Struct, frozen=True):
     """What the child says to each message: to that which tells it what to be, to a chunk, to the end."""
 
+    #: Number of the message: an answer that was not waited for, as after an interrupt, is found out by it.
+    number: int
     hypotheses: tuple[Hypothesis, ...] = ()
     #: Resident memory of the child.
     resident_bytes: int = 0
@@ -69,6 +72,7 @@ class Child:
         self._wire = Connection(ours.detach())
         self.end = weakref.finalize(self, _end, self._process, self._wire)
         self._start: Answer | None = None
+        self._asked = 0
         self._send(message)
 
     @property
@@ -99,8 +103,14 @@ class Child:
         :raises RuntimeError: for any other exception in the child; its message is the child's traceback.
         """
         self.start()
+        self._asked += 1
         self._send(pickle.dumps(request))
-        return self._receive(self._patience_s)
+        hypotheses: list[Hypothesis] = []
+        while True:
+            answer = self._receive(self._patience_s)
+            hypotheses += answer.hypotheses
+            if answer.number == self._asked:
+                return msgspec.structs.replace(answer, hypotheses=tuple(hypotheses))
 
     def _send(self, message: bytes) -> None:
         try:
@@ -141,20 +151,20 @@ def main(wire_fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     wire = Connection(wire_fd)
+    recognizer: Recognizer | None = None
     try:
-        recognizer: Recognizer | None = None
-        while True:
+        for number in itertools.count():
             message = pickle.loads(wire.recv_bytes())
             try:
                 if recognizer is None:
                     recognizer = message()
-                    hypotheses: tuple[Hypothesis, ...] = ()
+                    hypotheses: Sequence[Hypothesis] = ()
                 else:
-                    hypotheses = tuple(recognizer.finish() if message is None else recognizer.accept(message))
+                    hypotheses = recognizer.finish() if message is None else recognizer.accept(message)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is the parent's to raise
-                wire.send(Answer(error=_portable(error)))
+                wire.send(Answer(number, error=_portable(error)))
             else:
-                wire.send(Answer(hypotheses, _resident_bytes()))
+                wire.send(Answer(number, tuple(hypotheses), _resident_bytes()))
     except (EOFError, OSError):
         pass
     finally:

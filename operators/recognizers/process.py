@@ -13,13 +13,17 @@ from typing_extensions import override
 
 from operators.errors import InputError, SurtitleError
 from operators.events import AudioChunk
-from operators.recognizers.child import Answer, Child, ChildDiedError
+from operators.recognizers.child import Child, ChildDiedError
 from operators.recognizers.kept_audio import KeptAudio
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
 _MEGABYTE = 1_000_000
 # One crash is bad luck; this many without a chunk heard in between are not.
 _MOST_CRASHES = 3
+# The share of the growth at which the next child is started, and the multiple of it after which no pause is
+# waited for any longer: an open segment has to be heard again, which takes a second or two.
+_GET_READY = 0.9
+_WITHOUT_A_PAUSE = 3
 
 
 def _nobody(_sentence: str) -> None:
@@ -29,10 +33,10 @@ def _nobody(_sentence: str) -> None:
 class ProcessRecognizer(Recognizer):
     """Recognises one stream in a child process.
 
-    The child is replaced by a fresh one in two cases. When its memory has grown, at the first pause, or when
-    it has grown twice as much: the fresh one was started ahead of time, so no audio waits for it. When it
-    died: the fresh one hears the audio since the last final again, and the open segment goes on under its
-    number.
+    The child is replaced by a fresh one in two cases. When its memory has grown, at the first pause (without
+    a pause, when it has grown three times as much): the fresh one was started ahead of time, so no audio
+    waits for it. When it died: the fresh one hears the audio since the last final again, and the open
+    segment goes on under its number.
 
     :arg make: Makes the recogniser in the child, as ``functools.partial(MoonshineRecognizer, …)``; it has
         to be picklable.
@@ -102,15 +106,13 @@ class ProcessRecognizer(Recognizer):
     def finish(self) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []
         try:
-            answer = self._child.ask(None)
+            hypotheses += self._take(self._child.ask(None).hypotheses)
         except ChildDiedError as died:
             hypotheses += self._recover(died)
             try:
-                answer = self._child.ask(None)
+                hypotheses += self._take(self._child.ask(None).hypotheses)
             except ChildDiedError as again:
                 self._report(again)
-                answer = Answer()
-        hypotheses += self._take(answer.hypotheses)
         hypotheses += self._finals()
         self._audio.clear()
         return hypotheses
@@ -170,10 +172,9 @@ class ProcessRecognizer(Recognizer):
 
     def _replace_if_grown(self, resident_bytes: int) -> list[Hypothesis]:
         growth = resident_bytes - self._base_bytes
-        if self._spare is None and growth > self._max_growth / 2:
+        if self._spare is None and growth > self._max_growth * _GET_READY:
             self._spare = Child(self._make, self._patience_s)
-        # Speech without a pause is no reason to grow for ever.
-        most = self._max_growth * (2 if self._open else 1)
+        most = self._max_growth * (_WITHOUT_A_PAUSE if self._open else 1)
         if growth <= most or self._spare is None or not self._spare.is_ready:
             return []
         spare, self._spare = self._spare, None

@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -46,12 +46,13 @@ def _print(_recognizer: FaultyRecognizer) -> None:
         os.write(fd, b"native noise\n")
 
 
-_FAULTS = {
+_FAULTS: dict[str, Callable[[FaultyRecognizer], object]] = {
     "crash": lambda _recognizer: os.kill(os.getpid(), signal.SIGSEGV),
     "hang": lambda _recognizer: threading.Event().wait(),
     "leak": FaultyRecognizer.leak,
     "raise": _raise,
     "print": _print,
+    "signal the parent": lambda _recognizer: os.kill(os.getppid(), signal.SIGUSR1),
 }
 
 faulty = partial(partial, FaultyRecognizer)

@@ -135,7 +135,7 @@ def test_a_child_that_leaks_is_replaced_in_a_pause() -> None:
 
 
 def test_a_child_that_leaks_in_speech_without_a_pause_is_replaced_all_the_same() -> None:
-    recognizer = ProcessRecognizer(faulty("leak"), max_growth_mb=20)
+    recognizer = ProcessRecognizer(faulty("leak"), max_growth_mb=15)
     first_pid = recognizer.pid
     at = 0
     heard: list[list[Hypothesis]] = []
@@ -197,6 +197,32 @@ def test_an_interrupt_from_the_terminal_is_not_for_the_child() -> None:
 
     assert recognizer.pid == pid
     recognizer.close()
+
+
+def test_an_answer_that_an_interrupt_left_behind_is_not_taken_for_the_next_one() -> None:
+    class KeyPressedError(BaseException):
+        pass
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyPressedError
+
+    recognizer = ProcessRecognizer(faulty("signal the parent"))
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(KeyPressedError):
+            recognizer.accept(chunks(TRIGGER)[0])
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    heard = [list(recognizer.accept(chunk)) for chunk in chunks(tone(0.2), start_s=0.1)]
+    heard.append(list(recognizer.finish()))
+    recognizer.close()
+
+    assert [hypothesis.text for new in heard for hypothesis in new] == [
+        "word",
+        "word word",
+        "word word word",
+        "word word word",
+    ]
 
 
 def test_what_the_engine_prints_does_not_reach_the_user(capfd: pytest.CaptureFixture[str]) -> None:
