@@ -1,4 +1,4 @@
-"""Segments outlive connections: each word is said once, each segment once finally, under ascending numbers."""
+"""Segments outlive connections: each word is said once, each segment ends once, numbers ascend."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,7 +145,8 @@ words = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_si
 def service(talk: list[tuple[int, bool]], begin: int) -> list[Said]:
     """What a service says that hears the talk from a position on, whole words only."""
     said: list[Said] = []
-    at, heard, first = 0, [], 0
+    heard: list[str] = []
+    at = first = 0
     for number, (length, is_pause_after) in enumerate(talk):
         if at >= begin:
             first = first if heard else at
@@ -183,13 +184,12 @@ def test_wherever_connections_are_lost_every_word_is_said_once(
         assert lengths == sorted(lengths)
 
 
-@given(
-    st.lists(
-        st.builds(
-            Said, st.sampled_from(["", "a", "b c"]), st.integers(0, 50), st.integers(0, 50), st.booleans()
-        )
-    )
+anything = st.builds(
+    Said, st.sampled_from(["", "a", "b c"]), st.integers(0, 50), st.integers(0, 50), st.booleans()
 )
+
+
+@given(st.lists(anything))
 def test_whatever_is_said_each_segment_has_one_final_and_it_is_the_last(said: list[Said]) -> None:
     of = utterances()
     heard: list[Hypothesis] = []
