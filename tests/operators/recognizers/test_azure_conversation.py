@@ -68,6 +68,20 @@ def test_speech_without_an_answer_is_a_failure() -> None:
     assert course.after(11) is Failure.SILENT
 
 
+def test_an_answer_renews_patience_and_so_does_a_new_connection() -> None:
+    course = Course()
+    speech = sound(0.1, 0) + sound(20, 3000)
+    course.patience.hear(speech)
+    course.clock.now_s += 9
+    course.conversation.take(Connected(), 0)
+    assert course.after(2) is None
+
+    course.patience.hear(speech)
+    course.clock.now_s += 11
+    course.conversation.take(Result("a", 0, 1, is_final=False), 9)
+    assert course.after(0) is None
+
+
 def test_the_reason_may_come_after_the_disconnection() -> None:
     course = Course()
     course.conversation.take(Connected(), 0)
@@ -90,6 +104,8 @@ def test_the_first_reason_counts_and_nothing_is_heard_after_it() -> None:
     course = Course()
     course.conversation.take(Over(None), 0)
     course.conversation.take(Over(Failure.STOPPED), 0)
+    course.clock.now_s += 60
+    course.conversation.look_at_clock()
 
     assert course.conversation.is_over
     assert course.conversation.failure is None
