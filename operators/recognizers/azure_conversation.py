@@ -86,7 +86,8 @@ class Conversation:
         if isinstance(event, Result):
             return self._hear(event, heard)
         if isinstance(event, Over):
-            self._end(event.failure)
+            # All is said only when all was heard.
+            self._end(event.failure or (None if self.is_audio_over else Failure.STOPPED))
         elif isinstance(event, Disconnected):
             self._deadline_s = self._now() + _REASON_S
         elif not self.is_connected:

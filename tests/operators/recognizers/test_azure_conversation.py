@@ -100,8 +100,16 @@ def test_or_never() -> None:
     assert course.after(0.4) is Failure.LOST
 
 
+def test_all_is_said_only_after_the_audio_is_over() -> None:
+    course = Course()
+    course.conversation.take(Over(None), 0)
+
+    assert course.conversation.failure is Failure.STOPPED
+
+
 def test_the_first_reason_counts_and_nothing_is_heard_after_it() -> None:
     course = Course()
+    course.conversation.is_audio_over = True
     course.conversation.take(Over(None), 0)
     course.conversation.take(Over(Failure.STOPPED), 0)
     course.clock.now_s += 60
