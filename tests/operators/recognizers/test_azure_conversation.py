@@ -43,7 +43,6 @@ def test_results_lie_behind_the_audio_that_was_sent_before_and_within_what_was_h
 
     assert (one.start_s, one.end_s) == (5.1, 5.3)
     assert (other.start_s, other.end_s) == (5.1, 9.0)
-    assert course.conversation.is_answered
 
 
 def test_a_connection_that_does_not_come_about_is_lost() -> None:
@@ -58,6 +57,20 @@ def test_a_connection_that_stands_is_not_lost() -> None:
     course.conversation.take(Connected(), 0)
 
     assert course.after(3600) is None
+
+
+def test_a_connection_has_proved_itself_by_an_answer_or_by_standing_for_a_minute() -> None:
+    answered, stood = Course(), Course()
+    for course in (answered, stood):
+        course.after(9)
+        course.conversation.take(Connected(), 0)
+        course.after(59)
+        assert not course.conversation.is_proven
+    answered.conversation.take(Result("", 0, 0, is_final=False), 0)
+    stood.after(2)
+
+    assert answered.conversation.is_proven
+    assert stood.conversation.is_proven
 
 
 def test_speech_without_an_answer_is_a_failure() -> None:
