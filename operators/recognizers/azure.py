@@ -178,7 +178,7 @@ class AzureRecognizer(Recognizer):
                 pcm = self._buffer.take_unsent() if is_sending else b""
                 lost_s = self._buffer.take_lost_s() if is_sending else 0.0
                 is_last = is_sending and self._is_finishing
-            if conversation.is_answered:
+            if conversation.is_proven:
                 self._waits.reset()
             if conversation.is_over:
                 return conversation.failure

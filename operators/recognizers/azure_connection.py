@@ -4,6 +4,8 @@
 - It can connect again by itself, at once and four times, and says again what it said before. That is turned
   off: after a failure a connection is closed, and whoever made it makes another one.
 - When the service closes the connection properly it says ``disconnected`` and nothing more, ever.
+- What it is given at once it sends twice as fast as it sounds, and after half a minute only as fast:
+  what was late would stay late. It is told to go on at twice the speed.
 - Stopping and releasing wait for the service, 10 s each unless told otherwise.
 - A recogniser and its callbacks refer to each other until they are disconnected.
 """
@@ -22,6 +24,7 @@ from operators.recognizers.azure_settings import AzureSettings, Service
 _TICKS_PER_SAMPLE = 10_000_000 // SAMPLE_RATE
 _PROPERTIES = {
     "SPEECH-Error-MaxRetryCount": "0",
+    "SPEECH-AudioThrottleLowAsPercentageOfRealTime": "200",
     "SPEECH-StopRecognitionTimeoutInSeconds": "1",
     "SPEECH-TelemetryDataEnabled": "false",
 }

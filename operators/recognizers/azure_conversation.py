@@ -12,6 +12,8 @@ from operators.recognizers.utterances import Said, Utterances
 _CONNECT_S = 10.0
 # The reason for the end of a connection comes right after it, or never.
 _REASON_S = 0.3
+# In silence a service has nothing to say: that its connection stands so long is enough.
+_PROVEN_S = 60.0
 
 
 class Failure(Enum):
@@ -70,7 +72,9 @@ class Conversation:
         self._deadline_s = now() + _CONNECT_S
         self._failure_at_deadline = Failure.LOST
         self.is_connected = False
-        self.is_answered = False
+        self._connected_s = float("inf")
+        #: Whether it was worth while, so that the next one may come soon: it was answered, or stood for long.
+        self.is_proven = False
         #: Whether the service was told that no more audio comes; whoever tells it says so here.
         self.is_audio_over = False
         self.is_over = False
@@ -86,17 +90,20 @@ class Conversation:
         if isinstance(event, Result):
             return self._hear(event, heard)
         if isinstance(event, Over):
-            self._end(event.failure)
+            # All is said only when all was heard.
+            self._end(event.failure or (None if self.is_audio_over else Failure.STOPPED))
         elif isinstance(event, Disconnected):
             self._deadline_s = self._now() + _REASON_S
         elif not self.is_connected:
             self.is_connected = True
+            self._connected_s = self._now()
             self._deadline_s = float("inf")
             self._patience.begin()
         return []
 
     def look_at_clock(self) -> None:
         """End it when what had to come has not."""
+        self.is_proven = self.is_proven or self._now() - self._connected_s >= _PROVEN_S
         if self._now() >= self._deadline_s:
             self._end(Failure.LOST)
         elif self.is_connected and self._patience.is_over:
@@ -104,7 +111,7 @@ class Conversation:
             self._end(Failure.SILENT)
 
     def _hear(self, result: Result, heard: int) -> list[Hypothesis]:
-        self.is_answered = True
+        self.is_proven = True
         self._patience.answered()
         # Whatever numbers a service makes up, they lie in the audio that it was given.
         begin, end = (max(self._base, min(self._base + at, heard)) for at in (result.begin, result.end))

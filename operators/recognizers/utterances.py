@@ -14,7 +14,7 @@ from operators.recognizers.protocol import Hypothesis
 
 
 class Said(NamedTuple):
-    """What a service takes an utterance to say; positions are samples of the stream."""
+    """What a service takes an utterance to say; positions are samples of the stream, begin ≤ end."""
 
     text: str
     begin: int
@@ -61,7 +61,7 @@ class Utterances:
 
     def take(self, said: Said) -> list[Hypothesis]:
         """Hypotheses that come of what the service said."""
-        said = said._replace(text=said.text.strip(), end=max(said.begin, said.end))
+        said = said._replace(text=said.text.strip())
         # A final of what has got one, or nothing at all.
         if (said.text and said.end <= self.confirmed) or not (said.text or said.is_final):
             return []

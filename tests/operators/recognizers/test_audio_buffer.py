@@ -134,6 +134,7 @@ def test_whatever_happens_it_sends_what_was_heard_and_stays_small(steps: list[tu
             buffer.forget(number)
         else:
             at = buffer.rewind(number)
+            assert at == min(max(number, buffer.begin), buffer.heard)
         assert buffer.heard == len(heard) // 2
         assert buffer.heard - buffer.begin <= SAMPLE_RATE
         assert buffer.start_s(buffer.heard) == pytest.approx(buffer.heard / SAMPLE_RATE)

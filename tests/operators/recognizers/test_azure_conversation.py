@@ -43,7 +43,6 @@ def test_results_lie_behind_the_audio_that_was_sent_before_and_within_what_was_h
 
     assert (one.start_s, one.end_s) == (5.1, 5.3)
     assert (other.start_s, other.end_s) == (5.1, 9.0)
-    assert course.conversation.is_answered
 
 
 def test_a_connection_that_does_not_come_about_is_lost() -> None:
@@ -60,12 +59,40 @@ def test_a_connection_that_stands_is_not_lost() -> None:
     assert course.after(3600) is None
 
 
+def test_a_connection_has_proved_itself_by_an_answer_or_by_standing_for_a_minute() -> None:
+    answered, stood = Course(), Course()
+    for course in (answered, stood):
+        course.after(9)
+        course.conversation.take(Connected(), 0)
+        course.after(59)
+        assert not course.conversation.is_proven
+    answered.conversation.take(Result("", 0, 0, is_final=False), 0)
+    stood.after(2)
+
+    assert answered.conversation.is_proven
+    assert stood.conversation.is_proven
+
+
 def test_speech_without_an_answer_is_a_failure() -> None:
     course = Course()
     course.conversation.take(Connected(), 0)
     course.patience.hear(sound(0.1, 0) + sound(20, 3000))
 
     assert course.after(11) is Failure.SILENT
+
+
+def test_an_answer_renews_patience_and_so_does_a_new_connection() -> None:
+    course = Course()
+    speech = sound(0.1, 0) + sound(20, 3000)
+    course.patience.hear(speech)
+    course.clock.now_s += 9
+    course.conversation.take(Connected(), 0)
+    assert course.after(2) is None
+
+    course.patience.hear(speech)
+    course.clock.now_s += 11
+    course.conversation.take(Result("a", 0, 1, is_final=False), 9)
+    assert course.after(0) is None
 
 
 def test_the_reason_may_come_after_the_disconnection() -> None:
@@ -86,10 +113,20 @@ def test_or_never() -> None:
     assert course.after(0.4) is Failure.LOST
 
 
-def test_the_first_reason_counts_and_nothing_is_heard_after_it() -> None:
+def test_all_is_said_only_after_the_audio_is_over() -> None:
     course = Course()
     course.conversation.take(Over(None), 0)
+
+    assert course.conversation.failure is Failure.STOPPED
+
+
+def test_the_first_reason_counts_and_nothing_is_heard_after_it() -> None:
+    course = Course()
+    course.conversation.is_audio_over = True
+    course.conversation.take(Over(None), 0)
     course.conversation.take(Over(Failure.STOPPED), 0)
+    course.clock.now_s += 60
+    course.conversation.look_at_clock()
 
     assert course.conversation.is_over
     assert course.conversation.failure is None

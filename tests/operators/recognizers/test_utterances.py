@@ -48,6 +48,13 @@ def test_a_segment_keeps_its_beginning() -> None:
     assert (hypothesis.start_s, hypothesis.end_s) == (1.010, 1.030)
 
 
+def test_an_utterance_may_begin_with_no_length_at_all() -> None:
+    assert take(utterances(), partial("a", 10, 10), partial("a b", 10, 30)) == [
+        (0, "a", False),
+        (0, "a b", False),
+    ]
+
+
 def test_an_utterance_whose_final_never_comes_ends_with_the_next_one() -> None:
     of = utterances()
 
@@ -72,7 +79,8 @@ def test_a_final_without_text_ends_the_segment_and_is_none_where_there_is_none()
 def test_silence_that_azure_reports_is_not_heard_again() -> None:
     of = utterances()
     of.take(final("", 0, 500))
-
+    assert of.confirmed == 500
+    of.take(final("", 0, 100))
     assert of.confirmed == 500
 
 
@@ -87,6 +95,15 @@ def test_after_a_lost_connection_a_segment_goes_on_once_it_is_as_long_as_it_was(
         (0, "a b c d", False),
         (0, "A b c d.", True),
     ]
+
+
+def test_a_segment_that_goes_on_may_be_revised_as_ever() -> None:
+    of = utterances()
+    take(of, partial("a b", 10, 30))
+    of.resume(0)
+    take(of, partial("a b c", 10, 40))
+
+    assert take(of, partial("a bee", 10, 35)) == [(0, "a bee", False)]
 
 
 def test_a_new_connection_may_end_a_segment_earlier_than_the_old_one_would_have() -> None:
@@ -145,8 +162,8 @@ words = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_si
 def service(talk: list[tuple[int, bool]], begin: int) -> list[Said]:
     """What a service says that hears the talk from a position on, whole words only."""
     said: list[Said] = []
-    at, first = 0, 0
     heard: list[str] = []
+    at = first = 0
     for number, (length, is_pause_after) in enumerate(talk):
         if at >= begin:
             first = first if heard else at
@@ -184,13 +201,16 @@ def test_wherever_connections_are_lost_every_word_is_said_once(
         assert lengths == sorted(lengths)
 
 
-@given(
-    st.lists(
-        st.builds(
-            Said, st.sampled_from(["", "a", "b c"]), st.integers(0, 50), st.integers(0, 50), st.booleans()
-        )
-    )
+anything = st.builds(
+    lambda text, begin, length, is_final: Said(text, begin, begin + length, is_final),
+    st.sampled_from(["", "a", "b c"]),
+    st.integers(0, 50),
+    st.integers(0, 9),
+    st.booleans(),
 )
+
+
+@given(st.lists(anything))
 def test_whatever_is_said_each_segment_has_one_final_and_it_is_the_last(said: list[Said]) -> None:
     of = utterances()
     heard: list[Hypothesis] = []
