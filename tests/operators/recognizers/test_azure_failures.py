@@ -5,6 +5,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from itertools import pairwise
 from threading import Event
+from threading import enumerate as enumerate_threads
 from time import monotonic
 
 import pytest
@@ -71,6 +72,17 @@ def test_a_connection_lost_again_and_again_loses_and_repeats_nothing() -> None:
 
     assert listener.finals == SAID
     assert len(server.sessions) == 6
+
+
+def test_after_an_answer_the_next_wait_is_short_again() -> None:
+    with running(ending(Session.drop, 1.4), ending(Session.drop, 1.2), Session.recognize) as server:
+        listener = Listener(server)
+        listener.hear(chunks(TALK), pace_s=0.03)
+        listener.finish()
+
+    waits = [float(told.split()[-2]) for told in listener.told if "trying again" in told]
+    assert len(waits) == 2
+    assert all(0.4 <= wait <= 0.6 for wait in waits)
 
 
 def test_a_connection_lost_between_utterances_repeats_nothing() -> None:
@@ -211,6 +223,7 @@ def test_a_service_that_never_says_the_last_word_is_not_waited_for_long() -> Non
         assert monotonic() - began < 1
         listener.recognizer.close()
         assert monotonic() - began < 4
+        assert not [thread for thread in enumerate_threads() if thread.name.startswith("azure")]
 
     # The open segment ends with the text that it had.
     assert listener.finals == [SAID[0], "w4 w5"]
