@@ -8,6 +8,7 @@ from connectors.jsonl_sink import check_writable
 from connectors.screen import Screen
 from connectors.status_line import Status
 from flows.captions import build
+from flows.recognition import check_recognizer
 from flows.report import print_profile, print_summary, write_summary
 from flows.run import run
 from flows.runtime import Runtime
@@ -75,6 +76,8 @@ def _check(settings: Settings) -> None:
     for path in (output.log, output.captions, output.partials, output.translations, output.summary):
         if path:
             check_writable(Path(path), reading=reading)
+    if given.audio or given.microphone:
+        check_recognizer(settings.recognize)
     for event_type, name in REPLAYED.items():
         path = getattr(given, name)
         if path and not given.skip_bad:

@@ -5,7 +5,16 @@ from functools import partial
 
 from flows.settings import RecognizeSettings
 from operators.errors import UsageError
+from operators.recognizers.azure_settings import service
 from operators.recognizers.protocol import Recognizer
+
+
+def check_recognizer(settings: RecognizeSettings) -> None:
+    """Look at what an engine needs to know, before a model is loaded. Raises `UsageError`."""
+    if settings.engine == "azure":
+        service(settings.azure)
+    elif settings.engine == "vosk" and settings.model is None:
+        raise UsageError("vosk comes without a model: name the folder of one with --speech-model")
 
 
 def make_recognizer(settings: RecognizeSettings, *, is_live: bool, tell: Callable[[str], None]) -> Recognizer:
@@ -21,8 +30,8 @@ def make_recognizer(settings: RecognizeSettings, *, is_live: bool, tell: Callabl
 
             return AzureRecognizer(settings.azure, tell)
         case "vosk":
-            if settings.model is None:
-                raise UsageError("vosk comes without a model: name the folder of one with --speech-model")
+            check_recognizer(settings)
+            assert settings.model is not None, "checked"
             from operators.recognizers.vosk import VoskRecognizer
 
             return VoskRecognizer(model_path=settings.model, update_interval_s=settings.update_interval_s)

@@ -1,0 +1,57 @@
+"""Azure from the command line: the real SDK, against a service on loopback that misbehaves."""
+
+import json
+import os
+import subprocess
+import sys
+import wave
+from pathlib import Path
+
+from tests.operators.recognizers.azure_server import Session, running, say
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+KEY = "0123456789abcdef0123456789abcdef"
+
+
+def drop_in_mid_sentence(session: Session) -> None:
+    session.recognize(1.6)
+    session.drop()
+
+
+def test_a_lost_connection_is_told_nothing_is_lost_and_the_key_is_nowhere(tmp_path: Path) -> None:
+    with wave.open(str(tmp_path / "talk.wav"), "wb") as talk:
+        talk.setparams((1, 2, 16_000, 0, "NONE", ""))
+        talk.writeframes(say([1, 2, 3], [4, 5, 6, 7], [8]))
+    with running(drop_in_mid_sentence, Session.recognize) as server:
+        (tmp_path / "surtitle.toml").write_text(
+            f'[recognize]\nengine = "azure"\n[recognize.azure]\nhost = "{server.url}"\n'
+        )
+        done = subprocess.run(
+            [
+                SURTITLE, "file", "talk.wav", "--realtime", "--settings", "surtitle.toml",
+                "--save-partials", "partials.jsonl", "--log", "log.jsonl", "--summary", "summary.json",
+            ],
+            cwd=tmp_path, env={**os.environ, "AZURE_SPEECH_KEY": KEY}, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    partials = [json.loads(line) for line in (tmp_path / "partials.jsonl").read_text().splitlines()]
+    assert [one["text"] for one in partials if one["is_final"]] == ["w1 w2 w3", "w4 w5 w6 w7", "w8"]
+    assert "connection to Azure lost" in done.stderr
+    assert "connected again" in done.stderr
+    written = [path.read_text() for path in tmp_path.iterdir() if path.suffix != ".wav"]
+    assert not any(KEY in text for text in (done.stdout, done.stderr, *written))
+    assert json.loads((tmp_path / "summary.json").read_text())["settings"]["recognize"]["engine"] == "azure"
+
+
+def test_without_a_key_one_sentence_says_what_to_set(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AZURE_")}
+    with wave.open(str(tmp_path / "talk.wav"), "wb") as talk:
+        talk.setparams((1, 2, 16_000, 0, "NONE", ""))
+        talk.writeframes(say([1]))
+    done = subprocess.run(
+        [SURTITLE, "file", tmp_path / "talk.wav", "--recognizer", "azure"], env=environment,
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "AZURE_SPEECH_KEY" in done.stderr
