@@ -47,8 +47,8 @@ def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(
     end: Callable[[Session], None],
 ) -> None:
     with running(ending(end, 1.9), Session.recognize) as server:
-        listener = Listener(server)
-        listener.hear(chunks(TALK, start_s=50.0), pace_s=0.02)
+        listener = Listener(server, longest_wait_s=0.1)
+        listener.hear(chunks(TALK, start_s=50.0), pace_s=0.005)
         by_segment = segments(listener.finish())
 
     assert listener.finals == SAID
@@ -87,8 +87,8 @@ def test_after_an_answer_the_next_wait_is_short_again() -> None:
 
 def test_a_connection_lost_between_utterances_repeats_nothing() -> None:
     with running(ending(Session.drop, 1.4), Session.recognize) as server:
-        listener = Listener(server)
-        listener.hear(chunks(TALK), pace_s=0.02)
+        listener = Listener(server, longest_wait_s=0.1)
+        listener.hear(chunks(TALK), pace_s=0.005)
         segments(listener.finish())
 
         again = server.sessions[1].audio
