@@ -77,7 +77,7 @@ def _check(settings: Settings) -> None:
         if path:
             check_writable(Path(path), reading=reading)
     if given.audio or given.microphone:
-        check_recognizer(settings.recognize)
+        check_recognizer(settings.recognize, is_live=settings.is_live)
     for event_type, name in REPLAYED.items():
         path = getattr(given, name)
         if path and not given.skip_bad:

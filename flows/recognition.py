@@ -9,10 +9,12 @@ from operators.recognizers.azure_settings import service
 from operators.recognizers.protocol import Recognizer
 
 
-def check_recognizer(settings: RecognizeSettings) -> None:
+def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
     """Look at what an engine needs to know, before a model is loaded. Raises `UsageError`."""
     if settings.engine == "azure":
         service(settings.azure)
+        if not is_live:
+            raise UsageError("Azure takes audio no faster than it is spoken: add --realtime")
     elif settings.engine == "vosk" and settings.model is None:
         raise UsageError("vosk comes without a model: name the folder of one with --speech-model")
 
@@ -30,8 +32,7 @@ def make_recognizer(settings: RecognizeSettings, *, is_live: bool, tell: Callabl
 
             return AzureRecognizer(settings.azure, tell)
         case "vosk":
-            check_recognizer(settings)
-            assert settings.model is not None, "checked"
+            assert settings.model is not None, "check_recognizer has looked"
             from operators.recognizers.vosk import VoskRecognizer
 
             return VoskRecognizer(model_path=settings.model, update_interval_s=settings.update_interval_s)

@@ -6,6 +6,7 @@ set. Kaldi adds faint noise to what it hears (dither), other noise each time; he
 position in the audio, so that the same audio has the same hypotheses.
 """
 
+import atexit
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -185,6 +186,10 @@ def _load(library: Any, path: str) -> Any:
             f"{path}: the speech model cannot be loaded; check that its files are whole"
         ) from error
     return model
+
+
+# While Python ends, the library's module may be gone before its models, and they complain.
+atexit.register(_load.cache_clear)
 
 
 def _without_dither(model: Path, folder: Path) -> str:

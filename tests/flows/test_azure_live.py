@@ -50,7 +50,7 @@ def test_without_a_key_one_sentence_says_what_to_set(tmp_path: Path) -> None:
         talk.setparams((1, 2, 16_000, 0, "NONE", ""))
         talk.writeframes(say([1]))
     done = subprocess.run(
-        [SURTITLE, "file", tmp_path / "talk.wav", "--recognizer", "azure"], env=environment,
+        [SURTITLE, "file", tmp_path / "talk.wav", "--recognizer", "azure", "--realtime"], env=environment,
         capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
