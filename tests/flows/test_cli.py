@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 
 SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
 PARTIALS = Path(__file__).parent.parent / "samples" / "partials.jsonl"
@@ -220,8 +222,20 @@ def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
     assert events(tmp_path / "captions.jsonl")[-1]["is_final"]
 
 
+def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).normal(0, 300, 10 * 16_000).astype(np.int16)
+    soundfile.write(tmp_path / "quiet.wav", np.concatenate((np.zeros(60 * 16_000, np.int16), noise)), 16_000)
+    done = surtitle("file", tmp_path / "quiet.wav", "--summary", tmp_path / "summary.json")
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (summary["updates"], summary["passes"]) == (0, 0)
+
+
 def test_help_names_every_command() -> None:
-    assert all(command in surtitle("--help").stdout for command in ("file", "replay"))
+    shown = surtitle("--help").stdout
+    assert all(
+        f" {command} " in shown for command in ("live", "file", "replay", "bench", "report", "devices")
+    )
 
 
 def test_a_reader_that_goes_away_ends_the_run_with_one_sentence() -> None:
