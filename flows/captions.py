@@ -15,14 +15,18 @@ from connectors.callback import CallbackSink
 from connectors.jsonl import JsonlSource
 from connectors.jsonl_sink import JsonlSink
 from connectors.microphone import MicrophoneSource
+from connectors.subtitle_sink import Format, SubtitleSink
 from flows.runtime import Runtime
 from flows.settings import Settings, load_settings
 from operators.display import display
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
+from operators.languages import language
 from operators.measure import measure
 from operators.recognize import recognize
 from operators.show import show
+from operators.subtitle import subtitle
+from operators.subtitles.writer import Columns
 from operators.translate import translate
 
 E = TypeVar("E", bound=Event)
@@ -56,6 +60,7 @@ def build(settings: Settings, runtime: Runtime) -> Dataflow:
     if settings.output.terminal:
         captions = show("show", captions, runtime.screen.draw, runtime.clock)
     _save(captions, "captions", settings.output.captions)
+    _subtitle(captions, settings, runtime)
     records = measure("measure", captions, runtime.meter)
     _save(records, "log", settings.output.log)
     # A job has nobody else who knows when the last caption was shown.
@@ -141,6 +146,19 @@ def _replay(
 def _save(events: Stream[E], name: str, path: str | None) -> None:
     if path:
         op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), JsonlSink(Path(path)))
+
+
+def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -> None:
+    files: dict[Format, str | None] = {"srt": settings.output.srt, "vtt": settings.output.vtt}
+    if not any(files.values()):
+        return
+    spoken, written = language(settings.translate.source), language(settings.translate.target)
+    columns = Columns(source=spoken.columns, target=written.columns)
+    now = runtime.now if settings.is_live else None
+    cues = subtitle("subtitle", captions, settings.output.subtitles, columns, now)
+    for kind, path in files.items():
+        if path:
+            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind))
 
 
 def _partial_of(translation: Translation) -> Partial:
