@@ -3,6 +3,7 @@
 As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``.
 """
 
+from os.path import realpath
 from pathlib import Path
 from typing import TypeVar
 
@@ -152,6 +153,8 @@ def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -
     files: dict[Format, str | None] = {"srt": settings.output.srt, "vtt": settings.output.vtt}
     if not any(files.values()):
         return
+    if files["srt"] and files["vtt"] and realpath(files["srt"]) == realpath(files["vtt"]):
+        raise UsageError(f"output.srt and output.vtt are both {files['vtt']}; give each a file of its own")
     spoken, written = language(settings.translate.source), language(settings.translate.target)
     columns = Columns(source=spoken.columns, target=written.columns)
     now = runtime.now if settings.is_live else None

@@ -60,12 +60,11 @@ class _Broken:
     """A text as pieces, and how good a break is after each of them."""
 
     def __init__(self, text: Text, lines: int) -> None:
-        # White space that takes room but shows nothing must not become a line.
-        words = " ".join(word for word in text.text.split(" ") if word.strip())
-        self.marks = Marks.of(words)
+        self.marks = Marks.of(text.text)
         self.columns = text.columns
         self.lines = lines
-        self.pieces = list(pieces(words, text.columns))
+        # White space that takes room but shows nothing must not become a line.
+        self.pieces = [piece for piece in pieces(text.text, text.columns) if piece.text.strip()]
         sizes = (piece.columns + piece.is_spaced for piece in self.pieces)
         #: Columns up to each piece, in a line without end.
         self._at = [0, *accumulate(sizes)]

@@ -85,12 +85,12 @@ def _shares(blocks: Sequence[Block], room_ms: int) -> list[int]:
     if sum(least) > room_ms:
         least = [SHORTEST_MS] * len(blocks)
 
-    def shares(column_ms: int) -> list[int]:
-        wanted = (column_ms * block.columns for block in blocks)
+    def shares(column_us: int) -> list[int]:
+        wanted = (column_us * block.columns // 1000 for block in blocks)
         return [min(LONGEST_MS, max(bound, share)) for bound, share in zip(least, wanted, strict=True)]
 
     # The longest time for a column that there is room for.
-    low, high = 0, LONGEST_MS + 1
+    low, high = 0, 1000 * LONGEST_MS + 1
     while high - low > 1:
         middle = (low + high) // 2
         if sum(shares(middle)) <= room_ms:
