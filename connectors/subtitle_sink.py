@@ -10,6 +10,7 @@ from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 from typing_extensions import override
 
 from connectors.output_file import OutputFile, check_writable
+from operators.errors import OutputError
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.timing import Cue
 
@@ -66,14 +67,22 @@ class _SubtitlePartition(StatefulSinkPartition[Cue, SubtitlePosition]):
         self._cues = position.cues
         self._file = OutputFile(path, position.size)
         if kind == "vtt" and position.size == 0:
-            self._file.write(VTT_HEADER.encode())
+            self._write(VTT_HEADER)
 
     @override
     def write_batch(self, values: list[Cue]) -> None:
         numbered = enumerate(values, self._cues + 1)
         texts = (srt(cue, number) if self._kind == "srt" else vtt(cue) for number, cue in numbered)
-        self._file.write("".join(texts).encode())
+        self._write("".join(texts))
         self._cues += len(values)
+
+    def _write(self, text: str) -> None:
+        try:
+            self._file.write(text.encode())
+        except OutputError:
+            # Nobody closes a sink that could not be built.
+            self._file.close()
+            raise
 
     @override
     def snapshot(self) -> SubtitlePosition:
