@@ -27,10 +27,11 @@ _SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
 
 _OPENING = r"[「『（【〈《〔［｛“‘]"
 _CLOSING = r"[、。，．！？；：・」』）】〉》〕］｝”’…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ]"
-_IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff01-\uff60]"
+_IDEOGRAPH = r"(?!\p{M})[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff01-\uff60]"
 # What stays on one line: an ideograph with the punctuation that clings to it, or a word of other letters.
 _PIECE = regex.compile(
-    rf"{_OPENING}{{0,3}}{_IDEOGRAPH}\p{{M}}*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.", regex.DOTALL
+    rf"{_OPENING}{{0,3}}{_IDEOGRAPH}[\p{{M}}\u200d]*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.",
+    regex.DOTALL,
 )
 _CLUSTER = regex.compile(r"\X")
 

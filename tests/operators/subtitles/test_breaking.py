@@ -43,6 +43,14 @@ def test_blocks_break_at_sentences_and_clauses() -> None:
     assert " ".join(joined) == TEXT
 
 
+def test_an_abbreviation_is_no_end_of_a_sentence() -> None:
+    text = "Am Abend sprach dort noch der alte Dr. Weber, den wir kannten."
+    assert lines(text) == [("Am Abend sprach dort noch der", "alte Dr. Weber, den wir kannten.")]
+    assert lines("Wir nahmen damals etwa 3.5 bzw. vier Meter an und maßen nach.") == [
+        ("Wir nahmen damals etwa 3.5 bzw.", "vier Meter an und maßen nach.")
+    ]
+
+
 def test_no_word_is_divided_unless_it_is_longer_than_a_line() -> None:
     assert lines("Rindfleischetikettierung und Donau", columns=26) == [
         ("Rindfleischetikettierung", "und Donau")
@@ -135,9 +143,9 @@ def test_any_two_texts_share_their_blocks_line_by_line(source: str, target: str)
     assert sorted(regex.sub(r"\s", "", together)) == sorted(regex.sub(r"\s", "", source + target))
 
 
-@given(st.text("ae\u0301漢\u200d👩👧\ufe0f ", max_size=200))
-@settings(deadline=None)
-def test_no_character_is_divided(text: str) -> None:
+@given(st.text("ae\u0301漢\u302a\u200d👩👧\ufe0f ", max_size=200), st.sampled_from([2, 30]))
+@settings(deadline=None, max_examples=200)
+def test_no_character_is_divided(text: str, columns: int) -> None:
     text = cleaned(text)
     ends, at = set(), 0
     for cluster in clusters(text.replace(" ", "")):
@@ -147,7 +155,7 @@ def test_no_character_is_divided(text: str) -> None:
     if clusters(text.replace(" ", "")) != [one for one in clusters(text) if one != " "]:
         return
     at = 0
-    for block in lines(text, columns=30):
+    for block in lines(text, columns=columns):
         for line in block:
             at += len(line.replace(" ", ""))
             assert at in ends
