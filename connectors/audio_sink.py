@@ -11,7 +11,7 @@ import msgspec
 from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 from typing_extensions import override
 
-from connectors.jsonl_sink import check_writable
+from connectors.output_file import check_writable
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
 

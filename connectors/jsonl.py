@@ -13,8 +13,9 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.event_lines import BadLine, E, LineDecoder, SegmentOrder, SegmentState, type_of_line
-from connectors.jsonl_sink import JsonlSink, check_writable
+from connectors.jsonl_sink import JsonlSink
 from connectors.line_reader import LineReader
+from connectors.output_file import check_writable
 from operators.errors import InputError, OutputError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 

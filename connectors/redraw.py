@@ -6,7 +6,8 @@ Only a few sequences are used that every terminal knows (ECMA-48). Everything he
 from itertools import groupby
 from typing import NamedTuple
 
-from connectors.roll_up import Row, cluster_width, clusters, row_width
+from connectors.roll_up import Row, row_width
+from operators.text_layout import cluster_width, clusters
 
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
 _ERASE_LINE = "\x1b[K"

@@ -10,10 +10,10 @@ from typing import Self, TextIO
 
 from typing_extensions import override
 
-from connectors.roll_up import cleaned
 from connectors.status_line import Status, sayable
 from operators.errors import OutputError
 from operators.events import Caption
+from operators.text_layout import cleaned
 
 
 class Screen(ABC):

@@ -16,11 +16,12 @@ from typing import NamedTuple, TextIO
 from typing_extensions import override
 
 from connectors.redraw import erase, redraw
-from connectors.roll_up import COLUMNS, ROWS, Row, cleaned, roll_up, row_width, settled, wrap
+from connectors.roll_up import COLUMNS, ROWS, Row, roll_up, row_width, settled
 from connectors.screen import Lines, Screen, encoding_of, write
 from connectors.status_line import Status, sayable, status_text
 from operators.errors import OutputError
 from operators.events import Caption
+from operators.text_layout import cleaned, wrap
 
 # Captions that are waiting for their final; when there are more, the oldest counts as finished.
 _MOST_OPEN = 8

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from connectors.jsonl import JsonlSource, validate
-from connectors.jsonl_sink import check_writable
+from connectors.output_file import check_writable
 from connectors.screen import Screen
 from connectors.status_line import Status
 from flows.captions import build
@@ -73,7 +73,8 @@ def _check(settings: Settings) -> None:
     output, given = settings.output, settings.input
     files = (given.audio, given.partials, given.translations, given.captions)
     reading = [Path(path) for path in files if path]
-    for path in (output.log, output.captions, output.partials, output.translations, output.summary):
+    events = (output.log, output.captions, output.partials, output.translations)
+    for path in (*events, output.srt, output.vtt, output.summary):
         if path:
             check_writable(Path(path), reading=reading)
     if given.audio or given.microphone:

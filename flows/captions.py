@@ -3,6 +3,7 @@
 As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``.
 """
 
+from os.path import realpath
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,14 +16,18 @@ from connectors.callback import CallbackSink
 from connectors.jsonl import JsonlSource
 from connectors.jsonl_sink import JsonlSink
 from connectors.microphone import MicrophoneSource
+from connectors.subtitle_sink import Format, SubtitleSink
 from flows.runtime import Runtime
-from flows.settings import Settings, load_settings
+from flows.settings import OutputSettings, Settings, load_settings
 from operators.display import display
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
+from operators.languages import language
 from operators.measure import measure
 from operators.recognize import recognize
 from operators.show import show
+from operators.subtitle import subtitle
+from operators.subtitles.writer import Columns
 from operators.translate import translate
 
 E = TypeVar("E", bound=Event)
@@ -43,7 +48,7 @@ def flow(path: str) -> Dataflow:
 def build(settings: Settings, runtime: Runtime) -> Dataflow:
     """Chain the stages from the first one that is not replaced by a file of its events.
 
-    Raises `UsageError` unless exactly one input is given.
+    Raises `UsageError` unless exactly one input is given, and a file of its own for each output.
     """
     given = [name for name in INPUTS if getattr(settings.input, name)]
     if len(given) != 1:
@@ -51,16 +56,31 @@ def build(settings: Settings, runtime: Runtime) -> Dataflow:
             f"a flow needs exactly one input: set one of {', '.join(f'input.{name}' for name in INPUTS)}, "
             f"not {' and '.join(given) or 'none'}"
         )
+    _check_distinct(settings.output)
     dataflow = Dataflow("captions")
     captions = _captions(dataflow, settings, runtime)
     if settings.output.terminal:
         captions = show("show", captions, runtime.screen.draw, runtime.clock)
     _save(captions, "captions", settings.output.captions)
+    _subtitle(captions, settings, runtime)
     records = measure("measure", captions, runtime.meter)
     _save(records, "log", settings.output.log)
     # A job has nobody else who knows when the last caption was shown.
     op.output("records", records, CallbackSink[ErasureRecord](runtime.take, runtime.screen.close))
     return dataflow
+
+
+def _check_distinct(output: OutputSettings) -> None:
+    names: dict[str, str] = {}
+    for name in ("log", "partials", "translations", "captions", "srt", "vtt", "summary", "audio"):
+        path = getattr(output, name)
+        # What is no regular file, such as /dev/null, may be written by many.
+        if path and (Path(path).is_file() or not Path(path).exists()):
+            other = names.setdefault(realpath(path), name)
+            if other != name:
+                raise UsageError(
+                    f"output.{other} and output.{name} are both {path}; give each a file of its own"
+                )
 
 
 def _captions(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Stream[Caption]:
@@ -141,6 +161,19 @@ def _replay(
 def _save(events: Stream[E], name: str, path: str | None) -> None:
     if path:
         op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), JsonlSink(Path(path)))
+
+
+def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -> None:
+    files: dict[Format, str | None] = {"srt": settings.output.srt, "vtt": settings.output.vtt}
+    if not any(files.values()):
+        return
+    spoken, written = language(settings.translate.source), language(settings.translate.target)
+    columns = Columns(source=spoken.columns, target=written.columns)
+    now = runtime.now if settings.is_live else None
+    cues = subtitle("subtitle", captions, settings.output.subtitles, columns, now)
+    for kind, path in files.items():
+        if path:
+            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind))
 
 
 def _partial_of(translation: Translation) -> Partial:

@@ -99,6 +99,11 @@ OUTPUT: Group = {
     "captions": _option(
         "output", "captions", str, "Write the captions (JSONL).", "--captions", "--save-captions"
     ),
+    "srt": _option("output", "srt", str, "Write subtitles here (SubRip)."),
+    "vtt": _option("output", "vtt", str, "Write subtitles here (WebVTT)."),
+    "subtitles": _option(
+        "output", "subtitles", str, "What subtitles show: source, target or both.", default="target"
+    ),
     "save_translations": _option("output", "translations", str, "Write the translations (JSONL)."),
     "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
 }

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from connectors.roll_up import cleaned
 from flows.bench.tables import Table, number
 from operators.metrics.figures import Lag, Report, SegmentFigures, StreamFigures, worst
 from operators.metrics.summary import Percentiles
+from operators.text_layout import cleaned
 
 # Columns of output that goes to a file: wide enough for every table.
 _PLAIN_WIDTH = 160

@@ -13,6 +13,7 @@ import msgspec
 from operators.errors import InputError, UsageError
 from operators.prompts.select import Template
 from operators.recognizers.azure_settings import AzureSettings
+from operators.subtitles.writer import Shown
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
@@ -103,7 +104,7 @@ class DisplaySettings(_Stage, frozen=True, kw_only=True):
 
 
 class OutputSettings(_Stage, frozen=True, kw_only=True):
-    """Where events go, each a file of JSON lines; absent ones are not written."""
+    """Where events go, files of JSON lines unless said otherwise; absent ones are not written."""
 
     #: Captions on the terminal.
     terminal: bool = True
@@ -112,6 +113,11 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     partials: str | None = None
     translations: str | None = None
     captions: str | None = None
+    #: Subtitles as SubRip and as WebVTT.
+    srt: str | None = None
+    vtt: str | None = None
+    #: What they show: the speech, its translation, or both.
+    subtitles: Shown = "target"
     #: The closing summary, one JSON object.
     summary: str | None = None
     #: What was heard, as 16 kHz WAV.

@@ -10,7 +10,7 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.comet_program import check_comet, comet_scores
-from connectors.jsonl_sink import check_writable
+from connectors.output_file import check_writable
 from connectors.tokenizer_files import tokenizer_on_disk
 from connectors.trial_journal import Journal
 from flows.bench.corpus import Corpus, load_corpus

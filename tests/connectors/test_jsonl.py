@@ -533,7 +533,7 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
     out = tmp_path / "out.jsonl"
     part = JsonlSink(out).build_part("out", "part", None)
     part.write_batch([partial()])
-    file = part._file
+    file = part._file._file
 
     class Full:
         def __getattr__(self, name: str) -> Any:
@@ -544,7 +544,7 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
                 raise OSError(28, "No space left on device")
             return file.write(data[:-40])
 
-    monkeypatch.setattr(part, "_file", Full())
+    monkeypatch.setattr(part._file, "_file", Full())
     with pytest.raises(OutputError, match="No space left"):
         part.write_batch([partial(0, 1)])
     assert validate(out, Partial) == 1

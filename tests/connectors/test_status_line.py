@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.roll_up import width
 from connectors.status_line import Status, status_text
+from operators.text_layout import width
 
 
 def test_it_says_what_goes_on_how_loud_since_when_and_how_late() -> None:

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.roll_up import wrap
 from connectors.status_line import Status
 from connectors.terminal import open_screen
 from operators.errors import OutputError
 from operators.events import Caption
+from operators.text_layout import wrap
 from tests.connectors.emulator import SmallTerminal, Tty
 
 

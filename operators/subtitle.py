@@ -1,0 +1,71 @@
+"""The subtitle stage: finals become cues, one after the other whatever stream they are of."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from bytewax import operators as op
+from bytewax.dataflow import Stream, operator
+from bytewax.operators import KeyedStream, StatefulBatchLogic
+from typing_extensions import override
+
+from operators.events import Caption
+from operators.subtitles.timing import Cue
+from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterState
+
+# Seconds that a caption may take from being ready to here: what was ready in time must not come too late.
+_UNDERWAY_S = 1.0
+
+
+@operator
+def subtitle(
+    step_id: str,
+    up: Stream[Caption],
+    shown: Shown,
+    columns: Columns,
+    now: Callable[[], float] | None = None,
+) -> KeyedStream[Cue]:
+    """Make subtitles of captions. All of them have one key, because the cues of a file follow each other.
+
+    :arg step_id: Unique id.
+    :arg up: Captions of any number of streams.
+    :arg shown: What is to be seen of them.
+    :arg columns: Columns of a line in each language.
+    :arg now: The present on the streams' clock, where captions come as speech does: then cues do not wait
+        for the end of a silence.
+    """
+    keyed: KeyedStream[Caption] = op.key_on("key", up, lambda _caption: "subtitles")
+    return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, columns, state), now))
+
+
+class _Cues(StatefulBatchLogic[Caption, Cue, WriterState]):
+    def __init__(self, writer: SubtitleWriter, now: Callable[[], float] | None) -> None:
+        self._writer = writer
+        self._now = now
+
+    @override
+    def on_batch(self, values: list[Caption]) -> tuple[list[Cue], bool]:
+        return self._writer.take(values), StatefulBatchLogic.RETAIN
+
+    @override
+    def on_notify(self) -> tuple[list[Cue], bool]:
+        wait_s = self._wait_s()
+        is_over = wait_s is not None and wait_s <= 0
+        return (self._writer.release() if is_over else []), StatefulBatchLogic.RETAIN
+
+    @override
+    def on_eof(self) -> tuple[list[Cue], bool]:
+        return self._writer.release(), StatefulBatchLogic.RETAIN
+
+    @override
+    def notify_at(self) -> datetime | None:
+        wait_s = self._wait_s()
+        # Not at once again: the stream's clock may stand still, as before the first sound.
+        return None if wait_s is None else datetime.now(UTC) + timedelta(seconds=max(0.1, wait_s))
+
+    def _wait_s(self) -> float | None:
+        due_s = self._writer.due_s
+        return None if due_s is None or self._now is None else due_s + _UNDERWAY_S - self._now()
+
+    @override
+    def snapshot(self) -> WriterState:
+        return self._writer.state

@@ -1,0 +1,100 @@
+"""Decides from when until when subtitles are on the screen.
+
+A viewer reads about 17 characters a second; a wide character counts as two. A cue stays for 1 to 7 seconds,
+and the next one begins at least two frames after it. Times are whole milliseconds, as in the files.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from operators.subtitles.breaking import Block
+
+#: Columns that are read in a second.
+READING_SPEED = 17
+#: Milliseconds that a cue stays, at least and at most.
+SHORTEST_MS, LONGEST_MS = 1_000, 7_000
+#: Milliseconds between two cues, at least.
+GAP_MS = 80
+# Times from here on cannot be written in a file and are no times of speech: 100 hours.
+_END_OF_TIME_MS = 100 * 3_600_000
+
+
+class Cue(NamedTuple):
+    """What is on the screen from one time until another."""
+
+    start_ms: int
+    end_ms: int
+    lines: tuple[str, ...]
+
+
+class Speech(NamedTuple):
+    """When something was said."""
+
+    start_ms: int
+    end_ms: int
+
+    @classmethod
+    def at(cls, start_s: float, end_s: float) -> "Speech":
+        """From seconds; what ends before it begins has no length."""
+        start_ms = _ms(start_s)
+        return cls(start_ms, max(start_ms, _ms(end_s)))
+
+
+def _ms(seconds: float) -> int:
+    # Comparisons with what is not a number are false.
+    return round(1000 * seconds) if 0 <= 1000 * seconds < _END_OF_TIME_MS else 0
+
+
+def needed_ms(block: Block) -> int:
+    """How long it takes to read a block."""
+    return min(LONGEST_MS, max(SHORTEST_MS, -(-1000 * block.columns // READING_SPEED)))
+
+
+def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | None) -> list[Cue]:
+    """Cues for the blocks of one piece of speech, one after the other.
+
+    They begin with the speech, each stays in proportion to its length while the speech lasts, and longer
+    when reading takes longer, until the next speech. There is always room for the shortest time, even if
+    what is next has to wait.
+
+    :arg blocks: What is to be seen.
+    :arg speech: When it was said.
+    :arg free_ms: From when on the screen is free; cues begin no earlier.
+    :arg next_ms: When the next speech begins, if that is known to be of interest.
+    """
+    start_ms = max(speech.start_ms, free_ms)
+    gaps_ms = GAP_MS * (len(blocks) - 1)
+    needed = sum(map(needed_ms, blocks))
+    room_ms = max(speech.end_ms - start_ms, needed + gaps_ms)
+    if next_ms is not None:
+        limit_ms = next_ms - GAP_MS - start_ms
+        if next_ms < speech.end_ms:
+            # Two speak at once: each gets the time that reading takes, before the other one begins.
+            limit_ms = max(limit_ms, min(speech.end_ms - start_ms, needed + gaps_ms))
+        room_ms = min(room_ms, limit_ms)
+    cues = []
+    for block, stays_ms in zip(blocks, _shares(blocks, room_ms - gaps_ms), strict=True):
+        cues.append(Cue(start_ms, start_ms + stays_ms, block.lines))
+        start_ms += stays_ms + GAP_MS
+    return cues
+
+
+def _shares(blocks: Sequence[Block], room_ms: int) -> list[int]:
+    """Milliseconds of each block: in proportion to its length, and enough to read it where there is room."""
+    least = [needed_ms(block) for block in blocks]
+    if sum(least) > room_ms:
+        least = [SHORTEST_MS] * len(blocks)
+
+    def shares(column_us: int) -> list[int]:
+        wanted = (column_us * block.columns // 1000 for block in blocks)
+        return [min(LONGEST_MS, max(bound, share)) for bound, share in zip(least, wanted, strict=True)]
+
+    # The longest time for a column that there is room for.
+    low, high = 0, 1000 * LONGEST_MS + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if sum(shares(middle)) <= room_ms:
+            low = middle
+        else:
+            high = middle
+    return shares(low)

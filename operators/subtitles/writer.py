@@ -1,0 +1,118 @@
+"""From captions to cues: finals become subtitles as soon as it is known how long they may stay."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from operators.events import Caption
+from operators.subtitles.breaking import Block, Text, split
+from operators.subtitles.timing import GAP_MS, LONGEST_MS, Cue, Speech, place
+from operators.text_layout import cleaned
+
+Shown = Literal["source", "target", "both"]
+
+# Milliseconds of silence after a cue, on the stream's clock, before it is taken that nothing cuts it short.
+_SILENCE_MS = 5_000
+
+
+class Columns(NamedTuple):
+    """Columns of the lines in each language."""
+
+    source: int = 42
+    target: int = 42
+
+
+class Final(msgspec.Struct, frozen=True):
+    """What the subtitles need of a final."""
+
+    source: str
+    target: str
+    start_s: float
+    end_s: float
+
+    @property
+    def speech(self) -> Speech:
+        """When it was said."""
+        return Speech.at(self.start_s, self.end_s)
+
+
+class WriterState(msgspec.Struct, frozen=True):
+    """What a writer of subtitles is to remember."""
+
+    #: From when on the screen is free.
+    free_ms: int = 0
+    #: The final that waits for what comes next.
+    held: Final | None = None
+
+
+class SubtitleWriter:
+    """Makes cues of finals: whole ones, in the order of time, none of which ever changes.
+
+    How long a cue may stay is known only when the next speech begins. So each final is held until the first
+    caption after it, finished or not, that says so; or until the end. When five seconds of silence follow
+    the time that it would stay by itself, nothing will cut it short: then `due_s` has passed, and it
+    may be released at once. That only says when a cue is written and never changes what is in it: a caption
+    that was ready later than that takes nothing from the cue before it, whether it was released or not.
+
+    :arg shown: What is to be seen of a caption: its source, its translation (target) or both.
+    :arg columns: Columns of a line.
+    :arg state: Where another writer left off.
+    """
+
+    def __init__(self, shown: Shown, columns: Columns, state: WriterState | None = None) -> None:
+        self._shown = shown
+        self._columns = columns
+        self.state = state or WriterState()
+        self._blocks = self._blocks_of(self.state.held)
+
+    def take(self, captions: Iterable[Caption]) -> list[Cue]:
+        """The cues that are settled by further captions of any stream."""
+        return [cue for caption in captions for cue in self._take(caption)]
+
+    def release(self) -> list[Cue]:
+        """The cues that are still held, when nothing more comes."""
+        return self._settle(None)
+
+    @property
+    def due_s(self) -> float | None:
+        """When silence has settled what is held, in seconds on the stream's clock; absent when nothing is."""
+        if self.state.held is None:
+            return None
+        last = self._cues(self.state.held, None)[-1]
+        return (max(last.end_ms, self.state.held.speech.end_ms) + _SILENCE_MS) / 1000
+
+    def _take(self, caption: Caption) -> list[Cue]:
+        final = Final(
+            source=cleaned(caption.source) if self._shown != "target" else "",
+            target=cleaned(caption.text) if self._shown != "source" else "",
+            start_s=caption.start_s,
+            end_s=caption.end_s,
+        )
+        if not (final.source.strip() or final.target.strip()):
+            return []
+        due_s = self.due_s
+        is_late = due_s is not None and caption.ready_s > due_s
+        settled = self._settle(None if is_late else final.speech.start_ms)
+        if caption.is_final:
+            self.state = msgspec.structs.replace(self.state, held=final)
+            self._blocks = self._blocks_of(final)
+        return settled
+
+    def _settle(self, next_ms: int | None) -> list[Cue]:
+        if self.state.held is None:
+            return []
+        cues = self._cues(self.state.held, next_ms)
+        self.state = WriterState(free_ms=cues[-1].end_ms + GAP_MS)
+        return cues
+
+    def _cues(self, held: Final, next_ms: int | None) -> list[Cue]:
+        return place(self._blocks, held.speech, self.state.free_ms, next_ms)
+
+    def _blocks_of(self, final: Final | None) -> list[Block]:
+        """What is seen of a final: blocks that can stay while the speech lasts, as far as the text goes."""
+        if final is None:
+            return []
+        count = -(-(final.speech.end_ms - final.speech.start_ms) // LONGEST_MS)
+        texts = [Text(final.source, self._columns.source), Text(final.target, self._columns.target)]
+        return split(texts, max(1, count))

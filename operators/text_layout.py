@@ -1,0 +1,114 @@
+"""Text in columns: what is safe to show, how wide it is, and where its lines may break.
+
+Broadcast practice: at most 42 columns a line, 30 for Chinese and Japanese, whose characters take two
+columns each; `operators.languages` knows the number of a language.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import regex
+import wcwidth
+
+# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48).
+_ESCAPE = regex.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*+[0-~]"
+)
+# Bidi embeddings, overrides and isolates; further invisible characters that only carry instructions.
+_INSTRUCTION = regex.compile(
+    r"[\u00ad\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
+)
+# All white space but the spaces that forbid a line break, and whatever controls a terminal.
+_SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
+
+_OPENING = r"[「『（【〈《〔［｛“‘]"
+_CLOSING = r"[、。，．！？；：・」』）】〉》〕］｝”’…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ]"
+_IDEOGRAPH = r"(?!\p{M})[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff01-\uff60]"
+# What stays on one line: an ideograph with the punctuation that clings to it, or a word of other letters.
+_PIECE = regex.compile(
+    rf"{_OPENING}{{0,3}}{_IDEOGRAPH}[\p{{M}}\u200d]*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.",
+    regex.DOTALL,
+)
+_CLUSTER = regex.compile(r"\X")
+
+
+class Piece(NamedTuple):
+    """A part of a text that stays on one line."""
+
+    text: str
+    columns: int
+    #: Whether a space is before it, unless it begins a line.
+    is_spaced: bool
+
+
+def cleaned(text: str) -> str:
+    """The text on one line, with nothing in it that a terminal would obey instead of showing it.
+
+    Escape sequences, control characters, bidi overrides and lone surrogates go; white space is one space.
+    """
+    text = _INSTRUCTION.sub("", _ESCAPE.sub("", text))
+    # After the others: what is left of a sequence that was cut in two must not become one.
+    text = _SPACE.sub(" ", text).strip(" ")
+    return "".join("\ufffd" if unicodedata.category(char) == "Cs" else char for char in text)
+
+
+def clusters(text: str) -> list[str]:
+    """The characters of a cleaned text as a reader sees them (grapheme clusters)."""
+    return _CLUSTER.findall(text)
+
+
+def width(text: str) -> int:
+    """Columns that a cleaned text takes."""
+    return len(text) if text.isascii() else sum(map(cluster_width, clusters(text)))
+
+
+@lru_cache(4096)
+def cluster_width(cluster: str) -> int:
+    """Columns that one character takes."""
+    return max(0, wcwidth.wcswidth(cluster))
+
+
+def pieces(text: str, columns: int) -> Iterator[Piece]:
+    """The parts of a cleaned text between which lines of ``columns`` (2 or more) columns may break.
+
+    That is at spaces and next to any Chinese or Japanese character. Only a word that is longer than a line
+    is broken elsewhere, between two characters as a reader sees them.
+    """
+    for word in text.split(" "):
+        is_spaced = True
+        for piece in _PIECE.findall(word):
+            taken = width(piece)
+            for part in [piece] if taken <= columns else _split(piece, columns):
+                yield Piece(part, taken if taken <= columns else width(part), is_spaced)
+                is_spaced = False
+
+
+def wrap(text: str, columns: int) -> list[str]:
+    """Break a cleaned text into lines of at most ``columns`` (2 or more) columns, as full as they can be."""
+    lines: list[str] = []
+    line, used = "", 0
+    for piece in pieces(text, columns):
+        gap = " " if piece.is_spaced and line else ""
+        if line and used + len(gap) + piece.columns > columns:
+            lines.append(line)
+            line, used, gap = "", 0, ""
+        line += gap + piece.text
+        used += len(gap) + piece.columns
+    return [*lines, line] if line else lines
+
+
+def _split(piece: str, columns: int) -> list[str]:
+    parts, used = [""], 0
+    for cluster in clusters(piece):
+        # Conjoining letters can pile up into a cluster that is wider than any line.
+        for part in (cluster,) if cluster_width(cluster) <= columns else cluster:
+            if used + cluster_width(part) > columns:
+                parts.append("")
+                used = 0
+            parts[-1] += part
+            used += cluster_width(part)
+    return parts

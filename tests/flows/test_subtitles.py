@@ -1,0 +1,116 @@
+"""Subtitle files from end to end, through the command line and as a pipeline job."""
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import srt as srt_reader
+import webvtt
+
+from flows.captions import build
+from flows.runtime import Runtime
+from flows.settings import load_settings
+from operators.errors import UsageError
+from tests.subtitled import caption
+
+SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
+CAPTIONS = Path(__file__).parent.parent / "samples" / "captions.jsonl"
+
+
+def surtitle(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = SURTITLE + [str(argument) for argument in arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the subtitles of the sample, and the captions as the same run saved them."""
+    folder = tmp_path_factory.mktemp("subtitles")
+    done = surtitle(
+        "replay", CAPTIONS, "--quiet", "--srt", folder / "talk.srt", "--vtt", folder / "talk.vtt",
+        "--captions", folder / "captions.jsonl",
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+def test_captions_become_subtitles_without_a_model(replayed: Path) -> None:
+    text = (replayed / "talk.srt").read_text(encoding="utf-8")
+    subtitles = list(srt_reader.parse(text, ignore_errors=False))
+    assert subtitles[0].content == "Guten Morgen, meine Damen und Herren,\nund willkommen im Museum."
+    assert subtitles[-1].content == "Fotos sind erlaubt,\naber nur wenn x ‹ 5 & ohne Blitz."
+    assert all(earlier.end < later.start for earlier, later in pairwise(subtitles))
+    assert all(len(line) <= 42 for one in subtitles for line in one.content.split("\n"))
+
+
+def test_both_formats_say_the_same_at_the_same_times(replayed: Path) -> None:
+    text = (replayed / "talk.srt").read_text(encoding="utf-8")
+    times = [line.replace(",", ".") for line in text.splitlines() if "-->" in line]
+    cues = webvtt.read(str(replayed / "talk.vtt")).captions
+    assert [f"{cue.start} --> {cue.end}" for cue in cues] == times
+    assert cues[-1].lines[-1] == "aber nur wenn x &lt; 5 &amp; ohne Blitz."
+
+
+def test_a_recorded_captions_file_gives_the_same_subtitles_again(replayed: Path, tmp_path: Path) -> None:
+    done = surtitle("file", "--from-captions", replayed / "captions.jsonl", "--srt", tmp_path / "again.srt")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "again.srt").read_bytes() == (replayed / "talk.srt").read_bytes()
+
+
+def test_subtitles_can_show_both_languages(tmp_path: Path) -> None:
+    done = surtitle("replay", CAPTIONS, "--quiet", "--vtt", tmp_path / "a.vtt", "--subtitles", "both")
+    assert done.returncode == 0, done.stderr
+    assert ["Yes?", "Ja?"] in [cue.lines for cue in webvtt.read(str(tmp_path / "a.vtt")).captions]
+
+
+def test_japanese_has_shorter_lines(tmp_path: Path) -> None:
+    captions = tmp_path / "captions.jsonl"
+    text = "今日は天気がとてもいいですね。明日も晴れるといいのですが、雨が降るそうです。"
+    captions.write_bytes(msgspec.json.encode(caption(text, 0, 8)))
+    done = surtitle("replay", captions, "--to", "Japanese", "--quiet", "--vtt", tmp_path / "a.vtt")
+    assert done.returncode == 0, done.stderr
+    lines = [line for cue in webvtt.read(str(tmp_path / "a.vtt")).captions for line in cue.lines]
+    assert "".join(lines) == text
+    assert all(len(line) <= 15 for line in lines)
+
+
+def test_a_pipeline_job_writes_the_same_files(replayed: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "surtitle.toml"
+    settings.write_text(
+        f"[input]\ncaptions = {str(CAPTIONS)!r}\n"
+        f"[output]\nterminal = false\nsrt = {str(tmp_path / 'job.srt')!r}\n"
+    )
+    subprocess.run(
+        [sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"],
+        cwd=Path(__file__).parent.parent.parent, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert (tmp_path / "job.srt").read_bytes() == (replayed / "talk.srt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--srt", "none/talk.srt"], "there is no folder"), (["--vtt", CAPTIONS], "the same run reads it")],
+)
+def test_a_place_that_cannot_be_written_gets_one_clear_sentence(options: list[str], words: str) -> None:
+    before = CAPTIONS.read_bytes()
+    done = surtitle("replay", CAPTIONS, *options)
+    assert done.returncode == 4
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert CAPTIONS.read_bytes() == before
+
+
+def test_settings_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    output: dict[str, Any] = {"srt": str(tmp_path / "same"), "vtt": str(tmp_path / "x" / ".." / "same")}
+    (tmp_path / "x").mkdir()
+    settings = load_settings(None, {"input": {"captions": str(CAPTIONS)}, "output": output})
+    with pytest.raises(UsageError, match=r"output\.srt and output\.vtt are both"):
+        build(settings, Runtime(settings))
+    with pytest.raises(UsageError, match=r"output\.subtitles"):
+        load_settings(None, {"output": {"subtitles": "neither"}})

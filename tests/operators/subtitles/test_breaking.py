@@ -1,0 +1,167 @@
+"""Where subtitles break: into lines and into blocks."""
+
+from itertools import pairwise
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.subtitles.breaking import Text, split
+from operators.text_layout import cleaned, clusters, width
+from tests.subtitled import any_text, words
+
+TEXT = (
+    "Die Führung beginnt um zehn Uhr in der großen Halle, und sie dauert etwa eine Stunde. "
+    "Bitte lassen Sie Ihre Taschen und Mäntel an der Garderobe."
+)
+
+
+def lines(*texts: str, columns: int = 42, blocks: int = 1) -> list[tuple[str, ...]]:
+    return [block.lines for block in split([Text(text, columns) for text in texts], blocks)]
+
+
+def test_what_fits_in_a_line_stays_in_a_line() -> None:
+    assert lines("Guten Morgen. Die Türen sind offen.") == [("Guten Morgen. Die Türen sind offen.",)]
+
+
+def test_two_lines_are_about_equal_and_the_upper_one_is_shorter() -> None:
+    assert lines("aaaa bbbb cccc dddd eeee ffff gggg hhhh iiii jjjj kkkk") == [
+        ("aaaa bbbb cccc dddd eeee", "ffff gggg hhhh iiii jjjj kkkk")
+    ]
+
+
+def test_lines_break_after_punctuation_rather_than_between_words() -> None:
+    assert lines("Er kam, sah und siegte, und dann ging er wieder nach Hause.") == [
+        ("Er kam, sah und siegte,", "und dann ging er wieder nach Hause.")
+    ]
+
+
+def test_blocks_break_at_sentences_and_clauses() -> None:
+    joined = [" ".join(block) for block in lines(TEXT)]
+    assert all(block[-1] in ",." for block in joined)
+    assert " ".join(joined) == TEXT
+
+
+def test_an_abbreviation_is_no_end_of_a_sentence() -> None:
+    text = "Am Abend sprach dort noch der alte Dr. Weber, den wir kannten."
+    assert lines(text) == [("Am Abend sprach dort noch der", "alte Dr. Weber, den wir kannten.")]
+    assert lines("Wir nahmen damals etwa 3.5 bzw. vier Meter an und maßen nach.") == [
+        ("Wir nahmen damals etwa 3.5 bzw.", "vier Meter an und maßen nach.")
+    ]
+
+
+def test_no_word_is_divided_unless_it_is_longer_than_a_line() -> None:
+    assert lines("Rindfleischetikettierung und Donau", columns=26) == [
+        ("Rindfleischetikettierung", "und Donau")
+    ]
+    assert lines("x" * 30, columns=20) == [("x" * 20, "x" * 10)]
+
+
+def test_japanese_breaks_where_words_end_and_fills_no_line_with_a_particle() -> None:
+    (block,) = lines("天気予報によると午後から雨が降るそうです。", columns=30)
+    assert block == ("天気予報によると", "午後から雨が降るそうです。")
+
+
+def test_long_speech_with_little_text_becomes_more_blocks_but_never_crumbs() -> None:
+    text = "Er kam an einem kalten Tag, und er ging an einem warmen."
+    assert len(lines(text)) == 1
+    assert lines(text, blocks=2) == [("Er kam an einem kalten Tag,",), ("und er ging an einem warmen.",)]
+    assert len(lines(text, blocks=10**9)) == 2
+    assert len(lines("Ja.", blocks=5)) == 1
+
+
+def test_two_languages_are_cut_at_the_same_sentences() -> None:
+    assert lines(
+        "Welcome to the museum. The tour begins at ten in the great hall.",
+        "Willkommen im Museum. Die Führung beginnt um zehn in der Halle.",
+    ) == [
+        ("Welcome to the museum.", "Willkommen im Museum."),
+        ("The tour begins at ten in the great hall.", "Die Führung beginnt um zehn in der Halle."),
+    ]
+
+
+def test_a_text_that_is_missing_leaves_its_line_to_the_other() -> None:
+    assert lines("", TEXT) == lines(TEXT)
+    assert lines("", " \u00a0") == []
+
+
+def test_a_language_that_needs_fewer_words_has_less_in_each_block_and_loses_none() -> None:
+    blocks = split([Text("word " * 40, 42), Text("ja", 42)])
+    assert " ".join(line for block in blocks for line in block.lines).split().count("ja") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("مرحبا بكم في ABC.", "\u202bمرحبا بكم في ABC.\u202c"),
+        ("ABC: שלום עולם", "\u202bABC: שלום עולם\u202c"),
+        ("The word is שלום.", "\u202aThe word is שלום.\u202c"),
+        ("Grüße", "Grüße"),
+    ],
+)
+def test_right_to_left_text_is_kept_in_order(text: str, expected: str) -> None:
+    assert lines(text) == [(expected,)]
+
+
+def test_each_line_of_right_to_left_text_is_marked() -> None:
+    (block,) = lines("הסיור מתחיל בשעה עשר באולם הגדול, והוא נמשך כשעה אחת בערך.")
+    assert len(block) == 2
+    assert all(line[0] == "\u202b" and line[-1] == "\u202c" for line in block)
+
+
+def plain(line: str) -> str:
+    return line.strip("\u202a\u202b\u202c")
+
+
+@given(any_text | words, st.sampled_from([2, 30, 42]), st.integers(1, 5))
+@settings(deadline=None, max_examples=200)
+def test_any_text_is_there_in_order_in_lines_that_fit(text: str, columns: int, blocks: int) -> None:
+    text = cleaned(text)
+    made = lines(text, columns=columns, blocks=blocks)
+    assert all(1 <= len(block) <= 2 for block in made)
+    found = [plain(line) for block in made for line in block]
+    assert all(line.strip() and width(line) <= columns for line in found)
+    assert regex.sub(r"\s", "", "".join(found)) == regex.sub(r"\s", "", text)
+
+
+@given(words)
+@settings(deadline=None)
+def test_words_stay_whole(text: str) -> None:
+    assert " ".join(line for block in lines(text) for line in block) == text
+
+
+@given(any_text | words, any_text | words)
+@settings(deadline=None, max_examples=200)
+def test_any_two_texts_share_their_blocks_line_by_line(source: str, target: str) -> None:
+    source, target = cleaned(source), cleaned(target)
+    if not (source.strip() and target.strip()):
+        return
+    made = split([Text(source, 42), Text(target, 30)])
+    assert all(1 <= len(block.lines) <= 2 and block.columns <= 42 for block in made)
+    together = "".join(plain(line) for block in made for line in block.lines)
+    assert sorted(regex.sub(r"\s", "", together)) == sorted(regex.sub(r"\s", "", source + target))
+
+
+@given(st.text("ae\u0301漢\u302a\u200d👩👧\ufe0f ", max_size=200), st.sampled_from([2, 30]))
+@settings(deadline=None, max_examples=200)
+def test_no_character_is_divided(text: str, columns: int) -> None:
+    text = cleaned(text)
+    ends, at = set(), 0
+    for cluster in clusters(text.replace(" ", "")):
+        at += len(cluster)
+        ends.add(at)
+    # A space in front of a combining mark holds it; without the space it joins what is before.
+    if clusters(text.replace(" ", "")) != [one for one in clusters(text) if one != " "]:
+        return
+    at = 0
+    for block in lines(text, columns=columns):
+        for line in block:
+            at += len(line.replace(" ", ""))
+            assert at in ends
+
+
+def test_hostile_text_costs_no_more_than_its_length() -> None:
+    for hostile in ("、" * 20_000, "\u302a" * 20_000, "漢" * 20_000, "a " * 20_000, "\u0301" * 20_000):
+        made = split([Text(cleaned(hostile), 42), Text("a", 42)], 10**9)
+        assert all(one != other for one, other in pairwise(map(id, made)))

@@ -1,0 +1,86 @@
+"""When subtitles are on the screen."""
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.subtitles.breaking import Block
+from operators.subtitles.timing import GAP_MS, LONGEST_MS, SHORTEST_MS, Cue, Speech, needed_ms, place
+
+
+def blocks(*columns: int) -> list[Block]:
+    return [Block(("x" * each,), each) for each in columns]
+
+
+def times(cues: list[Cue]) -> list[tuple[int, int]]:
+    return [(cue.start_ms, cue.end_ms) for cue in cues]
+
+
+def test_a_cue_stays_as_long_as_the_speech() -> None:
+    assert times(place(blocks(17), Speech.at(1, 4), 0, None)) == [(1000, 4000)]
+
+
+def test_a_long_text_stays_until_it_is_read() -> None:
+    assert times(place(blocks(68), Speech.at(1, 2), 0, None)) == [(1000, 5000)]
+
+
+def test_a_long_text_makes_way_for_the_next_speech() -> None:
+    assert times(place(blocks(68), Speech.at(1, 2), 0, 3500)) == [(1000, 3500 - GAP_MS)]
+
+
+def test_the_next_speech_waits_for_the_shortest_time() -> None:
+    assert times(place(blocks(68), Speech.at(1, 1), 0, 1100)) == [(1000, 2000)]
+
+
+def test_nothing_stays_longer_than_seven_seconds() -> None:
+    assert times(place(blocks(5), Speech.at(0, 3600), 0, None)) == [(0, 7000)]
+
+
+def test_cues_of_one_final_share_its_time_by_their_length() -> None:
+    (first, second) = place(blocks(60, 20), Speech.at(0, 8.08), 0, None)
+    assert (first.start_ms, second.end_ms) == (0, 8080)
+    assert second.start_ms - first.end_ms == GAP_MS
+    assert first.end_ms - first.start_ms == 3 * (second.end_ms - second.start_ms)
+
+
+def test_a_final_that_comes_late_begins_when_the_screen_is_free() -> None:
+    assert times(place(blocks(17), Speech.at(1, 4), 3000, None)) == [(3000, 4000)]
+    assert times(place(blocks(34), Speech.at(1, 2), 30_000, None)) == [(30_000, 32_000)]
+
+
+def test_when_two_speak_at_once_each_has_the_time_that_reading_takes() -> None:
+    assert times(place(blocks(34), Speech.at(0, 10), 0, 500)) == [(0, 2000)]
+    assert times(place(blocks(34), Speech.at(0, 1.5), 0, 500)) == [(0, 1500)]
+
+
+def test_times_that_cannot_be_are_none() -> None:
+    assert Speech.at(5, 2) == Speech(5000, 5000)
+    assert Speech.at(1e300, 1e301) == Speech(0, 0)
+    assert Speech.at(float("nan"), float("inf")) == Speech(0, 0)
+    assert Speech.at(2, 1e300) == Speech(2000, 2000)
+
+
+moments = st.integers(0, 60_000)
+
+
+@given(st.lists(st.integers(0, 84), min_size=1, max_size=8), moments, moments, moments, st.none() | moments)
+@settings(deadline=None, max_examples=500)
+def test_whatever_is_placed_neither_overlaps_nor_flashes_nor_stands(
+    columns: list[int], start_ms: int, long_ms: int, free_ms: int, next_ms: int | None
+) -> None:
+    speech = Speech(start_ms, start_ms + long_ms)
+    given_blocks = blocks(*columns)
+    cues = place(given_blocks, speech, free_ms, next_ms)
+    assert [cue.lines for cue in cues] == [block.lines for block in given_blocks]
+    assert cues[0].start_ms == max(start_ms, free_ms)
+    assert all(SHORTEST_MS <= cue.end_ms - cue.start_ms <= LONGEST_MS for cue in cues)
+    assert all(later.start_ms - earlier.end_ms == GAP_MS for earlier, later in pairwise(cues))
+    shortest = len(cues) * (SHORTEST_MS + GAP_MS)
+    if next_ms is not None and next_ms >= max(speech.end_ms, cues[0].start_ms + shortest):
+        assert cues[-1].end_ms <= next_ms - GAP_MS
+    needed = sum(map(needed_ms, given_blocks)) + GAP_MS * len(cues)
+    if next_ms is None or next_ms >= max(speech.end_ms, cues[0].start_ms + needed):
+        assert all(
+            cue.end_ms - cue.start_ms >= needed_ms(one) for cue, one in zip(cues, given_blocks, strict=True)
+        )

@@ -1,0 +1,118 @@
+"""Text in columns: how lines break, what is safe to show."""
+
+import unicodedata
+
+import pytest
+import wcwidth
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.text_layout import cleaned, width, wrap
+
+any_text = st.text(st.characters(), max_size=80) | st.text(
+    " abcdeé漢字、。「」👩‍👩‍👧️한각ᄀ\u0301\u00ad\x1b[31m\u202e", max_size=80
+)
+
+
+def squeezed(text: str) -> str:
+    return text.replace(" ", "")
+
+
+def test_lines_break_at_spaces() -> None:
+    assert wrap("It was the best of times", 10) == ["It was the", "best of", "times"]
+
+
+def test_a_word_longer_than_a_line_breaks_inside() -> None:
+    assert wrap("ein Rindfleischetikett", 10) == ["ein", "Rindfleisc", "hetikett"]
+
+
+def test_chinese_and_japanese_break_anywhere_and_count_two_columns() -> None:
+    assert wrap("这是最好的时代", 6) == ["这是最", "好的时", "代"]
+    assert wrap("これはtestです", 8) == ["これは", "testです"]
+
+
+def test_punctuation_does_not_begin_a_line_nor_an_opening_bracket_end_it() -> None:
+    assert wrap("时代好。是", 6) == ["时代", "好。是"]
+    assert wrap("时代「好」", 6) == ["时代", "「好」"]
+
+
+def test_no_break_spaces_keep_their_words_together() -> None:
+    assert wrap("il dit «\u00a0oui\u00a0»", 9) == ["il dit", "«\u00a0oui\u00a0»"]
+
+
+def test_characters_that_a_reader_sees_as_one_are_never_split() -> None:
+    family = "👩\u200d👩\u200d👧"
+    assert wrap(family * 3, 4) == [family * 2, family]
+
+
+def test_an_appended_word_moves_no_word_before_it() -> None:
+    text = "It was the best of times, it was the worst of times, it was the age of wisdom"
+    words = text.split()
+    for count in range(1, len(words)):
+        fewer, more = wrap(" ".join(words[:count]), 20), wrap(" ".join(words[: count + 1]), 20)
+        assert more[: len(fewer) - 1] == fewer[:-1]
+        assert more[len(fewer) - 1].startswith(fewer[-1])
+
+
+@given(any_text, st.integers(2, 50))
+@settings(deadline=None, max_examples=500)
+def test_no_line_is_wider_than_the_columns_and_no_text_is_lost(text: str, columns: int) -> None:
+    text = cleaned(text)
+    lines = wrap(text, columns)
+    assert all(0 <= width(line) <= columns for line in lines)
+    assert squeezed("".join(lines)) == squeezed(text)
+
+
+@given(st.text("abc déфж漢字かなカ、。 ", max_size=120), st.integers(2, 50))
+@settings(deadline=None)
+def test_the_width_is_the_one_that_terminals_count(text: str, columns: int) -> None:
+    assert all(wcwidth.wcswidth(line) <= columns for line in wrap(cleaned(text), columns))
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b[2J\x1b[1;1Hgone", "gone"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x9b31mred", "red"),
+        ("\x1bP+q544e\x1b\\x", "x"),
+        ("\x1bcreset", "reset"),
+        ("\x1b]never ended", "never ended"),
+        ("\x1b\x1b[31m[31mnested", "[31mnested"),
+        ("a\r\nb\tc\x08\x00\x7fd\u2028e", "a b c d e"),
+        ("\u202egnp.exe\u2066\u2069", "gnp.exe"),
+        ("soft\u00adhyphen\ufeff\u200b", "softhyphen"),
+        ("half \ud83d", "half \ufffd"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_taken_out(hostile: str, shown: str) -> None:
+    assert cleaned(hostile) == shown
+
+
+@given(any_text)
+@settings(deadline=None, max_examples=500)
+def test_cleaned_text_controls_nothing(text: str) -> None:
+    safe = cleaned(text)
+    assert not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in safe)
+    assert not any("\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069" for char in safe)
+    assert "  " not in safe
+    assert cleaned(safe) == safe
+
+
+def test_text_of_other_scripts_stays_as_it_is() -> None:
+    for text in ("نیم\u200cفاصله", "हिन्दी", "ไทย", "👩\u200d👩\u200d👧 ❤️", "שלום \u200fעולם"):
+        assert cleaned(text) == text
+
+
+def test_hostile_text_costs_no_more_than_its_length() -> None:
+    # Each of these would take minutes if matching went back and forth.
+    for hostile in (
+        "\x1b]" * 50_000,
+        "\x1b[" + "0" * 100_000,
+        "「" * 50_000,
+        "、" * 50_000,
+        "\u0301" * 50_000,
+    ):
+        wrap(cleaned(hostile), 42)
