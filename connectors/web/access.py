@@ -7,10 +7,11 @@ import socket
 from collections.abc import Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from operators.errors import UsageError
 
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,128}")
 
 
@@ -63,12 +64,10 @@ class Access:
         return self._knows_token(headers.get("cookie", ""), query)
 
     def _is_own(self, host: str) -> bool:
-        try:
-            name = urlsplit(f"//{host}").hostname
-        except ValueError:
+        match = _HOST.fullmatch(host)
+        if match is None:
             return False
-        if name is None:
-            return False
+        name = (match[1] or match[2]).lower()
         # An address is nobody's name: it cannot be made to lead elsewhere.
         return name in self._names or _is_loopback(name) or (self._is_open and _address(name) is not None)
 

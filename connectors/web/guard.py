@@ -6,6 +6,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from connectors.web.access import Access, Refused
 
+#: Bytes of a request's address and headers.
+MOST_HEADERS = 16 * 1024
+
 _SECURITY = {
     # Nothing from elsewhere, and no script that is not a file of ours: text stays text.
     "content-security-policy": "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; "
@@ -35,6 +38,8 @@ class Guard:
         try:
             if scope["method"] not in ("GET", "HEAD"):
                 raise Refused(405, "surtitle's pages can only be read")  # noqa: TRY301 - one way to refuse
+            if _size(scope) > MOST_HEADERS:
+                raise Refused(431, "a request to surtitle must be shorter")  # noqa: TRY301 - as above
             brought_token = self._access.check(Headers(scope=scope), scope["query_string"].decode("latin-1"))
         except Refused as refused:
             app = PlainTextResponse(
@@ -55,3 +60,9 @@ class Guard:
             await send(message)
 
         await app(scope, receive, sent)
+
+
+def _size(scope: Scope) -> int:
+    # uvicorn counts only what comes in pieces.
+    headers = sum(len(name) + len(value) for name, value in scope["headers"])
+    return len(scope["raw_path"]) + len(scope["query_string"]) + headers

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import socket
 from collections.abc import Sequence
 from threading import Event as Flag
@@ -12,11 +13,10 @@ from uvicorn import Config, Server
 from connectors.web.access import Access, checked_token, is_local
 from connectors.web.app import web_app
 from connectors.web.connection import Connection
+from connectors.web.guard import MOST_HEADERS
 from connectors.web.hub import Hub
 from operators.errors import OutputError
 
-# Bytes of a request's line and headers.
-_MOST_HEADERS = 16 * 1024
 # Bytes that the system keeps for each client that is slow.
 _SEND_BUFFER = 64 * 1024
 # Connections beside those of the clients: for pages and their files.
@@ -83,7 +83,7 @@ class WebServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            h11_max_incomplete_event_size=_MOST_HEADERS,
+            h11_max_incomplete_event_size=MOST_HEADERS,
             limit_concurrency=self._most_clients + _OTHERS,
             timeout_graceful_shutdown=int(_STOP_S),
         )
@@ -117,8 +117,9 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         listener = socket.create_server((host, port), family=found[0][0], backlog=_BACKLOG)
-    except (OSError, OverflowError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except (OSError, UnicodeError) as error:
+        known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
+        reason = os.strerror(known) if known else "there is no such name or address"
         raise OutputError(
             f"captions cannot be served at {host}:{port}: {reason}; choose another --port or --host"
         ) from None
