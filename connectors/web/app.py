@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from html import escape
-from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from connectors.web.access import Access
@@ -44,6 +42,7 @@ def web_app(hub: Hub, access: Access, token: str | None, ready: Callable[[], Non
         routes=[
             Route("/", pages.index),
             Route("/streams.json", pages.streams),
+            Route("/robots.txt", pages.robots),
             Route("/static/{name}", pages.static),
             # A stream's name may have slashes in it.
             Route("/streams/{stream:path}/events", pages.events),
@@ -62,32 +61,24 @@ class _Pages:
         self._assets = assets
 
     async def index(self, request: Request) -> Response:
-        if "index.html" in self._assets:
-            return self._file("index.html", request)
-        items = "".join(
-            f'<li><a href="{_address(one.name)}">{escape(one.name)}</a></li>' for one in self._hub.listed()
-        )
-        return HTMLResponse(
-            f'<!doctype html><html lang="en"><title>surtitle</title><ul>{items}</ul>', headers=_NOT_KEPT
-        )
+        return self._file("index.html", request)
 
     async def streams(self, _request: Request) -> Response:
-        streams = [
-            {"name": one.name, "address": _address(one.name), "is_over": one.is_over}
-            for one in self._hub.listed()
-        ]
-        return JSONResponse({"streams": streams}, headers=_NOT_KEPT)
+        return JSONResponse([one._asdict() for one in self._hub.listed()], headers=_NOT_KEPT)
 
     async def events(self, request: Request) -> Response:
         # Not a Response by birth, but it answers like one.
         return EventStream(self._hub, request.path_params["stream"], request.headers.get("last-event-id"))  # type: ignore[return-value]
 
     async def page(self, request: Request) -> Response:
-        is_overlay = request.query_params.get("overlay") == "1" and "overlay.html" in self._assets
-        return self._file("overlay.html" if is_overlay else "page.html", request)
+        # Under any name: the page waits for a stream that is not there yet.
+        return self._file("page.html", request)
 
     async def control(self, request: Request) -> Response:
         return self._file("control.html", request)
+
+    async def robots(self, request: Request) -> Response:
+        return self._file("robots.txt", request)
 
     async def static(self, request: Request) -> Response:
         return self._file(request.path_params["name"], request)
@@ -100,10 +91,6 @@ class _Pages:
         if request.headers.get("if-none-match") == asset.etag:
             return Response(status_code=304, headers=headers)
         return Response(asset.content, media_type=asset.media_type, headers=headers)
-
-
-def _address(name: str) -> str:
-    return f"/streams/{quote(name, safe='')}"
 
 
 async def _no_such_page(_request: Request, _error: Exception) -> Response:

@@ -35,7 +35,12 @@ class Listed(NamedTuple):
     """A stream in the list of streams."""
 
     name: str
-    is_over: bool
+    #: What it does, or ``ended``.
+    state: str
+    #: How many it has had.
+    segments: int
+    #: Who follows it.
+    clients: int
 
 
 class Full(Exception):  # noqa: N818 - it is no error of anybody's
@@ -120,7 +125,7 @@ class Hub:
     def listed(self) -> list[Listed]:
         """The streams that there are."""
         with self.lock:
-            return [Listed(name, one.log.is_over) for name, one in self._streams.items() if one.is_real]
+            return [_listed(name, one) for name, one in self._streams.items() if one.is_real]
 
     # What the server calls, in the thread of its loop.
 
@@ -225,3 +230,9 @@ class Hub:
         for stream in news:
             for client in stream.clients:
                 client.wake()
+
+
+def _listed(name: str, stream: Followed) -> Listed:
+    log = stream.log
+    state = "ended" if log.is_over else log.state.state
+    return Listed(name, state, log.segments, len(stream.clients))

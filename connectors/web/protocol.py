@@ -69,6 +69,8 @@ class StreamLog:
         self._bounds = bounds or Bounds()
         #: Number of the newest message.
         self.position = 0
+        #: How many segments there were.
+        self.segments = 0
         self._journal: deque[bytes] = deque()
         self._octets = 0
         self._segments: dict[int, Segment] = {}
@@ -89,6 +91,7 @@ class StreamLog:
         if (known and known.final) or (known is None and caption.segment <= self._forgotten):
             return
         before = known or Segment(segment=caption.segment)
+        self.segments += known is None
         # Cleaned as for a terminal, so that both show the same; nor could a lone surrogate be encoded.
         text, source = cleaned(caption.shown), cleaned(caption.source)
         after = Segment(

@@ -12,6 +12,7 @@ from threading import Thread
 import pytest
 
 from connectors.status_line import Status
+from connectors.web.assets import Asset, load_assets
 from connectors.web.connection import Connection
 from connectors.web.hub import Hub, Patience
 from connectors.web.messages import Languages
@@ -21,6 +22,11 @@ from operators.errors import OutputError, UsageError
 from tests.connectors.web.browser import Page, caption, follow
 
 LANGUAGES = Languages(source="en", target="he", target_dir="rtl")
+PAGES = ("index", "page", "control")
+TYPES = {
+    "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml",
+    "js": "text/javascript; charset=utf-8", "txt": "text/plain; charset=utf-8",
+}  # fmt: skip
 
 
 class Served:
@@ -43,7 +49,9 @@ class Served:
         finally:
             connection.close()
 
-    def status(self, path: str = "/", headers: dict[str, str] | None = None, method: str = "GET") -> int:
+    def status(
+        self, path: str = "/streams.json", headers: dict[str, str] | None = None, method: str = "GET"
+    ) -> int:
         return self.get(path, headers, method)[0].status
 
     def raw(self, request: bytes = b"") -> socket.socket:
@@ -146,7 +154,7 @@ def test_a_viewer_that_comes_back_to_another_run_gets_a_snapshot(served: Served)
 def test_a_stream_that_is_not_there_yet_is_waited_for(served: Served) -> None:
     with follow(served.port, stream="later") as follower:
         assert follower.read()
-        assert json.loads(served.get("/streams.json")[1]) == {"streams": []}
+        assert json.loads(served.get("/streams.json")[1]) == []
         served.hub.caption(caption("here", stream="later"))
         follower.until("here")
 
@@ -304,12 +312,9 @@ def test_scripts_in_texts_and_names_stay_text(served: Served) -> None:
     with follow(served.port, stream="%3Cscript%3Ealert(%221%22)%3C%2Fscript%3E") as follower:
         page = follower.until(evil)
     assert page.segments[0]["source"] == evil
-    answer, body = served.get("/")
-    assert "<script>alert" not in body
-    assert "default-src 'self'" in answer.headers["content-security-policy"]
     answer, body = served.get("/streams.json")
     assert answer.headers["content-type"] == "application/json"
-    assert json.loads(body)["streams"][0]["name"] == evil
+    assert json.loads(body)[0]["name"] == evil
 
 
 @pytest.mark.parametrize(
@@ -372,7 +377,7 @@ def test_an_address_that_others_reach_needs_the_token_once_and_the_cookie_from_t
             answer, body = served.get(path)
             assert (answer.status, "opensesame" in body) == (403, False), path
             assert "set-cookie" not in answer.headers
-        answer, _ = served.get("/?token=opensesame")
+        answer, _ = served.get("/streams.json?token=opensesame")
         assert answer.status == 200
         kept, *attributes = answer.headers["set-cookie"].split("; ")
         assert set(attributes) == {"Path=/", "HttpOnly", "SameSite=Strict"}
@@ -384,8 +389,8 @@ def test_an_address_that_others_reach_needs_the_token_once_and_the_cookie_from_t
         with follow(served.port, headers={"Cookie": kept}) as follower:
             follower.until("secret")
         # Any address of this machine will do as its name, but no name that somebody else may own.
-        assert served.status("/", {"Cookie": kept, "Host": "192.168.1.7:80"}) == 200
-        assert served.status("/", {"Cookie": kept, "Host": "evil.example"}) == 421
+        assert served.status("/streams.json", {"Cookie": kept, "Host": "192.168.1.7:80"}) == 200
+        assert served.status("/streams.json", {"Cookie": kept, "Host": "evil.example"}) == 421
 
 
 def test_a_token_is_made_where_none_was_given() -> None:
@@ -393,8 +398,8 @@ def test_a_token_is_made_where_none_was_given() -> None:
         tokens = [one.address.partition("?token=")[2] for one in (served, other)]
         assert min(map(len, tokens)) >= 20
         assert tokens[0] != tokens[1]
-        assert served.status(f"/?token={tokens[0]}") == 200
-        assert served.status(f"/?token={tokens[1]}") == 403
+        assert served.status(f"/streams.json?token={tokens[0]}") == 200
+        assert served.status(f"/streams.json?token={tokens[1]}") == 403
 
 
 @pytest.mark.parametrize("token", ["short", "with space in it", "ümlautümlaut", "semi;colon;s", "x" * 200])
@@ -406,13 +411,49 @@ def test_a_token_that_is_none_is_said_so_without_repeating_it(token: str) -> Non
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
 def test_nothing_can_be_written(standing: Served, method: str) -> None:
-    answer, _ = standing.get("/", method=method)
+    answer, _ = standing.get("/streams.json", method=method)
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
 def test_asking_for_headers_only_is_answered_at_once(standing: Served) -> None:
     answer, body = standing.get("/streams/talk/events", method="HEAD")
     assert (answer.status, body) == (200, "")
+
+
+def test_pages_are_served_from_memory_under_their_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {f"{name}.html": Asset(name.encode(), "text/html; charset=utf-8", f'"{name}"') for name in PAGES}
+    monkeypatch.setattr("connectors.web.app.load_assets", lambda: pages)
+    with serving() as served:
+        for path, name in (
+            ("/", "index"), ("/static/page.html", "page"), ("/streams/talk", "page"), ("/streams/a%2Fb", "page"),
+            ("/streams/talk?overlay=1", "page"), ("/streams/talk/control", "control"),
+            ("/streams/a%2Fb/control", "control"),
+        ):  # fmt: skip
+            answer, body = served.get(path)
+            assert (answer.status, body) == (200, name), path
+            assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert served.status("/", {"If-None-Match": '"index"'}) == 304
+        assert served.status("/", {"If-None-Match": '"older"'}) == 200
+
+
+def test_all_files_of_the_page_are_served_as_what_they_are(standing: Served) -> None:
+    assets = load_assets()
+    assert "robots.txt" in assets
+    for name, asset in assets.items():
+        answer, body = standing.get(f"/static/{name}")
+        assert (answer.headers["content-type"], body.encode()) == (asset.media_type, asset.content)
+        assert answer.headers["content-type"] == TYPES[name.rpartition(".")[2]]
+
+
+def test_the_list_says_of_each_stream_how_it_is(served: Served) -> None:
+    for number in range(3):
+        served.hub.caption(caption("text", number))
+    with follow(served.port) as follower:
+        follower.until("text")
+        listed = json.loads(served.get("/streams.json")[1])
+        assert listed == [{"name": "talk", "state": "listening", "segments": 3, "clients": 1}]
+    served.hub.end()
+    assert json.loads(served.get("/streams.json")[1])[0]["state"] == "ended"
 
 
 def test_what_is_not_there_is_404(standing: Served) -> None:
@@ -464,7 +505,7 @@ def test_rubbish_does_no_harm(standing: Served, capfd: pytest.CaptureFixture[str
             connection.shutdown(socket.SHUT_WR)
             while connection.recv(65536):
                 pass
-    assert standing.status("/", {"Cookie": 'a="\x01', "Last-Event-ID": "x" * 5000}) == 200
+    assert standing.status("/streams.json", {"Cookie": 'a="\x01', "Last-Event-ID": "x" * 5000}) == 200
     assert standing.status() == 200
     assert capfd.readouterr() == ("", "")
 
