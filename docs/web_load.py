@@ -1,7 +1,7 @@
 """How late captions reach many browsers at once: the figures in docs/web.md.
 
-``python docs/web_load.py [CLIENTS] [SECONDS]``: a server in this process, all clients in one other. Each update's
-text begins with the moment at which it was published, on a clock that both processes share.
+``python docs/web_load.py [CLIENTS] [SECONDS]``: a server in this process, all clients in one other. Each
+update's text begins with the moment at which it was published, on a clock that both processes share.
 """
 
 import asyncio

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from bytewax.dataflow import Dataflow
+
 from connectors.jsonl import JsonlSource, validate
 from connectors.jsonl_sink import check_writable
 from connectors.screen import Screen
@@ -27,15 +29,21 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     with Waiting(quiet=quiet, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
         with closing(runtime.audience):
-            where = _run(settings, runtime, waiting, profile=profile)
-            _sum_up(settings, runtime, quiet=quiet)
-            if where and settings.input.microphone is None:
-                _stay(where, runtime)
+            dataflow, where = _prepare(settings, runtime, waiting)
+            if profile:
+                runtime.overheads_s = []
+            # Also what comes after the flow ends well when it is interrupted.
+            with interrupt_sets(runtime.stop):
+                with runtime.screen:
+                    run(dataflow, runtime.stop, runtime.release)
+                _sum_up(settings, runtime, quiet=quiet)
+                if where and settings.input.microphone is None:
+                    _stay(where, runtime)
     _complain(runtime)
 
 
-def _run(settings: Settings, runtime: Runtime, waiting: Waiting, *, profile: bool) -> str | None:
-    """Run the flow to its end; where captions can be read in a browser, if they can."""
+def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Dataflow, str | None]:
+    """All that can fail before there is a caption: the flow, and where a browser can read what it says."""
     if settings.output.terminal:
         runtime.at_position = _told_on(runtime.screen, waiting.at_position)
     dataflow = build(settings, runtime)
@@ -45,13 +53,9 @@ def _run(settings: Settings, runtime: Runtime, waiting: Waiting, *, profile: boo
         _say(f"captions at {where}")
     if not settings.input.translations and not settings.input.captions:
         runtime.translator()
-    if profile:
-        runtime.overheads_s = []
     # A line that went on moving would get in between the captions.
     waiting.end()
-    with runtime.screen:
-        run(dataflow, runtime.stop, runtime.release)
-    return where
+    return dataflow, where
 
 
 def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
@@ -68,8 +72,7 @@ def _stay(where: str, runtime: Runtime) -> None:
     """Let browsers read what there was, until Ctrl-C; at once when that is how the captions ended."""
     if not runtime.stop.is_set():
         _say(f"that was all; the captions stay until Ctrl-C at {where}")
-        with interrupt_sets(runtime.stop):
-            runtime.stop.wait()
+        runtime.stop.wait()
 
 
 def _say(sentence: str) -> None:

@@ -15,6 +15,7 @@ from connectors.web.app import web_app
 from connectors.web.connection import Connection
 from connectors.web.guard import MOST_HEADERS
 from connectors.web.hub import Hub
+from connectors.web.open_files import allow_open_files
 from operators.errors import OutputError
 
 # Bytes that the system keeps for each client that is slow.
@@ -69,6 +70,7 @@ class WebServer:
         """
         listener = _listen(self._host, self._port)
         port = listener.getsockname()[1]
+        allow_open_files(self._most_clients + 2 * _OTHERS)
         ready = Flag()
         access = Access(self._host, port, self._token, self._names)
         _quieten()
