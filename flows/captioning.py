@@ -1,7 +1,11 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+
+from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.output_file import check_writable
@@ -10,7 +14,7 @@ from connectors.status_line import Status
 from flows.captions import build
 from flows.recognition import check_recognizer
 from flows.report import print_profile, print_summary, write_summary
-from flows.run import run
+from flows.run import interrupt_sets, run
 from flows.runtime import Runtime
 from flows.settings import Settings
 from flows.waiting import Waiting
@@ -25,18 +29,37 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     """Run the captions flow, and close with its summary."""
     with Waiting(quiet=quiet, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
-        if settings.output.terminal:
-            runtime.at_position = _told_on(runtime.screen, waiting.at_position)
-        dataflow = build(settings, runtime)
-        _check(settings)
-        if not settings.input.translations and not settings.input.captions:
-            runtime.translator()
-        if profile:
-            runtime.overheads_s = []
-        # A line that went on moving would get in between the captions.
-        waiting.end()
-        with runtime.screen:
-            run(dataflow, runtime.stop, runtime.release)
+        with closing(runtime.audience):
+            dataflow, where = _prepare(settings, runtime, waiting)
+            if profile:
+                runtime.overheads_s = []
+            # Also what comes after the flow ends well when it is interrupted.
+            with interrupt_sets(runtime.stop):
+                with runtime.screen:
+                    run(dataflow, runtime.stop, runtime.release)
+                _sum_up(settings, runtime, quiet=quiet)
+                if where and settings.input.microphone is None:
+                    _stay(where, runtime)
+    _complain(runtime)
+
+
+def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Dataflow, str | None]:
+    """All that can fail before there is a caption: the flow, and where a browser can read what it says."""
+    if settings.output.terminal:
+        runtime.at_position = _told_on(runtime.screen, waiting.at_position)
+    dataflow = build(settings, runtime)
+    _check(settings)
+    where = runtime.audience.open()
+    if where:
+        _say(f"captions at {where}")
+    if not settings.input.translations and not settings.input.captions:
+        runtime.translator()
+    # A line that went on moving would get in between the captions.
+    waiting.end()
+    return dataflow, where
+
+
+def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
     summary = runtime.summary()
     if settings.output.summary:
         write_summary(summary, Path(settings.output.summary))
@@ -44,7 +67,17 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
         print_summary(summary, settings.output.log)
     if runtime.overheads_s is not None:
         print_profile(runtime.overheads_s, summary)
-    _complain(runtime)
+
+
+def _stay(where: str, runtime: Runtime) -> None:
+    """Let browsers read what there was, until Ctrl-C; at once when that is how the captions ended."""
+    if not runtime.stop.is_set():
+        _say(f"that was all; the captions stay until Ctrl-C at {where}")
+        runtime.stop.wait()
+
+
+def _say(sentence: str) -> None:
+    print(f"surtitle: {sentence}", file=sys.stderr, flush=True)
 
 
 def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Callable[[float, float], None]:

@@ -3,6 +3,8 @@
 As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``.
 """
 
+import sys
+from collections.abc import Callable
 from os.path import realpath
 from pathlib import Path
 from typing import TypeVar
@@ -42,13 +44,24 @@ _MOST_AT_ONCE = 1000
 def flow(path: str) -> Dataflow:
     """The dataflow that the settings file ``path`` describes."""
     settings = load_settings(Path(path))
-    return build(settings, Runtime(settings))
+    runtime = Runtime(settings)
+
+    def end() -> None:
+        runtime.end()
+        runtime.audience.close()
+
+    dataflow = build(settings, runtime, end)
+    where = runtime.audience.open()
+    if where:
+        print(f"surtitle: captions at {where}", file=sys.stderr, flush=True)
+    return dataflow
 
 
-def build(settings: Settings, runtime: Runtime) -> Dataflow:
+def build(settings: Settings, runtime: Runtime, end: Callable[[], None] | None = None) -> Dataflow:
     """Chain the stages from the first one that is not replaced by a file of its events.
 
-    Raises `UsageError` unless exactly one input is given, and a file of its own for each output.
+    ``end`` is called when no more events will come, also after an error; the runtime's unless given. Raises
+    `UsageError` unless exactly one input is given, and a file of its own for each output.
     """
     given = [name for name in INPUTS if getattr(settings.input, name)]
     if len(given) != 1:
@@ -61,12 +74,15 @@ def build(settings: Settings, runtime: Runtime) -> Dataflow:
     captions = _captions(dataflow, settings, runtime)
     if settings.output.terminal:
         captions = show("show", captions, runtime.screen.draw, runtime.clock)
+    if settings.web.enabled:
+        # After the screen, so that it costs the terminal's viewers nothing and shown_s says the same.
+        captions = op.map("publish", captions, runtime.audience.caption)
     _save(captions, "captions", settings.output.captions)
     _subtitle(captions, settings, runtime)
     records = measure("measure", captions, runtime.meter)
     _save(records, "log", settings.output.log)
     # A job has nobody else who knows when the last caption was shown.
-    op.output("records", records, CallbackSink[ErasureRecord](runtime.take, runtime.screen.close))
+    op.output("records", records, CallbackSink[ErasureRecord](runtime.take, end or runtime.end))
     return dataflow
 
 

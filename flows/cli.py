@@ -23,6 +23,7 @@ from flows.options import (
     REPLAYS,
     SPEECH_OUTPUT,
     TRANSLATION,
+    WEB,
     Overrides,
     takes,
 )
@@ -45,12 +46,14 @@ app.command()(devices)
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Nothing on the terminal but errors.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Nothing on the terminal but errors and the web page's address.")
+]
 Profile = Annotated[bool, typer.Option("--profile", help="Print what an update costs beside the model.")]
 
 
 @app.command()
-@takes(LISTENING, TRANSLATION, RECOGNITION, KEEPING_UP, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT)
+@takes(LISTENING, TRANSLATION, RECOGNITION, KEEPING_UP, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT, WEB)
 def live(
     overrides: Overrides,
     settings: SettingsFile = None,
@@ -61,11 +64,11 @@ def live(
     given = load_settings(settings).input if settings else None
     if given is None or given.microphone is None:
         overrides.setdefault("input", {}).setdefault("microphone", "default")
-    caption(load_settings(settings, _quietly(overrides, quiet)), quiet=quiet, profile=profile)
+    caption(load_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
 
 
 @app.command()
-@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT)
+@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, WEB)
 def file(
     overrides: Overrides,
     audio: Audio = None,
@@ -81,11 +84,11 @@ def file(
         raise UsageError(
             "give one input: AUDIO, or one of --from-partials, --from-translations, --from-captions"
         )
-    caption(load_settings(settings, _quietly(overrides, quiet)), quiet=quiet, profile=profile)
+    caption(load_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
 
 
 @app.command()
-@takes(TRANSLATION, PACE, EVENTS, OUTPUT)
+@takes(TRANSLATION, PACE, EVENTS, OUTPUT, WEB)
 def replay(
     overrides: Overrides,
     events: Events,
@@ -101,12 +104,15 @@ def replay(
             "give partials, translations or captions"
         )
     overrides.setdefault("input", {})[REPLAYED[event_type]] = str(events)
-    caption(load_settings(settings, _quietly(overrides, quiet)), quiet=quiet, profile=profile)
+    caption(load_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
 
 
-def _quietly(overrides: Overrides, quiet: bool) -> Overrides:
+def _completed(overrides: Overrides, quiet: bool) -> Overrides:
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
+    if "web" in overrides:
+        # Whoever says where wants it.
+        overrides["web"].setdefault("enabled", True)
     return overrides
 
 

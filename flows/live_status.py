@@ -18,10 +18,20 @@ _FALL_DB_PER_S = 30.0
 class LiveStatus:
     """Puts together the status line of a live run, from what its stages see."""
 
-    def __init__(self, screen: Screen, now: Callable[[], float]) -> None:
-        """``now`` gives the present on the stream's clock, in seconds."""
+    def __init__(
+        self,
+        screen: Screen,
+        now: Callable[[], float],
+        tell: Callable[[Status, str | None], None] = lambda _status, _sentence: None,
+    ) -> None:
+        """``now`` gives the present on the stream's clock, in seconds.
+
+        ``tell`` gets each status as well, and the sentence about what is wrong while something is.
+        """
         self._screen = screen
         self._now = now
+        self._tell = tell
+        self._sentence: str | None = None
         #: Sound that was not heard, so far.
         self.losses = Losses()
         self._is_absent = False
@@ -55,12 +65,14 @@ class LiveStatus:
     def microphone(self, sentence: str) -> None:
         """Tell of a microphone that has gone, or is back; the next chunk says that it is there."""
         self._screen.tell(sentence)
+        self._sentence = sentence
         self._is_absent = True
         self._show()
 
     def recognizer(self, sentence: str) -> None:
         """Tell what happens to the recogniser, on any thread; the next caption says that it works."""
         self._screen.tell(sentence)
+        self._sentence = sentence
         self._is_troubled = True
 
     def _show(self) -> None:
@@ -70,13 +82,14 @@ class LiveStatus:
             state = "waiting for the recogniser"
         if self._is_absent:
             state = "no microphone"
-        self._screen.status(
-            Status(
-                state=state,
-                level_dbfs=self._level_dbfs,
-                elapsed_s=now_s,
-                lag_s=self._lag_s,
-                dropped_s=self.losses.total_s - self.losses.absent_s,
-                overtaken=self._overtaken,
-            )
+        status = Status(
+            state=state,
+            level_dbfs=self._level_dbfs,
+            elapsed_s=now_s,
+            lag_s=self._lag_s,
+            dropped_s=self.losses.total_s - self.losses.absent_s,
+            overtaken=self._overtaken,
         )
+        self._screen.status(status)
+        is_wrong = self._is_absent or self._is_troubled
+        self._tell(status, self._sentence if is_wrong else None)

@@ -116,6 +116,18 @@ AUDIO_OUTPUT: Group = {
     "save_audio": _option("output", "audio", str, "Record the speech here (WAV)."),
 }
 
+WEB: Group = {
+    "web": _option("web", "enabled", bool, "Show the captions in a browser, too.", "--web"),
+    "host": _option(
+        "web", "host", str, "Address that the web page is served at; implies --web.", default="127.0.0.1"
+    ),
+    "port": _option("web", "port", int, "Its port, 0 for any; implies --web.", default="8080"),
+    "web_token": _option(
+        "web", "token", str, "What viewers from other machines must know; SURTITLE_WEB_TOKEN is safer.",
+        default="a new one",
+    ),
+}  # fmt: skip
+
 REPLAYS: Group = {
     "from_partials": _option("input", "partials", str, "Replay partials instead of recognising speech."),
     "from_translations": _option("input", "translations", str, "Replay translations instead of translating."),

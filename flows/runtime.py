@@ -12,6 +12,7 @@ from connectors.audio_file import AudioFileSource
 from connectors.jsonl import JsonlSource
 from connectors.microphone import MicrophoneSource
 from connectors.terminal import open_screen
+from flows.audience import Audience
 from flows.engine import Progress, open_translator
 from flows.live_status import LiveStatus
 from flows.recognition import make_recognizer
@@ -55,7 +56,9 @@ class Runtime:
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
         self.screen = open_screen(target.columns)
-        self.live = LiveStatus(self.screen, self.now)
+        #: Who watches in a browser; whoever runs the flow lets them in and closes.
+        self.audience = Audience(settings)
+        self.live = LiveStatus(self.screen, self.now, self.audience.status)
         replayed = settings.input.captions is not None
         self._signature = erasure_signature(target.tokenizer, None if replayed else settings.display.mask_k)
         self._tokenizer = tokenizer(target.tokenizer)
@@ -86,6 +89,7 @@ class Runtime:
         with self._lock:
             self._summary.add(record)
             self.live.caption(record)
+            self.audience.record(record, self._lost_s())
             if self.overheads_s is not None:
                 now = perf_counter()
                 if self._last_record_s is not None:
@@ -94,12 +98,18 @@ class Runtime:
 
     def summary(self) -> Summary:
         """The summary of what has been taken so far."""
-        lost = self.live.losses
-        return self._summary.summary(
-            msgspec.to_builtins(self._settings),
-            lost_s=lost.total_s - lost.absent_s,
-            absent_s=lost.absent_s,
-        )
+        settings = msgspec.to_builtins(self._settings)
+        del settings["web"]["token"]
+        return self._summary.summary(settings, lost_s=self._lost_s(), absent_s=self.live.losses.absent_s)
+
+    def end(self) -> None:
+        """Leave captions as they are: no more will come. It may be called again, and raises nothing."""
+        self.screen.close()
+        self.audience.end()
+
+    def _lost_s(self) -> float:
+        """Seconds of sound that were said and not heard."""
+        return self.live.losses.total_s - self.live.losses.absent_s
 
     def now(self) -> float:
         """Seconds since the streams began."""

@@ -124,6 +124,22 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     audio: str | None = None
 
 
+class WebSettings(_Stage, frozen=True, kw_only=True):
+    """Captions in a browser."""
+
+    enabled: bool = False
+    #: Name or address to listen on; one that other machines reach needs a token.
+    host: str = "127.0.0.1"
+    #: 0 is any that is free.
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed.
+    token: str | None = None
+    #: Names under which viewers reach the server, beside ``host``: those of a proxy, for instance.
+    names: tuple[str, ...] = ()
+    #: Viewers at once.
+    max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
+
+
 class Settings(_Stage, frozen=True, kw_only=True):
     """All settings of a flow."""
 
@@ -132,6 +148,7 @@ class Settings(_Stage, frozen=True, kw_only=True):
     translate: TranslateSettings = TranslateSettings()
     display: DisplaySettings = DisplaySettings()
     output: OutputSettings = OutputSettings()
+    web: WebSettings = WebSettings()
 
     @property
     def is_live(self) -> bool:

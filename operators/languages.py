@@ -18,10 +18,12 @@ class Language(NamedTuple):
     columns: int = 42
     #: What stands between two sentences.
     joint: str = " "
+    #: Whether it is written from the right to the left.
+    is_rtl: bool = False
 
 
 _KNOWN = [
-    Language("Arabic", "ar"),
+    Language("Arabic", "ar", is_rtl=True),
     Language("Chinese", "zh", "zh", 30, ""),
     Language("Czech", "cs"),
     Language("Danish", "da"),
@@ -31,7 +33,7 @@ _KNOWN = [
     Language("French", "fr"),
     Language("German", "de"),
     Language("Greek", "el"),
-    Language("Hebrew", "he"),
+    Language("Hebrew", "he", is_rtl=True),
     Language("Hindi", "hi"),
     Language("Hungarian", "hu"),
     Language("Italian", "it"),

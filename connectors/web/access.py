@@ -1,0 +1,123 @@
+"""Who may look: whether a request is meant for this server, and whether it knows the token. Pure."""
+
+import hmac
+import re
+import secrets
+import socket
+from collections.abc import Iterable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from urllib.parse import parse_qs
+
+from operators.errors import UsageError
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,128}")
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer, and no error of ours
+    """A request that is not answered: its status, and a sentence for whoever made it."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+
+
+def checked_token(token: str | None, *, needed: bool) -> str | None:
+    """The token that viewers need: the one that was given, or a new one where one is ``needed``.
+
+    :raises UsageError: for a token that can be guessed or is not fit for an address.
+    """
+    if token and not _TOKEN.fullmatch(token):
+        raise UsageError(
+            "the web page's token must be 8 to 128 letters, digits or characters of -._~; "
+            "leave it out to have one made"
+        )
+    return token or (secrets.token_urlsafe(16) if needed else None)
+
+
+class Access:
+    """Decides on requests."""
+
+    def __init__(self, host: str, port: int, token: str | None, names: Iterable[str] = ()) -> None:
+        """``host`` is what the server is bound to, and ``names`` what else it is called."""
+        self._token = token
+        #: Cookies are shared by all ports of a host; the name keeps two servers apart.
+        self.cookie = f"surtitle-{port}"
+        self._is_open = _is_unspecified(host)
+        own = (socket.gethostname(),) if self._is_open else ()
+        self._names = {name.lower() for name in ("localhost", host, *own, *names)}
+
+    def check(self, headers: Mapping[str, str], query: str) -> bool:
+        """Let a request pass; whether it brought the token in its address.
+
+        :raises Refused: for one that does not pass.
+        """
+        host = headers.get("host", "")
+        # A page of somebody else's whose name was made to lead here must not read captions (DNS rebinding).
+        if not self._is_own(host):
+            raise Refused(421, "surtitle does not answer to this name; add it to web.names in the settings")
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2].lower() != host.lower():
+            raise Refused(403, "surtitle gives its captions to its own pages only")
+        return self._knows_token(headers.get("cookie", ""), query)
+
+    def _is_own(self, host: str) -> bool:
+        match = _HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = (match[1] or match[2]).lower()
+        # An address is nobody's name: it cannot be made to lead elsewhere.
+        return name in self._names or _is_loopback(name) or (self._is_open and _address(name) is not None)
+
+    def _knows_token(self, cookies: str, query: str) -> bool:
+        if self._token is None:
+            return False
+        try:
+            given = parse_qs(query, max_num_fields=20).get("token", [""])[-1]
+        except ValueError:
+            given = ""
+        if self._is_token(given):
+            return True
+        if not self._is_token(_cookie(cookies, self.cookie)):
+            raise Refused(403, "these captions need their token: open the whole address that surtitle gave")
+        return False
+
+    def _is_token(self, given: str) -> bool:
+        assert self._token is not None, "asked only where there is one"
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode("ascii"))
+
+
+def is_local(host: str) -> bool:
+    """Whether nobody but this machine reaches a server that is bound to ``host``."""
+    return host.lower() == "localhost" or _is_loopback(host)
+
+
+def _cookie(cookies: str, name: str) -> str:
+    try:
+        found = SimpleCookie(cookies).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _address(name: str) -> object | None:
+    try:
+        return ip_address(name)
+    except ValueError:
+        return None
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_unspecified(name: str) -> bool:
+    try:
+        return ip_address(name).is_unspecified
+    except ValueError:
+        return not name

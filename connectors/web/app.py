@@ -1,0 +1,102 @@
+"""The pages of the web server and the events behind them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from connectors.web.access import Access
+from connectors.web.assets import Asset, load_assets
+from connectors.web.event_stream import EventStream
+from connectors.web.guard import Guard
+from connectors.web.hub import Full, Hub
+
+_NOT_KEPT = {"cache-control": "no-store"}
+
+
+def web_app(hub: Hub, access: Access, token: str | None, ready: Callable[[], None]) -> Starlette:
+    """The application that shows what ``hub`` has to those whom ``access`` lets in.
+
+    ``ready`` is called when its loop takes what the hub has.
+    """
+    pages = _Pages(hub, load_assets())
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        tending = asyncio.create_task(hub.tend())
+        # It has told the hub of its loop by the time that it first waits.
+        await asyncio.sleep(0)
+        ready()
+        try:
+            yield
+        finally:
+            tending.cancel()
+
+    return Starlette(
+        routes=[
+            Route("/", pages.index),
+            Route("/streams.json", pages.streams),
+            Route("/robots.txt", pages.robots),
+            Route("/static/{name}", pages.static),
+            # A stream's name may have slashes in it.
+            Route("/streams/{stream:path}/events", pages.events),
+            Route("/streams/{stream:path}/control", pages.control),
+            Route("/streams/{stream:path}", pages.page),
+        ],
+        middleware=[Middleware(Guard, access=access, token=token)],
+        exception_handlers={404: _no_such_page, Full: _full},
+        lifespan=lifespan,
+    )
+
+
+class _Pages:
+    def __init__(self, hub: Hub, assets: dict[str, Asset]) -> None:
+        self._hub = hub
+        self._assets = assets
+
+    async def index(self, request: Request) -> Response:
+        return self._file("index.html", request)
+
+    async def streams(self, _request: Request) -> Response:
+        return JSONResponse([one._asdict() for one in self._hub.listed()], headers=_NOT_KEPT)
+
+    async def events(self, request: Request) -> Response:
+        # Not a Response by birth, but it answers like one.
+        return EventStream(self._hub, request.path_params["stream"], request.headers.get("last-event-id"))  # type: ignore[return-value]
+
+    async def page(self, request: Request) -> Response:
+        # Under any name: the page waits for a stream that is not there yet.
+        return self._file("page.html", request)
+
+    async def control(self, request: Request) -> Response:
+        return self._file("control.html", request)
+
+    async def robots(self, request: Request) -> Response:
+        return self._file("robots.txt", request)
+
+    async def static(self, request: Request) -> Response:
+        return self._file(request.path_params["name"], request)
+
+    def _file(self, name: str, request: Request) -> Response:
+        asset = self._assets.get(name)
+        if asset is None:
+            raise HTTPException(404)
+        headers = {"etag": asset.etag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == asset.etag:
+            return Response(status_code=304, headers=headers)
+        return Response(asset.content, media_type=asset.media_type, headers=headers)
+
+
+async def _no_such_page(_request: Request, _error: Exception) -> Response:
+    return PlainTextResponse("there is no such page; / lists the streams\n", 404, headers=_NOT_KEPT)
+
+
+async def _full(_request: Request, _error: Exception) -> Response:
+    sentence = "there are as many viewers as surtitle is set to have; try again later\n"
+    return PlainTextResponse(sentence, 503, headers={**_NOT_KEPT, "retry-after": "10"})

@@ -1,0 +1,69 @@
+"""One connection of a browser, with an end to every wait."""
+
+import asyncio
+from typing import Any, ClassVar
+
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from connectors.web.event_stream import ABORT
+
+# Bytes that may wait in this process for a browser to take them; the system holds some more.
+_MOST_WAITING = 32 * 1024
+
+
+class Connection(H11Protocol):
+    """uvicorn's connection, closed when it neither asks for anything nor is being answered.
+
+    uvicorn waits without end for a request that does not come, or not to its end.
+    """
+
+    #: Seconds to ask for something.
+    patience_s: ClassVar[float] = 10.0
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._app = self.app
+        self.app = self._abortable
+        self._deadline: asyncio.TimerHandle | None = None
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=_MOST_WAITING)
+        self._expect()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    @override
+    def on_response_complete(self) -> None:
+        self._expect()
+        super().on_response_complete()
+
+    async def _abortable(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["extensions"] = {ABORT: self.transport.abort}
+        await self._app(scope, receive, send)
+
+    def _expect(self) -> None:
+        self._expect_nothing()
+        self._deadline = self.loop.call_later(self.patience_s, self._close_idle)
+
+    def _expect_nothing(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _close_idle(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()

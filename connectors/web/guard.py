@@ -1,0 +1,68 @@
+"""What every request passes on its way in, and every answer on its way out."""
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from connectors.web.access import Access, Refused
+
+#: Bytes of a request's address and headers.
+MOST_HEADERS = 16 * 1024
+
+_SECURITY = {
+    # Nothing from elsewhere, and no script that is not a file of ours: text stays text.
+    "content-security-policy": "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; "
+    "frame-ancestors 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class Guard:
+    """Turns away what `Access` refuses and what only wants to write, and adds the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access, token: str | None) -> None:
+        """``token`` is what a viewer's cookie holds."""
+        self._app = app
+        self._access = access
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        brought_token = False
+        app = self._app
+        try:
+            if scope["method"] not in ("GET", "HEAD"):
+                raise Refused(405, "surtitle's pages can only be read")  # noqa: TRY301 - one way to refuse
+            if _size(scope) > MOST_HEADERS:
+                raise Refused(431, "a request to surtitle must be shorter")  # noqa: TRY301 - as above
+            brought_token = self._access.check(Headers(scope=scope), scope["query_string"].decode("latin-1"))
+        except Refused as refused:
+            app = PlainTextResponse(
+                f"{refused.sentence}\n", refused.status, {"connection": "close", "cache-control": "no-store"}
+            )
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=list(message.get("headers", [])))
+                headers.update(_SECURITY)
+                if message["status"] == 405:
+                    headers["allow"] = "GET, HEAD"
+                if brought_token:
+                    # A page cannot put the token into the address of its event source or its style sheet.
+                    cookie = f"{self._access.cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+                    headers.append("set-cookie", cookie)
+                message = {**message, "headers": headers.raw}
+            await send(message)
+
+        await app(scope, receive, sent)
+
+
+def _size(scope: Scope) -> int:
+    # uvicorn counts only what comes in pieces.
+    headers = sum(len(name) + len(value) for name, value in scope["headers"])
+    return len(scope["raw_path"]) + len(scope["query_string"]) + headers

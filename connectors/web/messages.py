@@ -1,0 +1,131 @@
+"""The messages of the caption protocol, each one JSON object; docs/web.md describes them.
+
+All counts of characters are Unicode code points.
+"""
+
+import math
+
+import msgspec
+
+from connectors.status_line import Status
+from operators.events import ErasureRecord
+
+
+class Languages(msgspec.Struct, frozen=True, kw_only=True):
+    """What is spoken, what captions are in (ISO 639-1), and whether that is written ``ltr`` or ``rtl``."""
+
+    source: str
+    target: str
+    target_dir: str = "ltr"
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """All of one segment."""
+
+    segment: int
+    text: str = ""
+    settled: int = 0
+    source: str = ""
+    final: bool = False
+    start_s: float = 0.0
+    end_s: float = 0.0
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="snapshot"):
+    """The recent history, for a client that knows nothing or has missed too much."""
+
+    segments: list[Segment]
+    state: str
+    language: Languages
+
+
+class Update(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="update"):
+    """How one segment changes: its text becomes ``text[:keep] + append``, its source likewise."""
+
+    segment: int
+    keep: int
+    append: str
+    settled: int
+    source_keep: int
+    source_append: str
+    final: bool
+    start_s: float
+    end_s: float
+
+
+class LatencyFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds, of the last update; null where unknown."""
+
+    recogniser: float | None
+    queue: float | None
+    model: float | None
+    display: float | None
+    from_speech: float | None
+    from_arrival: float | None
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="figures"):
+    """How steady and how late the captions are, for the control room."""
+
+    updates: int
+    segments: int
+    ne_raw: float
+    ne_shown: float
+    accepted_over_drafted: float | None
+    accepted_over_output: float | None
+    latency_ms: LatencyFigures
+    overtaken: int
+    lost_s: float
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="state"):
+    """What the run is doing; the level is null where there is no sound."""
+
+    state: str
+    sentence: str | None = None
+    level_dbfs: float | None = None
+
+
+class End(msgspec.Struct, frozen=True, tag_field="type", tag="end"):
+    """The stream is over."""
+
+
+Message = Snapshot | Update | Figures | State | End
+
+
+def figures_after(before: Figures | None, record: ErasureRecord, lost_s: float) -> Figures:
+    """The figures of a stream after one more record; ``lost_s`` is the sound that was lost so far."""
+    parts = record.latency
+    return Figures(
+        updates=(before.updates if before else 0) + 1,
+        segments=(before.segments if before else 0) + record.is_final,
+        ne_raw=round(record.raw.ne_stream, 4),
+        ne_shown=round(record.shown.ne_stream, 4),
+        accepted_over_drafted=_rounded(record.accepted_over_drafted),
+        accepted_over_output=_rounded(record.accepted_over_output),
+        latency_ms=LatencyFigures(
+            recogniser=_ms(parts.recogniser_s if parts else None),
+            queue=_ms(parts.queue_s if parts else None),
+            model=_ms(parts.model_s if parts else None),
+            display=_ms(parts.display_s if parts else None),
+            from_speech=_ms(record.latency_from_speech_s),
+            from_arrival=_ms(record.latency_from_arrival_s),
+        ),
+        overtaken=(before.overtaken if before else 0) + record.overtaken,
+        lost_s=round(lost_s, 2),
+    )
+
+
+def state_of(status: Status, sentence: str | None) -> State:
+    """The message that tells of a status."""
+    level = status.level_dbfs
+    heard = round(level, 1) if level is not None and math.isfinite(level) else None
+    return State(state=status.state, sentence=sentence, level_dbfs=heard)
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(1000 * seconds, 1)
+
+
+def _rounded(ratio: float | None) -> float | None:
+    return None if ratio is None else round(ratio, 4)

@@ -1,0 +1,220 @@
+"""One stream as browsers follow it: differences with sequence numbers, and what it takes to come back.
+
+Everything here is pure, and bounded however long a stream lasts. A client that comes at any moment, from
+anywhere in the journal or from nowhere, ends with the text that one has that saw everything.
+"""
+
+import re
+from collections import deque
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from connectors.roll_up import cleaned, settled
+from connectors.web.messages import End, Figures, Languages, Message, Segment, Snapshot, State, Update
+from operators.events import Caption
+from operators.prefix import common_prefix
+
+M = TypeVar("M")
+
+_ID = re.compile(r"([0-9a-zA-Z]{1,32})-([0-9]{1,15})", re.ASCII)
+_encode = msgspec.json.Encoder().encode
+
+
+class Bounds(NamedTuple):
+    """How much of a stream is remembered, and how often it tells of itself."""
+
+    #: Segments in a snapshot, and characters of their texts and sources.
+    segments: int = 200
+    characters: int = 400_000
+    #: Messages that can be missed and made up for, and their bytes.
+    messages: int = 1000
+    octets: int = 1_000_000
+    #: Seconds between two messages of a kind.
+    figures_s: float = 0.5
+    state_s: float = 0.2
+
+
+class Pace(Generic[M]):
+    """Lets messages of a kind pass at most so often: the newest waits, in place of one that did."""
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._passed_s = float("-inf")
+        self._waits: M | None = None
+
+    def offer(self, message: M) -> None:
+        """Let a message wait for its turn."""
+        self._waits = message
+
+    def due(self, now_s: float) -> M | None:
+        """The message that waits, if it is its turn; it waits no longer then."""
+        message = self._waits
+        if message is None or now_s - self._passed_s < self._interval_s:
+            return None
+        self._waits, self._passed_s = None, now_s
+        return message
+
+
+class StreamLog:
+    """What one stream has said: the recent segments whole, the recent messages encoded once for everybody.
+
+    Messages are numbered 1, 2, 3, …; a client's position is the number of the last one that it has.
+    """
+
+    def __init__(self, run: str, language: Languages, state: str, bounds: Bounds | None = None) -> None:
+        """``run`` tells this log's numbers from those of another, letters and digits."""
+        self._run = run
+        self._language = language
+        self._bounds = bounds or Bounds()
+        #: Number of the newest message.
+        self.position = 0
+        #: How many segments there were.
+        self.segments = 0
+        self._journal: deque[bytes] = deque()
+        self._octets = 0
+        self._segments: dict[int, Segment] = {}
+        self._characters = 0
+        # The highest number of a segment that was forgotten: what is below and not known is an echo.
+        self._forgotten = -1
+        self.state = State(state=state)
+        self.figures: Figures | None = None
+        self.is_over = False
+        self._states: Pace[State] = Pace(self._bounds.state_s)
+        self._figures: Pace[Figures] = Pace(self._bounds.figures_s)
+        self._newest: tuple[int, int, bytes] = (-1, -1, b"")
+        self._snapshot: tuple[int, bytes] = (-1, b"")
+
+    def caption(self, caption: Caption) -> None:
+        """Tell how a caption differs from the one before it of its segment, unless it is an echo."""
+        known = self._segments.get(caption.segment)
+        if (known and known.final) or (known is None and caption.segment <= self._forgotten):
+            return
+        before = known or Segment(segment=caption.segment)
+        self.segments += known is None
+        # Cleaned as for a terminal, so that both show the same; nor could a lone surrogate be encoded.
+        text, source = cleaned(caption.shown), cleaned(caption.source)
+        after = Segment(
+            segment=caption.segment,
+            text=text,
+            settled=len(text) if caption.is_final else settled(before.text, text),
+            source=source,
+            final=caption.is_final,
+            start_s=caption.start_s,
+            end_s=caption.end_s,
+        )
+        self._segments[caption.segment] = after
+        self._characters += _size(after) - _size(before)
+        self._forget(but=caption.segment)
+        self._say(_difference(before, after))
+
+    def tell_state(self, state: State, now_s: float) -> None:
+        """Tell what the run is doing, when it is time to."""
+        self._states.offer(state)
+        self.tick(now_s)
+
+    def tell_figures(self, figures: Figures, now_s: float) -> None:
+        """Tell the figures, when it is time to."""
+        self.figures = figures
+        self._figures.offer(figures)
+        self.tick(now_s)
+
+    def tick(self, now_s: float) -> bool:
+        """Tell what has waited for its time; whether there was anything."""
+        state, figures = self._states.due(now_s), self._figures.due(now_s)
+        if state is not None:
+            self.state = state
+            self._say(state)
+        if figures is not None:
+            self._say(figures)
+        return state is not None or figures is not None
+
+    def end(self) -> None:
+        """Tell that the stream is over, and before that whatever still waits."""
+        if not self.is_over:
+            self.tick(float("inf"))
+            self.is_over = True
+            self._say(End())
+
+    def arrival(self, last_id: str | None) -> tuple[int, bytes]:
+        """For a client that comes, with the id that it had last: its position, and what it gets first.
+
+        What it gets brings it up to date, by what it missed or by a snapshot, and ends with how things stand.
+        """
+        match = _ID.fullmatch(last_id or "")
+        missed = self.after(int(match[2])) if match and match[1] == self._run else None
+        if missed is None:
+            missed = self._whole()
+        return self.position, missed + self.standing()
+
+    def after(self, position: int) -> bytes | None:
+        """The messages after a position; None when they are not remembered, or it is from elsewhere."""
+        count = self.position - position
+        if not 0 <= count <= len(self._journal):
+            return None
+        if self._newest[:2] != (position, self.position):
+            # All clients that keep up ask for the same.
+            joined = b"".join(self._journal[-back] for back in range(count, 0, -1))
+            self._newest = (position, self.position, joined)
+        return self._newest[2]
+
+    def standing(self) -> bytes:
+        """How things stand, as messages without a number of their own: state, figures, whether it is over."""
+        said: list[Message] = [self.state]
+        if self.figures is not None:
+            said.append(self.figures)
+        if self.is_over:
+            said.append(End())
+        return b"".join(self._event(message) for message in said)
+
+    def _whole(self) -> bytes:
+        if self._snapshot[0] != self.position:
+            message = Snapshot(
+                segments=list(self._segments.values()), state=self.state.state, language=self._language
+            )
+            self._snapshot = (self.position, self._event(message))
+        return self._snapshot[1]
+
+    def _say(self, message: Message) -> None:
+        self.position += 1
+        event = self._event(message)
+        self._journal.append(event)
+        self._octets += len(event)
+        while len(self._journal) > 1 and (
+            len(self._journal) > self._bounds.messages or self._octets > self._bounds.octets
+        ):
+            self._octets -= len(self._journal.popleft())
+
+    def _event(self, message: Message) -> bytes:
+        return b"id: %s-%d\ndata: %s\n\n" % (self._run.encode("ascii"), self.position, _encode(message))
+
+    def _forget(self, but: int) -> None:
+        while len(self._segments) > self._bounds.segments or self._characters > self._bounds.characters:
+            others = [one for number, one in self._segments.items() if number != but]
+            if not others:
+                return
+            # Finished ones go first, oldest first.
+            gone = next((one for one in others if one.final), others[0])
+            del self._segments[gone.segment]
+            self._characters -= _size(gone)
+            self._forgotten = max(self._forgotten, gone.segment)
+
+
+def _difference(before: Segment, after: Segment) -> Update:
+    keep = common_prefix(before.text, after.text)
+    source_keep = common_prefix(before.source, after.source)
+    return Update(
+        segment=after.segment,
+        keep=keep,
+        append=after.text[keep:],
+        settled=after.settled,
+        source_keep=source_keep,
+        source_append=after.source[source_keep:],
+        final=after.final,
+        start_s=after.start_s,
+        end_s=after.end_s,
+    )
+
+
+def _size(segment: Segment) -> int:
+    return len(segment.text) + len(segment.source)

@@ -1,0 +1,150 @@
+"""The web server, in a thread of its own."""
+
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Sequence
+from threading import Event as Flag
+from threading import Thread
+
+from uvicorn import Config, Server
+
+from connectors.web.access import Access, checked_token, is_local
+from connectors.web.app import web_app
+from connectors.web.connection import Connection
+from connectors.web.guard import MOST_HEADERS
+from connectors.web.hub import Hub
+from connectors.web.open_files import allow_open_files
+from operators.errors import OutputError
+
+# Bytes that the system keeps for each client that is slow.
+_SEND_BUFFER = 64 * 1024
+# Connections beside those of the clients: for pages and their files.
+_OTHERS = 200
+_BACKLOG = 1024
+# Seconds that the thread may take to begin, and to end.
+_START_S, _STOP_S = 30.0, 5.0
+
+
+class WebServer:
+    """Serves what a hub has to browsers, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        token: str | None = None,
+        names: Sequence[str] = (),
+        most_clients: int = 2000,
+    ) -> None:
+        """Prepare a server; it listens when it is started.
+
+        :arg host: Name or address to listen on; one that others can reach needs a token.
+        :arg port: Port to listen on; 0 for any that is free.
+        :arg token: What viewers must know; absent for a new one where one is needed.
+        :arg names: Names under which the server is reached, beside ``host``.
+        :arg most_clients: Connections, beside some for pages.
+        :raises UsageError: for a token that is none.
+        """
+        self._hub = hub
+        self._host = host
+        self._port = port
+        self._token = checked_token(token, needed=not is_local(host))
+        self._names = names
+        self._most_clients = most_clients
+        self._server: Server | None = None
+        self._thread: Thread | None = None
+
+    @property
+    def is_open_to_others(self) -> bool:
+        """Whether other machines may reach it."""
+        return not is_local(self._host)
+
+    def start(self) -> str:
+        """Listen, and give the address to look at, its token included.
+
+        :raises OutputError: when the port is taken or may not be listened on.
+        """
+        listener = _listen(self._host, self._port)
+        port = listener.getsockname()[1]
+        allow_open_files(self._most_clients + 2 * _OTHERS)
+        ready = Flag()
+        access = Access(self._host, port, self._token, self._names)
+        _quieten()
+        config = Config(
+            web_app(self._hub, access, self._token, ready.set),
+            # uvicorn's other implementation has no limit to headers.
+            http=Connection,
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            h11_max_incomplete_event_size=MOST_HEADERS,
+            limit_concurrency=self._most_clients + _OTHERS,
+            timeout_graceful_shutdown=int(_STOP_S),
+        )
+        self._server = Server(config)
+        self._thread = Thread(target=self._run, args=(listener,), name="web", daemon=True)
+        self._thread.start()
+        if not ready.wait(_START_S):
+            raise OutputError("the web server does not start; try again, or leave --web out")
+        token = f"?token={self._token}" if self._token else ""
+        return f"http://{_shown(self._host)}:{port}/{token}"
+
+    def stop(self) -> None:
+        """Tell clients that it is over, give each what it has not got yet, and let go of the port.
+
+        It may be called again, and before `start`.
+        """
+        self._hub.end()
+        self._hub.close()
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join(_STOP_S)
+            self._server = self._thread = None
+
+    def _run(self, listener: socket.socket) -> None:
+        assert self._server is not None, "start has made it"
+        with contextlib.closing(listener):
+            self._server.run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        listener = socket.create_server((host, port), family=found[0][0], backlog=_BACKLOG)
+    except (OSError, UnicodeError) as error:
+        known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
+        reason = os.strerror(known) if known else "there is no such name or address"
+        raise OutputError(
+            f"captions cannot be served at {host}:{port}: {reason}; choose another --port or --host"
+        ) from None
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+    return listener
+
+
+def _shown(host: str) -> str:
+    """What a browser on another machine can use for ``host``."""
+    if host in ("0.0.0.0", "::", ""):
+        host = _own_address() or socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _own_address() -> str | None:
+    # A datagram socket finds out which of our addresses leads outside, and sends nothing for that.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(("192.0.2.1", 9))
+        return str(probe.getsockname()[0])
+    return None
+
+
+def _quieten() -> None:
+    """Keep what strangers send out of the terminal; a defect of ours is still told."""
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    logging.getLogger("uvicorn.access").disabled = True

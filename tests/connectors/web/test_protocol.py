@@ -1,0 +1,233 @@
+"""Whoever comes at whatever moment, and misses whatever there is to miss, ends with the same text as all."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.roll_up import cleaned
+from connectors.status_line import Status
+from connectors.web.messages import Languages, State, figures_after, state_of
+from connectors.web.protocol import Bounds, StreamLog
+from operators.events import Caption, Erasure, ErasureRecord, Latency
+from tests.connectors.web.browser import Page, caption
+
+LANGUAGES = Languages(source="en", target="de")
+
+
+def a_log(bounds: Bounds | None = None) -> StreamLog:
+    return StreamLog("run", LANGUAGES, "listening", bounds)
+
+
+def fresh(log: StreamLog) -> Page:
+    page = Page()
+    page.take(log.arrival(None)[1])
+    return page
+
+
+def record(stream: str = "talk", *, final: bool = False, ne: float = 0.5) -> ErasureRecord:
+    erasure = Erasure(length=4, erased=1, ne_segment=ne, ne_stream=ne)
+    return ErasureRecord(
+        stream=stream, segment=0, revision=0, is_final=final, raw=erasure, shown=erasure,
+        latency_from_speech_s=0.5, latency_from_arrival_s=0.25, latency=Latency(recogniser_s=0.25),
+        overtaken=2, signature="",
+    )  # fmt: skip
+
+
+# Few segments and short texts with much in common, so that all kinds of differences come up; a surrogate, an
+# escape sequence and white space are cleaned away, and what stays counts code points beyond 16 bits.
+texts = st.text(st.sampled_from("ab 🎭é\u0301\n\x1b\ud800<"), max_size=8)
+captions = st.builds(
+    lambda segment, text, source, final: caption(text, segment, final=final, source=source),
+    st.integers(0, 5), texts, texts, st.sampled_from([False, False, True]),
+)  # fmt: skip
+#: A caption, a state, the moment at which the connection breaks (and how many events were received).
+steps = st.lists(st.one_of(captions, st.just("state"), st.integers(0, 3)), max_size=40)
+
+
+@given(steps, st.integers(1, 12), st.integers(1, 6))
+def test_a_client_that_loses_its_connection_anywhere_ends_like_one_that_saw_everything(
+    steps: list[Caption | str | int], messages: int, segments: int
+) -> None:
+    log = a_log(Bounds(messages=messages, segments=segments))
+    witness, page = Page(), fresh(log)
+    position = log.position
+    seen = 0
+    for time_s, step in enumerate(steps):
+        if isinstance(step, Caption):
+            log.caption(step)
+        elif step == "state":
+            log.tell_state(State(state="speech"), float(time_s))
+        else:
+            # Of what is on its way as many whole events arrive, and the rest is lost.
+            assert isinstance(step, int)
+            on_its_way = log.after(position) or b""
+            arrived = b"\n\n".join(on_its_way.split(b"\n\n")[:step])
+            page.take(arrived)
+            position, missed = log.arrival(page.last_id)
+            page.take(missed)
+        if seen < log.position:
+            newest = log.after(seen)
+            assert newest is not None
+            witness.take(newest)
+            seen = log.position
+    page.take(log.arrival(page.last_id)[1])
+    remembered = fresh(log).segments
+    assert len(remembered) <= segments
+    assert remembered.items() <= page.segments.items()
+    assert remembered.items() <= witness.segments.items()
+    # What either has beside that was forgotten since: never a segment that nobody spoke.
+    assert page.segments.keys() <= witness.segments.keys()
+
+
+@given(st.lists(captions, max_size=40))
+def test_the_text_is_that_of_the_captions_cleaned(given_captions: list[Caption]) -> None:
+    log = a_log()
+    page = fresh(log)
+    expected: dict[int, Caption] = {}
+    for one in given_captions:
+        log.caption(one)
+        if one.segment not in expected or not expected[one.segment].is_final:
+            expected[one.segment] = one
+    page.take(log.after(0) or b"")
+    assert page.segments.keys() == expected.keys()
+    for number, one in expected.items():
+        assert page.segments[number]["text"] == cleaned(one.shown)
+        assert page.segments[number]["source"] == cleaned(one.source)
+        assert page.segments[number]["final"] == one.is_final
+
+
+def test_what_stood_in_the_update_before_is_settled_by_whole_words() -> None:
+    log = a_log()
+    page = fresh(log)
+    for text in ("Guten Mor", "Guten Morgen all", "Guten Morgen alle"):
+        log.caption(caption(text))
+    log.caption(caption("Guten Tag", final=True))
+    page.take(log.after(0) or b"")
+    assert [one["settled"] for one in page.updates] == [
+        0,
+        len("Guten "),
+        len("Guten Morgen "),
+        len("Guten Tag"),
+    ]
+    assert [one["keep"] for one in page.updates] == [0, 9, 16, 6]
+    assert page.updates[1]["append"] == "gen all"
+
+
+def test_counts_are_code_points() -> None:
+    log = a_log()
+    page = fresh(log)
+    log.caption(caption("🎭 🎭"))
+    log.caption(caption("🎭 🎭 da"))
+    page.take(log.after(0) or b"")
+    assert (page.updates[1]["keep"], page.updates[1]["settled"], page.text) == (3, 3, ["🎭 🎭 da"])
+
+
+def test_nothing_comes_after_a_final() -> None:
+    log = a_log()
+    log.caption(caption("done", final=True))
+    position = log.position
+    log.caption(caption("done, but once more"))
+    log.caption(caption("done", final=True))
+    assert log.position == position
+    assert fresh(log).text == ["done"]
+
+
+def test_an_id_of_another_run_or_from_nowhere_gets_a_snapshot() -> None:
+    log = a_log()
+    for number in range(3):
+        log.caption(caption("text", number, final=True))
+    for last_id in (
+        None,
+        "",
+        "other-2",
+        "run-4",
+        "run--1",
+        "run-2\n",
+        "run-99999999999999999999",
+        "rün-2",
+        "run-²",
+    ):
+        page = Page()
+        page.take(log.arrival(last_id)[1])
+        assert page.snapshots == 1, last_id
+        assert page.last_id == "run-3"
+    page = Page()
+    page.take(log.arrival("run-2")[1])
+    assert (page.snapshots, [one["segment"] for one in page.updates]) == (0, [2])
+
+
+def test_ten_thousand_segments_leave_bounded_memory() -> None:
+    bounds = Bounds()
+    log = a_log(bounds)
+    for number in range(10_000):
+        log.caption(caption(f"{number} " + "x" * 100, number, final=True, source="y" * 100))
+    page = fresh(log)
+    assert list(page.segments) == list(range(9_800, 10_000))
+    assert len(log._journal) == bounds.messages
+    assert sum(map(len, log._journal)) == log._octets <= bounds.octets
+
+
+def test_huge_texts_are_bounded_too_and_the_newest_stays() -> None:
+    bounds = Bounds(characters=1000, octets=1000)
+    log = a_log(bounds)
+    for number in range(20):
+        log.caption(caption("x" * 300, number, final=True))
+    assert len(fresh(log).segments) == 3
+    log.caption(caption("y" * 5000, 20))
+    assert fresh(log).text == ["y" * 5000]
+    assert len(log._journal) == 1
+
+
+def test_an_open_segment_outlives_finished_ones_in_the_history() -> None:
+    log = a_log(Bounds(segments=3))
+    log.caption(caption("still op", 0))
+    for number in range(1, 9):
+        log.caption(caption("done", number, final=True))
+    log.caption(caption("still open", 0))
+    assert fresh(log).text == ["still open", "done", "done"]
+
+
+def test_a_segment_that_was_forgotten_does_not_come_back_behind_those_after_it() -> None:
+    log = a_log(Bounds(segments=2))
+    for number in range(5):
+        log.caption(caption("done", number, final=True))
+    log.caption(caption("done", 1, final=True))
+    assert list(fresh(log).segments) == [3, 4]
+
+
+def test_a_state_is_told_so_often_and_the_newest_is_not_lost() -> None:
+    log = a_log(Bounds(state_s=0.2))
+    for hundredth in range(100):
+        log.tell_state(State(state=f"{hundredth}"), hundredth / 100)
+    assert log.position == 5
+    assert log.tick(5.0)
+    assert not log.tick(10.0)
+    page = fresh(log)
+    assert page.state == "99"
+
+
+def test_the_end_tells_the_last_figures_first_and_whoever_comes_later_learns_of_both() -> None:
+    log = a_log()
+    log.tell_figures(figures_after(None, record(), 0.0), 0.0)
+    log.tell_figures(figures_after(log.figures, record(final=True, ne=0.25), 1.5), 0.1)
+    log.end()
+    log.end()
+    page = Page()
+    page.take(log.after(0) or b"")
+    assert (log.position, page.is_over) == (3, True)
+    for one in (page, fresh(log)):
+        assert one.figures is not None
+        assert (one.figures["updates"], one.figures["segments"], one.figures["overtaken"]) == (2, 1, 4)
+        assert (one.figures["ne_raw"], one.figures["lost_s"]) == (0.25, 1.5)
+        assert one.figures["latency_ms"]["from_speech"] == 500.0
+        assert one.figures["latency_ms"]["queue"] is None
+        assert one.is_over
+
+
+@pytest.mark.parametrize(
+    ("level", "told"), [(-23.04, -23.0), (-math.inf, None), (math.nan, None), (None, None)]
+)
+def test_a_level_that_is_none_is_null(level: float | None, told: float | None) -> None:
+    assert state_of(Status(state="listening", level_dbfs=level), None).level_dbfs == told

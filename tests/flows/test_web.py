@@ -1,0 +1,184 @@
+"""Captions in a browser from end to end: a real process, and viewers that come by HTTP."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from operators.events import Caption
+from tests.connectors.web.browser import Page, follow
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+SENTENCE = "Guten Morgen allerseits <script>alert(1)</script> und willkommen im Museum"
+
+
+@pytest.fixture
+def captions(tmp_path: Path) -> Path:
+    """Three segments of a talk, each in three updates, a quarter of a second apart."""
+    path = tmp_path / "captions.jsonl"
+    words = SENTENCE.split()
+    updates = [(segment, revision) for segment in range(3) for revision in range(3)]
+    with path.open("wb") as lines:
+        for number, (segment, revision) in enumerate(updates):
+            one = Caption(
+                stream="talk", segment=segment, revision=revision, is_final=revision == 2,
+                source="Good morning", shown=" ".join(words[: 3 * revision + 2]) + f" {segment}", withheld="",
+                start_s=float(segment), end_s=number / 4, arrival_s=number / 4, ready_s=number / 4,
+            )  # fmt: skip
+            lines.write(msgspec.json.encode(one) + b"\n")
+    return path
+
+
+class Run:
+    """A run of surtitle that serves captions."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        assert process.stderr is not None
+        self.said = process.stderr.readline()
+        address = re.search(r"http://[^/ ]+:(\d+)/(?:\?token=(\S+))?", self.said)
+        assert address, self.said + process.stderr.read()
+        self.port = int(address[1])
+        self.token = address[2]
+
+    def wait_until_it_stays(self) -> None:
+        assert self.process.stderr is not None
+        where = self.said.partition(" captions at ")[2]
+        assert (
+            self.process.stderr.readline()
+            == f"surtitle: that was all; the captions stay until Ctrl-C at {where}"
+        )
+
+    def interrupt(self) -> tuple[int, str, str]:
+        self.process.send_signal(signal.SIGINT)
+        return self.ended()
+
+    def ended(self) -> tuple[int, str, str]:
+        stdout, stderr = self.process.communicate(timeout=60)
+        return self.process.returncode, stdout, stderr
+
+
+@contextmanager
+def running(*command: object, environment: dict[str, str] | None = None) -> Iterator[Run]:
+    with subprocess.Popen(
+        [str(part) for part in command], text=True, env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            yield Run(process)
+        finally:
+            process.kill()
+
+
+def test_a_replay_is_watched_while_it_runs_and_stays_until_ctrl_c(captions: Path) -> None:
+    page = Page()
+    with running(SURTITLE, "replay", captions, "--web", "--port", 0, "--realtime") as run:
+        assert run.said == f"surtitle: captions at http://127.0.0.1:{run.port}/\n"
+        with follow(run.port, page) as viewer:
+            viewer.until("Museum 0")
+        with follow(run.port, page) as viewer:
+            viewer.until_over()
+        with follow(run.port) as late:
+            assert late.until_over().text == page.text == [f"{SENTENCE} {number}" for number in range(3)]
+        run.wait_until_it_stays()
+        code, stdout, stderr = run.interrupt()
+    assert (code, stderr) == (0, "")
+    assert stdout.splitlines()[:3] == page.text
+    assert page.snapshots == 1
+    assert page.figures is not None
+    assert (page.figures["updates"], page.figures["segments"]) == (9, 3)
+    assert page.segments[0]["source"] == "Good morning"
+
+
+def test_ctrl_c_in_the_middle_ends_it_all_and_says_so_to_viewers(captions: Path) -> None:
+    with (
+        running(SURTITLE, "replay", captions, "--port", 0, "--realtime", "--to", "Hebrew") as run,
+        follow(run.port) as viewer,
+    ):
+        viewer.until("Guten")
+        code, _, stderr = run.interrupt()
+        assert (code, stderr) == (0, "")
+        viewer.until_over()
+        while viewer.read():
+            pass
+
+
+def test_watching_changes_no_caption_and_no_time(captions: Path, tmp_path: Path) -> None:
+    logs = []
+    for name, options in (("with", ["--port", "0"]), ("without", [])):
+        written = tmp_path / f"{name}.jsonl"
+        command = [SURTITLE, "replay", str(captions), "--quiet", "--captions", str(written), *options]
+        if options:
+            with running(*command) as run:
+                run.wait_until_it_stays()
+                assert run.interrupt()[0] == 0
+        else:
+            subprocess.run(command, check=True)
+        logs.append(written.read_bytes())
+    assert logs[0] == logs[1]
+    assert json.loads(logs[0].splitlines()[0])["shown_s"] is None
+
+
+def test_an_open_address_comes_with_a_token_that_no_file_holds(captions: Path, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.json"
+    secret = {"SURTITLE_WEB_TOKEN": "from-the-environment"}
+    command = [SURTITLE, "replay", captions, "--host", "0.0.0.0", "--port", "0", "--summary", summary]
+    for options, environment, token in (
+        ([], {}, None), (["--web-token", "on-the-command-line"], secret, "on-the-command-line"),
+        ([], secret, "from-the-environment"),
+    ):  # fmt: skip
+        with running(*command, *options, environment=environment) as run:
+            assert "for all machines that reach this one and have the whole address" in run.said
+            assert run.token == token or (token is None and len(run.token) > 20)
+            with follow(run.port) as stranger:
+                assert stranger.answer.status == 403
+            with follow(run.port, headers={"Cookie": f"surtitle-{run.port}={run.token}"}) as viewer:
+                viewer.until_over()
+            run.wait_until_it_stays()
+            _, stdout, _ = run.interrupt()
+        assert run.token not in stdout + summary.read_text()
+
+
+def test_a_job_serves_by_its_settings_and_lets_go_when_it_is_done(captions: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "surtitle.toml"
+    settings.write_text(
+        f'[input]\ncaptions = "{captions}"\nrealtime = true\n[web]\nenabled = true\nport = 0\n', "utf-8"
+    )
+    job = f"flows.captions:flow('{settings}')"
+    with running(sys.executable, "-m", "bytewax.run", job) as run, follow(run.port) as viewer:
+        assert viewer.until_over().text == [f"{SENTENCE} {number}" for number in range(3)]
+        while viewer.read():
+            pass
+        assert run.ended()[0] == 0
+
+
+def test_a_port_that_is_taken_ends_it_with_one_sentence(captions: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            [SURTITLE, "replay", captions, "--web", "--port", port],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith(f"surtitle: captions cannot be served at 127.0.0.1:{port}: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_error_of_the_run_does_not_leave_the_server_behind(captions: Path) -> None:
+    with captions.open("a", encoding="utf-8") as lines:
+        lines.write("not an event\n")
+    done = subprocess.run(
+        [SURTITLE, "replay", captions, "--web", "--port", "0"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert "captions at" not in done.stderr
