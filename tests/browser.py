@@ -16,7 +16,7 @@ _QUIET = [
 def open_browser() -> Iterator[Browser]:
     """A browser without a window.
 
-    Playwright runs an event loop in this thread while it is open, so nothing else that needs one may run then.
+    While it is open Playwright runs an event loop in this thread, so nothing else can.
 
     :raises RuntimeError: when there is none.
     """

@@ -32,6 +32,7 @@ class CaptionServer:
         self.run = secrets.token_hex(4)
         self.messages: list[Message] = []
         self.segments: dict[int, Message] = {}
+        self.state = "listening"
         self.language = {"source": "en", "target": "de", "target_dir": "ltr"}
         #: Counts up to make all connections end.
         self.cuts = 0
@@ -48,7 +49,9 @@ class CaptionServer:
         """The address of the stream's caption page."""
         return f"{self.url}/streams/talk"
 
-    def say(self, segment: int, text: str, *, settled: int = 0, source: str = "", final: bool = False) -> None:
+    def say(
+        self, segment: int, text: str, *, settled: int = 0, source: str = "", final: bool = False
+    ) -> None:
         """Bring a segment to this text, by the shortest update."""
         before = self.segments.get(segment, {"text": "", "source": ""})
         keep, source_keep = _common(before["text"], text), _common(before["source"], source)
@@ -62,6 +65,7 @@ class CaptionServer:
         """Send any message."""
         with self.changed:
             self.messages.append(message)
+            self.state = message.get("state", self.state)
             self.changed.notify_all()
 
     def cut(self) -> None:
@@ -77,6 +81,10 @@ class CaptionServer:
             self.cuts += 1
             self.changed.notify_all()
 
+    def _wait_for_news(self, sent: int, cuts: int) -> None:
+        # Not forever: a browser that went away is only noticed by writing to it.
+        self.changed.wait_for(lambda: len(self.messages) > sent or self.cuts != cuts, timeout=0.5)
+
     def events(self, last_id: str | None) -> Iterator[str]:
         """What one connection is sent; an empty text asks whether it still stands."""
         run, _, at = (last_id or "").partition("-")
@@ -88,7 +96,7 @@ class CaptionServer:
                 yield self._event(sent, self._snapshot())
         while True:
             with self.changed:
-                self.changed.wait_for(lambda: len(self.messages) > sent or self.cuts != cuts, timeout=0.5)
+                self._wait_for_news(sent, cuts)
                 if self.cuts != cuts:
                     return
                 missed = list(enumerate(self.messages[sent:], start=sent + 1))
@@ -98,7 +106,7 @@ class CaptionServer:
 
     def _snapshot(self) -> Message:
         told = {"segments": list(self.segments.values()), "language": self.language}
-        return {"type": "snapshot", "state": "listening"} | told
+        return {"type": "snapshot", "state": self.state} | told
 
     def _event(self, number: int, message: Message) -> str:
         return f"id: {self.run}-{number}\ndata: {json.dumps(message)}\n\n"
@@ -113,14 +121,19 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     captions: CaptionServer
 
-    def do_GET(self) -> None:  # noqa: N802 - http.server asks for this name
+    def do_GET(self) -> None:
         path = urlsplit(self.path).path
         pages = {"/": "index.html", "/streams/talk": "page.html", "/streams/talk/control": "control.html"}
         if path == "/streams/talk/events":
             self._events()
         elif path == "/streams.json":
             count = len(self.captions.segments)
-            stream = {"name": "talk", "state": "speech", "segments": count, "clients": self.captions.listening}
+            stream = {
+                "name": "talk",
+                "state": "speech",
+                "segments": count,
+                "clients": self.captions.listening,
+            }
             self._answer(json.dumps([stream]).encode(), "application/json")
         elif path in pages or (path.startswith("/static/") and (STATIC / Path(path).name).is_file()):
             file = STATIC / pages.get(path, Path(path).name)

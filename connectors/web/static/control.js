@@ -21,12 +21,12 @@ const place = by("plots");
 const PARTS = ["recogniser", "queue", "model", "display"];
 const plots = {
     latency: new Plot(place, "Latency from speech", { parts: PARTS, stacked: true, format: milliseconds, least: 500, total: (values) => values[PARTS.length] }),
-    ne: new Plot(place, "NE: erasure of the text shown, and raw", { parts: ["shown", "raw"], format: two, least: 0.5 }),
-    drafted: new Plot(place, "A/D: of the drafts, what stood", { format: share }),
-    output: new Plot(place, "A/O: of the output, from drafts", { format: share }),
+    ne: new Plot(place, "Erasure (NE)", { parts: ["shown", "raw"], format: two, least: 0.5 }),
+    drafted: new Plot(place, "Drafts that stood (A/D)", { format: share }),
+    output: new Plot(place, "Output from drafts (A/O)", { format: share }),
     overtaken: new Plot(place, "Overtaken updates", { least: 5 }),
     lost: new Plot(place, "Sound lost", { format: (value) => `${value.toFixed(1)} s`, least: 1 }),
-    level: new Plot(place, "Level", { format: (value) => `${Math.round(value)} dBFS`, least: 0, floor: -60 }),
+    level: new Plot(place, "Level", { format: (value) => `${Math.round(value)} dBFS`.replace("-", "−"), least: 0, floor: -60 }),
 };
 
 by("span").addEventListener("change", ({ target }) => {
@@ -61,10 +61,10 @@ function entered(className, words, source = "", language = {}) {
 }
 
 const known = (value) => (Number.isFinite(value) ? value : null);
-let latest = null, stands = false, state = "connecting…", levelled = 0;
+let latest = null, stands = false, state = "connecting…", levelled = -Infinity;
 
 function tellState() {
-    const now = !stands ? (latest ? "reconnecting…" : "connecting…") : latest?.ended ? "ended" : (latest?.state ?? "live");
+    const now = !latest ? "connecting…" : !stands ? "reconnecting…" : latest.ended ? "ended" : (latest.state ?? "live");
     document.documentElement.dataset.live = !stands ? "off" : latest?.ended ? "ended" : "on";
     if (now !== state) by("state-words").textContent = state = now;
 }
@@ -77,8 +77,9 @@ follow(`${path}/events`, {
         for (const { text, source } of told) entered("", text, source, now.language);
         if (now.sentence && now.sentence !== before.sentence) entered("notice", now.sentence);
         if (now.ended && !before.ended) entered("notice", "The stream is over.");
-        // Twice a second is enough for the eye.
-        if (performance.now() - levelled > 400 && now.level_dbfs !== before.level_dbfs) {
+        // Twice a second is enough for the eye; that there is no level any more is always told.
+        const isDue = now.level_dbfs === null || performance.now() - levelled > 400;
+        if (isDue && now.level_dbfs !== before.level_dbfs) {
             levelled = performance.now();
             plots.level.add(levelled / 1000, [known(now.level_dbfs)]);
             plots.level.show();

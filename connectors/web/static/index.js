@@ -27,6 +27,7 @@ function show(streams) {
         const name = String(stream.name);
         if (!cards.has(name)) cards.set(name, added(name));
         write(cards.get(name).state, String(stream.state ?? ""));
+        cards.get(name).item.classList.toggle("ended", stream.state === "ended");
         write(cards.get(name).counts, `${many(stream.segments, "sentence")} · ${many(stream.clients, "reader")}`);
     }
 }

@@ -27,6 +27,7 @@ export function runOverlay(events, given) {
 
     follow(events, {
         changed(now, before) {
+            root.dataset.live = "on";
             if (now.segments === before.segments) return;
             const isNews = [...now.segments.values()].some((one) => before.segments.get(one.segment) !== one);
             view.show(now);

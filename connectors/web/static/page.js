@@ -50,7 +50,7 @@ function runPage() {
     }
 
     function tellState() {
-        const state = !stands ? (known ? "reconnecting…" : "connecting…") : known?.ended ? "ended" : (known?.state ?? "live");
+        const state = !known ? "connecting…" : !stands ? "reconnecting…" : known.ended ? "ended" : (known.state ?? "live");
         root.dataset.live = !stands ? "off" : known?.ended ? "ended" : "on";
         write(by("state-words"), state);
         write(by("notice"), known?.sentence ?? "");

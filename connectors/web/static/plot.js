@@ -53,8 +53,8 @@ export class Plot {
         const last = this.#samples.at(-1);
         const from = (last?.[0] ?? 0) - this.#span;
         const seen = this.#samples.filter(([at]) => at >= from);
-        const totals = seen.map(([, values]) => this.#top(values)).filter((value) => value !== null);
-        const top = Math.max(this.least, ...totals);
+        const totals = seen.map(([, values]) => this.total(values)).filter((value) => Number.isFinite(value));
+        const top = Math.max(this.least, ...seen.map(([, values]) => this.#top(values)));
         const x = (at) => ((at - from) / this.#span) * WIDTH;
         const y = (value) => HEIGHT - ((value - this.floor) / (top - this.floor)) * HEIGHT;
         this.shapes.forEach((shape, part) => shape.setAttribute("d", this.stacked ? band(seen, part, x, y) : curve(seen, part, x, y)));
@@ -76,9 +76,8 @@ export class Plot {
     }
 
     #top(values) {
-        const known = values.filter((value) => value !== null);
-        if (!known.length) return null;
-        return this.stacked ? known.reduce((sum, value) => sum + Math.max(0, value), 0) : Math.max(...known);
+        const drawn = values.slice(0, this.parts.length).map((value) => value ?? this.floor);
+        return this.stacked ? drawn.reduce((sum, value) => sum + Math.max(0, value), 0) : Math.max(...drawn);
     }
 
     #legend(figure) {

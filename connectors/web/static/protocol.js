@@ -66,7 +66,7 @@ export function length(text) {
 function withSnapshot(known, message) {
     const segments = new Map();
     const told = Array.isArray(message.segments) ? message.segments.filter((one) => isCount(one?.segment)) : [];
-    for (const one of told.sort((a, b) => a.segment - b.segment)) {
+    for (const one of told) {
         const segment = {
             segment: one.segment, text: words(one.text) ?? "", settled: isCount(one.settled) ? one.settled : 0,
             source: words(one.source) ?? "", final: one.final === true,
@@ -80,7 +80,7 @@ function withSnapshot(known, message) {
         target_dir: message.language?.target_dir === "rtl" ? "rtl" : "ltr",
     };
     return {
-        ...known, segments, language, state: words(message.state), sentence: null, ended: false,
+        ...known, segments: kept(segments), language: isSame(known.language, language) ? known.language : language, state: words(message.state), sentence: null, ended: false,
         snapshots: known.snapshots + 1,
     };
 }
@@ -98,7 +98,7 @@ function withUpdate(known, message) {
         start_s: number(message.start_s), end_s: number(message.end_s),
     };
     const segments = new Map(known.segments).set(message.segment, segment);
-    return { ...known, segments: old ? segments : inOrder(segments) };
+    return { ...known, segments: old ? segments : kept(segments) };
 }
 
 function rewritten(text, keep, append) {
@@ -107,7 +107,8 @@ function rewritten(text, keep, append) {
     return text.slice(0, at) + (words(append) ?? "");
 }
 
-function inOrder(segments) {
+// In the order of speech, and no more than are remembered.
+function kept(segments) {
     const ordered = new Map([...segments].sort(([a], [b]) => a - b));
     for (const [number, { final }] of segments) {
         if (ordered.size <= KEPT) break;

@@ -1,9 +1,12 @@
 // Following the newest caption, unless the reader scrolled up to read what was said before.
 
+const GLIDE_MS = 400;
+
 // scroller: the element that scrolls. moved(follows): called when that changes.
 export class Follower {
     #follows = true;
     #height = 0;
+    #asked = -Infinity;
 
     constructor(scroller, moved) {
         this.scroller = scroller;
@@ -23,6 +26,7 @@ export class Follower {
     }
 
     toLive() {
+        this.#asked = performance.now();
         this.#turn(true);
         this.keep();
     }
@@ -30,8 +34,10 @@ export class Follower {
     #scrolled() {
         const { scrollTop, scrollHeight, clientHeight } = this.scroller;
         const isAtEnd = scrollHeight - scrollTop - clientHeight < 4;
+        // A scroll by key glides on for a moment after it was called back.
+        if (performance.now() - this.#asked < GLIDE_MS) this.keep();
+        else if (isAtEnd) this.#turn(true);
         // When the heights changed too it was not the reader who scrolled.
-        if (isAtEnd) this.#turn(true);
         else if (this.#heights() === this.#height) this.#turn(false);
         this.#height = this.#heights();
     }

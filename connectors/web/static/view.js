@@ -64,7 +64,7 @@ export class CaptionView {
 
     #draw(drawn, segment) {
         const [said, settled, tentative] = drawn.nodes;
-        const [stands, rest] = segment.final ? [segment.text, ""] : split(segment.text, segment.settled);
+        const [stands, rest] = segment.final ? [segment.text, ""] : parted(segment);
         // A line that a revision frees stays free until the next segment needs it: what is above does not fall.
         if (drawn.segment?.text) drawn.text.style.minHeight = `${drawn.text.getBoundingClientRect().height}px`;
         write(said, segment.source);
@@ -75,6 +75,13 @@ export class CaptionView {
         drawn.element.classList.toggle("open", !segment.final);
         drawn.segment = segment;
     }
+}
+
+// What stands and what is tentative; white space between them is not marked.
+function parted({ text, settled }) {
+    const [stands, rest] = split(text, settled);
+    const blank = rest.length - rest.trimStart().length;
+    return [stands + rest.slice(0, blank), rest.slice(blank)];
 }
 
 function paragraph(name, parts) {
