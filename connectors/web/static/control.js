@@ -1,0 +1,94 @@
+// The control room of a stream: its figures as they run, and what was said and noticed last.
+
+import { follow } from "./connection.js";
+import { Plot } from "./plot.js";
+import { finished } from "./protocol.js";
+
+// Entries of the list that are kept.
+const KEPT = 100;
+const by = (id) => document.getElementById(id);
+const path = location.pathname.replace(/\/control\/*$/, "");
+const name = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+document.title = `${name} – control room`;
+by("name").textContent = name;
+by("to-page").href = path;
+by("to-overlay").href = `${path}?overlay=1`;
+
+const share = (value) => `${Math.round(100 * value)} %`;
+const milliseconds = (value) => (value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`);
+const two = (value) => value.toFixed(2);
+const place = by("plots");
+const PARTS = ["recogniser", "queue", "model", "display"];
+const plots = {
+    latency: new Plot(place, "Latency from speech", { parts: PARTS, stacked: true, format: milliseconds, least: 500, total: (values) => values[PARTS.length] }),
+    ne: new Plot(place, "Erasure (NE)", { parts: ["shown", "raw"], format: two, least: 0.5 }),
+    drafted: new Plot(place, "Drafts that stood (A/D)", { format: share }),
+    output: new Plot(place, "Output from drafts (A/O)", { format: share }),
+    overtaken: new Plot(place, "Overtaken updates", { least: 5 }),
+    lost: new Plot(place, "Sound lost", { format: (value) => `${value.toFixed(1)} s`, least: 1 }),
+    level: new Plot(place, "Level", { format: (value) => `${Math.round(value)} dBFS`.replace("-", "−"), least: 0, floor: -60 }),
+};
+
+by("span").addEventListener("change", ({ target }) => {
+    for (const plot of Object.values(plots)) plot.span = Number(target.value);
+});
+
+function figures(now) {
+    const seconds = performance.now() / 1000;
+    const latency = now.latency_ms ?? {};
+    const add = (plot, values) => { plots[plot].add(seconds, values.map(known)); plots[plot].show(); };
+    add("latency", [...PARTS.map((part) => latency[part]), latency.from_speech]);
+    add("ne", [now.ne_shown, now.ne_raw]);
+    add("drafted", [now.accepted_over_drafted]);
+    add("output", [now.accepted_over_output]);
+    add("overtaken", [now.overtaken]);
+    add("lost", [now.lost_s]);
+    by("counts").textContent = `${known(now.segments) ?? 0} segments · ${known(now.updates) ?? 0} updates`;
+}
+
+function entered(className, words, source = "", language = {}) {
+    const item = document.createElement("li");
+    item.className = className;
+    const time = document.createElement("time");
+    time.textContent = new Date().toLocaleTimeString([], { hour12: false });
+    item.append(time, ...[[words, language.target, ""], [source, language.source, "source"]].filter(([text]) => text).map(([text, lang, kind]) => {
+        const line = Object.assign(document.createElement("p"), { className: kind, lang: lang ?? "", dir: "auto" });
+        line.textContent = text;
+        return line;
+    }));
+    by("log").prepend(item);
+    while (by("log").childElementCount > KEPT) by("log").lastElementChild.remove();
+}
+
+const known = (value) => (Number.isFinite(value) ? value : null);
+let latest = null, stands = false, state = "connecting…", levelled = -Infinity;
+
+function tellState() {
+    const now = !latest ? "connecting…" : !stands ? "reconnecting…" : latest.ended ? "ended" : (latest.state ?? "live");
+    document.documentElement.dataset.live = !stands ? "off" : latest?.ended ? "ended" : "on";
+    if (now !== state) by("state-words").textContent = state = now;
+}
+
+follow(`${path}/events`, {
+    changed(now, before) {
+        latest = now;
+        if (now.figures !== before.figures) figures(now.figures);
+        const told = before.snapshots ? finished(before, now) : [...now.segments.values()].filter(({ final }) => final).slice(-KEPT);
+        for (const { text, source } of told) entered("", text, source, now.language);
+        if (now.sentence && now.sentence !== before.sentence) entered("notice", now.sentence);
+        if (now.ended && !before.ended) entered("notice", "The stream is over.");
+        // Twice a second is enough for the eye; that there is no level any more is always told.
+        const isDue = now.level_dbfs === null || performance.now() - levelled > 400;
+        if (isDue && now.level_dbfs !== before.level_dbfs) {
+            levelled = performance.now();
+            plots.level.add(levelled / 1000, [known(now.level_dbfs)]);
+            plots.level.show();
+        }
+        tellState();
+    },
+    connected(is) {
+        if (latest) entered("notice", is ? "Connected again." : "The connection is lost; trying again.");
+        stands = is;
+        tellState();
+    },
+});

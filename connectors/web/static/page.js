@@ -1,0 +1,108 @@
+// The caption page of a stream; with ?overlay=1 the overlay.
+
+import { announce } from "./announce.js";
+import { follow } from "./connection.js";
+import { runOverlay } from "./overlay.js";
+import { bindDialogs, bindKeys, bindTools } from "./controls.js";
+import { finished } from "./protocol.js";
+import { Follower } from "./scroll.js";
+import { DEFAULTS, apply, query, remember, remembered, valid } from "./settings.js";
+import { CaptionView } from "./view.js";
+
+const root = document.documentElement;
+const by = (id) => document.getElementById(id);
+const given = new URLSearchParams(location.search);
+// From any address of the page, with or without a proxy's prefix before it.
+const path = location.pathname.replace(/\/+$/, "");
+const name = decoded(path.slice(path.lastIndexOf("/") + 1));
+document.title = `${name} – captions`;
+
+if (["1", "true", "on"].includes(given.get("overlay"))) runOverlay(`${path}/events`, valid(given));
+else runPage();
+
+function runPage() {
+    root.dataset.mode = "page";
+    by("name").textContent = name;
+    let settings = { ...DEFAULTS, ...remembered(), ...valid(given) };
+    let known = null, stands = false;
+    const view = new CaptionView(by("captions"));
+    const follower = new Follower(by("scroller"), (follows) => { by("live").hidden = follows; });
+    addEventListener("resize", () => view.release());
+
+    function change(changes) {
+        settings = { ...settings, ...changes };
+        remember(settings);
+        // What was chosen here counts from now on, whatever the address said before.
+        const rest = new URLSearchParams(location.search);
+        for (const changed of Object.keys(changes)) rest.delete(changed);
+        history.replaceState(null, "", location.pathname + (rest.size ? `?${rest}` : ""));
+        dress();
+    }
+
+    function dress() {
+        apply(settings);
+        view.release();
+        follower.keep();
+        tools.show(settings);
+        const { source, size, lines, font, text } = settings;
+        const asked = new URLSearchParams(query({ ...DEFAULTS, source, size, lines, font, text }));
+        dialogs.show(settings, `${location.origin}${path}?${new URLSearchParams([["overlay", "1"], ...asked])}`);
+    }
+
+    function tellState() {
+        const state = !known ? "connecting…" : !stands ? "reconnecting…" : known.ended ? "ended" : (known.state ?? "live");
+        root.dataset.live = !stands ? "off" : known?.ended ? "ended" : "on";
+        write(by("state-words"), state);
+        write(by("notice"), known?.sentence ?? "");
+    }
+
+    const toLive = () => follower.toLive();
+    const dialogs = bindDialogs(change, () => change({ ...DEFAULTS }));
+    const actions = {
+        settings: () => settings, change, toLive, open: dialogs.open,
+        // Text that fits has no number yet: the one that is on the screen.
+        scale: (factor) => change({ size: Math.round(parseFloat(getComputedStyle(by("captions")).fontSize) * factor) }),
+    };
+    const tools = bindTools(actions);
+    bindKeys(actions);
+    by("live").addEventListener("click", () => { toLive(); by("scroller").focus({ preventScroll: true }); });
+    dress();
+    follow(`${path}/events`, {
+        changed(now, before) {
+            known = now;
+            if (now.segments !== before.segments || now.language !== before.language) {
+                view.show(now);
+                follower.keep();
+                by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
+                announce(by("announcer"), finished(before, now).map(({ text }) => text), now.language.target);
+            }
+            tellState();
+        },
+        connected(is) { stands = is; tellState(); },
+    });
+    keepAwake();
+}
+
+function write(element, words) {
+    if (element.textContent !== words) element.textContent = words;
+}
+
+function decoded(part) {
+    try {
+        return decodeURIComponent(part);
+    } catch {
+        return part;
+    }
+}
+
+// A screen that shows captions must not go dark. Not every browser can promise that, and none to a hidden page.
+async function keepAwake() {
+    const ask = async () => {
+        if (document.visibilityState !== "visible") return;
+        try {
+            await navigator.wakeLock?.request("screen");
+        } catch { /* refused, as on a low battery */ }
+    };
+    document.addEventListener("visibilitychange", ask);
+    await ask();
+}

@@ -1,0 +1,81 @@
+// The reader's settings: what each may be, where they come from, and what they do to the page.
+
+// size: px, 0 fits the window. lines: of captions, 0 fills the window. text, background: hex digits, none is the
+// theme's. fade: seconds of silence after which an overlay is empty, 0 is never. keys: whether single keys work.
+export const DEFAULTS = Object.freeze({
+    theme: "dark", size: 0, lines: 0, font: "sans", text: "", background: "", source: false, keys: true, fade: 8,
+});
+export const SIZES = { least: 12, most: 240 };
+
+const NAME = "surtitle";
+const between = (least, most) => (value) => {
+    const given = Number(value);
+    if (value === "" || !Number.isFinite(given) || given < 0) return undefined;
+    return given === 0 ? 0 : Math.round(Math.min(most, Math.max(least, given)));
+};
+const isOn = (value) => ({ 1: true, true: true, on: true, 0: false, false: false, off: false })[String(value)];
+const colour = (value) => {
+    const digits = String(value).replace(/^#/, "").toLowerCase();
+    return digits === "" || /^([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/.test(digits) ? digits : undefined;
+};
+const READ = {
+    theme: (value) => (["dark", "light"].includes(value) ? value : undefined),
+    size: between(SIZES.least, SIZES.most), lines: between(1, 40), fade: between(1, 3600),
+    font: (value) => (/^[\p{L}\p{N} ._-]{1,60}$/u.test(value) ? value : undefined),
+    text: colour, background: colour, source: isOn, keys: isOn,
+};
+
+// The settings that are valid among `given` (a URLSearchParams or an object); what is not is left out.
+export function valid(given) {
+    const entries = given instanceof URLSearchParams ? given.entries() : Object.entries(given ?? {});
+    const read = [...entries].filter(([name]) => Object.hasOwn(READ, name)).map(([name, value]) => [name, READ[name](value)]);
+    return Object.fromEntries(read.filter(([, value]) => value !== undefined));
+}
+
+// As a query, without what is as it always is.
+export function query(settings) {
+    const differs = Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
+    return new URLSearchParams(differs.map(([name, value]) => [name, value === true ? "1" : value === false ? "0" : value])).toString();
+}
+
+// What this browser was told before. A browser may forbid remembering; the page then works without.
+export function remembered() {
+    try {
+        return valid(JSON.parse(localStorage.getItem(NAME) ?? "{}"));
+    } catch {
+        return {};
+    }
+}
+
+export function remember(settings) {
+    try {
+        const differs = Object.entries(settings).filter(([name, value]) => value !== DEFAULTS[name]);
+        localStorage.setItem(NAME, JSON.stringify(Object.fromEntries(differs)));
+    } catch { /* see above */ }
+}
+
+// Make the page look so. Set by property, which a strict content security policy allows.
+export function apply(settings, root = document.documentElement) {
+    root.dataset.theme = settings.theme;
+    root.toggleAttribute("data-source", settings.source);
+    root.toggleAttribute("data-lines", settings.lines > 0);
+    root.toggleAttribute("data-box", settings.background !== "");
+    const generic = ["sans", "serif", "mono"].includes(settings.font);
+    const set = {
+        "--size": settings.size ? `${settings.size}px` : "", "--lines": settings.lines || "",
+        "--text": settings.text && `#${settings.text}`, "--background": settings.background && `#${settings.background}`,
+        "--font": generic ? `var(--${settings.font})` : `"${settings.font}", var(--sans)`,
+    };
+    for (const [name, value] of Object.entries(set)) root.style.setProperty(name, String(value));
+}
+
+// Contrast of two colours given as [red, green, blue] from 0 to 255: 1 to 21 (WCAG 2, relative luminance).
+export function contrast(one, other) {
+    const [light, dark] = [one, other].map(luminance).sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+}
+
+function luminance(rgb) {
+    const [r, g, b] = rgb.map((value) => value / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}

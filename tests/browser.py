@@ -1,0 +1,31 @@
+"""A real browser for the tests of the web pages: Debian's Chromium, driven by Playwright."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+_QUIET = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@contextmanager
+def open_browser() -> Iterator[Browser]:
+    """A browser without a window.
+
+    While it is open Playwright runs an event loop in this thread, so nothing else can.
+
+    :raises RuntimeError: when there is none.
+    """
+    program = shutil.which("chromium")
+    if program is None:
+        raise RuntimeError("the tests of the web pages need Chromium: sudo apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=_QUIET)
+        try:
+            yield browser
+        finally:
+            browser.close()

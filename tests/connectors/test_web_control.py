@@ -1,0 +1,110 @@
+"""The control room and the list of streams in a real browser."""
+
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.web_pages import ENGLISH, GERMAN, Visit, _browser, _captions, _visit, speak
+from tests.web_stand_in import CaptionServer
+
+__all__ = ["_browser", "_captions", "_visit"]
+
+
+def _figures(**changes: Any) -> dict[str, Any]:
+    latency = {
+        "recogniser": 200,
+        "queue": 20,
+        "model": 140,
+        "display": 3,
+        "from_speech": 363,
+        "from_arrival": 163,
+    }
+    figures = {"updates": 41, "segments": 7, "ne_raw": 0.52, "ne_shown": 0.13, "overtaken": 2, "lost_s": 0.4}
+    shares = {"accepted_over_drafted": 0.871, "accepted_over_output": 0.744}
+    return {"type": "figures", "latency_ms": latency} | figures | shares | changes
+
+
+def _plot(page: Page, title: str) -> Any:
+    return page.get_by_role("figure").filter(has_text=title)
+
+
+def test_figures_stand_in_words_and_as_curves(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page + "/control")
+    expect(page.locator("#state-words")).to_have_text("listening")
+    captions.publish(_figures())
+    captions.publish(_figures(ne_shown=0.21, latency_ms=_figures()["latency_ms"] | {"from_speech": 1240}))
+    expect(page.locator("#counts")).to_have_text("7 segments · 41 updates")
+    erasure, latency = _plot(page, "Erasure (NE)"), _plot(page, "Latency from speech")
+    expect(erasure).to_contain_text("0.21")
+    expect(erasure).to_contain_text("raw 0.52")
+    expect(erasure).to_contain_text("0.13 to 0.21")
+    expect(latency).to_contain_text("1.2 s")
+    expect(latency).to_contain_text("recogniser 200 ms")
+    for title, value in {"A/D": "87 %", "A/O": "74 %", "Overtaken": "2", "Sound lost": "0.4 s"}.items():
+        expect(_plot(page, title).locator(".value")).to_have_text(value)
+    expect(erasure.get_by_role("img")).to_have_attribute(
+        "aria-label", "Erasure (NE): 0.21, shown 0.21, raw 0.52; 0.13 to 0.21"
+    )
+    assert erasure.locator("path").first.get_attribute("d").count("L") == 1
+    captions.publish({"type": "state", "state": "speech", "sentence": None, "level_dbfs": -23.4})
+    expect(_plot(page, "Level").locator(".value")).to_have_text("−23 dBFS")
+    expect(page.locator("#state-words")).to_have_text("speech")
+
+
+def test_figures_that_are_not_known_are_a_dash(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page + "/control")
+    expect(page.locator("#state-words")).to_have_text("listening")
+    captions.publish(_figures(accepted_over_drafted=None, latency_ms=None, ne_raw="?"))
+    expect(_plot(page, "Erasure (NE)")).to_contain_text("raw –")
+    expect(_plot(page, "A/D").locator(".value")).to_have_text("–")
+    expect(_plot(page, "Latency").locator(".value")).to_have_text("–")
+
+
+def test_another_moment_is_looked_at_by_pointer_and_by_keys(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page + "/control")
+    expect(page.locator("#state-words")).to_have_text("listening")
+    for overtaken in (1, 2, 3):
+        captions.publish(_figures(overtaken=overtaken))
+    plot = _plot(page, "Overtaken")
+    expect(plot.locator(".value")).to_have_text("3")
+    plot.get_by_role("img").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(plot.locator(".value")).to_have_text("2")
+    expect(plot.locator(".range")).to_contain_text("s ago")
+    page.keyboard.press("Escape")
+    expect(plot.locator(".value")).to_have_text("3")
+    plot.get_by_role("img").hover(position={"x": 2, "y": 10})
+    expect(plot.locator(".value")).to_have_text("1")
+
+
+def test_sentences_and_notices_are_listed_the_newest_first(captions: CaptionServer, visit: Visit) -> None:
+    speak(captions)
+    page = visit(captions.page + "/control")
+    entries = page.locator("#log li")
+    expect(entries).to_have_count(4)
+    expect(entries.first).to_contain_text(GERMAN[3])
+    expect(entries.first).to_contain_text(ENGLISH[3])
+    captions.publish(
+        {"type": "state", "state": "no microphone", "sentence": "<b>Gone.</b>", "level_dbfs": None}
+    )
+    expect(entries.first).to_contain_text("<b>Gone.</b>")
+    captions.cut()
+    expect(entries.first).to_contain_text("Connected again.")
+    captions.publish({"type": "end"})
+    expect(entries.first).to_contain_text("The stream is over.")
+    expect(entries).to_have_count(8)
+
+
+def test_the_list_leads_to_each_page_of_a_stream(captions: CaptionServer, visit: Visit) -> None:
+    speak(captions)
+    page = visit(captions.url + "/")
+    expect(page.locator("#streams li")).to_contain_text("5 sentences")
+    for name, end in {
+        "talk": "",
+        "Overlay of talk": "?overlay=1",
+        "Control room of talk": "/control",
+    }.items():
+        link = page.get_by_role("link", name=name, exact=True)
+        assert link.evaluate("e => e.href") == f"{captions.page}{end}"
+    page.get_by_role("link", name="talk", exact=True).click()
+    expect(page.locator("#captions .text").first).to_have_text(GERMAN[0])

@@ -1,0 +1,269 @@
+"""The caption page in a real browser."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.web_pages import GERMAN, Visit, _browser, _captions, _visit, expect_shown, shown, speak
+from tests.web_stand_in import CaptionServer
+
+__all__ = ["_browser", "_captions", "_visit"]
+
+# Writes down everything that changes in the captions from now on.
+_WATCH = """() => {
+    window.changes = [];
+    new MutationObserver((records) => window.changes.push(
+        ...records.map(({ type, oldValue, target }) => ({ type, old: oldValue, new: target.data ?? null }))
+    )).observe(document.querySelector("#captions"), {
+        subtree: true, childList: true, attributes: true, characterData: true, characterDataOldValue: true,
+    });
+}"""
+# Writes down every node that is announced.
+_LISTEN = """() => {
+    window.said = [];
+    new MutationObserver((records) => {
+        const added = records.flatMap(({ addedNodes }) => [...addedNodes]);
+        window.said.push(...added.map((node) => node.textContent));
+    }).observe(document.querySelector("#announcer"), { childList: true, subtree: true });
+}"""
+# Where the left edge of a character of the first caption is drawn.
+_LEFT = """(at) => {
+    const range = document.createRange(), node = document.querySelector("#captions .settled").firstChild;
+    range.setStart(node, at);
+    range.setEnd(node, at + 1);
+    return range.getBoundingClientRect().left;
+}"""
+
+
+def test_captions_appear_and_revise(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page)
+    expect(page.get_by_text("Captions appear here")).to_be_visible()
+    captions.say(0, "Die Tür")
+    expect_shown(page, "Die Tür")
+    captions.say(0, "Die Führung beginnt", settled=4)
+    expect_shown(page, "Die Führung beginnt")
+    captions.say(0, "Die Führung beginnt um zehn.", final=True)
+    captions.say(1, "Bitte")
+    expect_shown(page, "Die Führung beginnt um zehn.", "Bitte")
+    expect(page.get_by_text("Captions appear here")).to_be_hidden()
+
+
+def test_what_is_new_is_marked_by_more_than_colour_and_settles_without_moving(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.page)
+    captions.say(0, "Die Führung beginnt", settled=4)
+    expect(page.locator("#captions .settled")).to_have_text("Die ")
+    tentative = page.locator("#captions .tentative")
+    expect(tentative).to_have_text("Führung beginnt")
+    expect(tentative).to_have_css("text-decoration-line", "underline")
+    for metric in ("font-weight", "font-style", "font-size", "letter-spacing"):
+        settled = page.locator("#captions .settled").evaluate(f"e => getComputedStyle(e)['{metric}']")
+        expect(tentative).to_have_css(metric, settled)
+    captions.say(0, "Die Führung beginnt", final=True)
+    expect(tentative).to_have_text("")
+
+
+def test_a_character_is_never_taken_apart(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page)
+    family, accent = "👨\u200d👩\u200d👧", "e\u0301"
+    captions.say(0, f"x{family}y{accent}", settled=2)
+    expect(page.locator("#captions .tentative")).to_have_text(f"{family}y{accent}")
+    captions.say(0, f"x{family}y{accent}!", settled=8)
+    expect(page.locator("#captions .tentative")).to_have_text(f"{accent}!")
+
+
+def test_a_connection_cut_in_mid_sentence_loses_and_doubles_nothing(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.page)
+    captions.say(0, "Guten Morgen.", final=True)
+    captions.say(1, "Die Führung beginnt 🎭 um")
+    expect_shown(page, "Guten Morgen.", "Die Führung beginnt 🎭 um")
+    captions.cut()
+    captions.say(1, "Die Führung beginnt 🎭 um zehn")
+    captions.say(1, "Die Führung beginnt 🎭 um zehn Uhr.", final=True)
+    captions.say(2, "Bitte")
+    expect_shown(page, "Guten Morgen.", "Die Führung beginnt 🎭 um zehn Uhr.", "Bitte")
+    assert captions.last_ids == [None, f"{captions.run}-2"]
+
+
+def test_a_server_that_begins_anew_gives_a_snapshot(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page)
+    speak(captions)
+    expect(shown(page)).to_have_count(5)
+    captions.restart()
+    captions.say(0, "Willkommen zurück")
+    expect_shown(page, "Willkommen zurück")
+
+
+def test_a_message_that_does_not_fit_asks_for_a_snapshot(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page)
+    captions.say(0, "Guten Morgen")
+    expect_shown(page, "Guten Morgen")
+    captions.publish({"type": "update", "segment": 0, "keep": 999, "append": "!", "source_keep": 0})
+    captions.say(1, "Bitte")
+    expect_shown(page, "Guten Morgen", "Bitte")
+    assert captions.last_ids == [None, None]
+
+
+def test_what_is_no_message_of_the_protocol_does_no_harm(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page)
+    expect(page.locator("#state-words")).to_have_text("listening")
+    for message in ({"type": "later"}, {}, {"type": "state", "state": {"a": 1}}, {"type": "figures"}):
+        captions.publish(message)
+    captions.publish({"type": "update", "segment": 0, "keep": 0, "append": {"no": "text"}, "source_keep": 0})
+    captions.say(1, "Guten Morgen")
+    expect_shown(page, "Guten Morgen")
+
+
+def test_a_lost_connection_is_told_and_covers_no_caption(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page, size=(320, 568))
+    speak(captions)
+    expect(shown(page)).to_have_count(5)
+    captions.is_refusing = True
+    captions.cut()
+    state = page.locator("#state")
+    expect(state).to_have_text("reconnecting…")
+    box, captions_box = state.bounding_box(), page.locator("#scroller").bounding_box()
+    assert box is not None
+    assert captions_box is not None
+    assert box["y"] + box["height"] <= captions_box["y"]
+    captions.is_refusing = False
+    captions.say(5, "Da sind wir wieder")
+    expect(state).to_have_text("listening")
+    expect(shown(page).last).to_have_text("Da sind wir wieder")
+
+
+def test_markup_in_a_text_is_text(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page + "?source=1")
+    expect(page.locator("#state-words")).to_have_text("listening")
+    evil = "<script>window.ran = 1</script><img src=x onerror='window.ran = 2'><b>"
+    captions.say(0, evil, source=evil, settled=20)
+    captions.say(1, evil, source=evil, final=True)
+    captions.publish({"type": "state", "state": evil, "sentence": evil, "level_dbfs": None})
+    expect(page.locator("#state-words")).to_have_text(evil)
+    expect_shown(page, evil, evil)
+    expect(page.locator("#captions .source").last).to_have_text(evil)
+    expect(page.locator("#announcer p")).to_have_text(evil)
+    expect(page.locator("#notice")).to_have_text(evil)
+    assert page.locator("main script, main img, main b, #announcer *:not(p), #notice *").count() == 0
+    assert page.evaluate("window.ran") is None
+
+
+def test_a_script_from_right_to_left_runs_so(captions: CaptionServer, visit: Visit) -> None:
+    captions.language = {"source": "en", "target": "ar", "target_dir": "rtl"}
+    page = visit(captions.page + "?source=1")
+    captions.say(0, "صباح الخير (Museum)", source="Good morning", final=True)
+    expect_shown(page, "صباح الخير (Museum)")
+    text, source = page.locator("#captions .text"), page.locator("#captions .source")
+    expect(text).to_have_css("direction", "rtl")
+    expect(text).to_have_css("unicode-bidi", "isolate")
+    expect(source).to_have_css("direction", "ltr")
+    expect(source).to_have_attribute("lang", "en")
+    expect(page.locator("#captions")).to_have_attribute("lang", "ar")
+    # Its first word is drawn at the right edge.
+    assert page.evaluate(_LEFT, 0) > page.evaluate(_LEFT, 9)
+
+
+def test_text_that_stays_is_never_touched(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page)
+    speak(captions)
+    expect(shown(page)).to_have_count(5)
+    page.evaluate(_WATCH)
+    captions.say(
+        4, "Im ersten Stock sehen Sie die Gemälde der", settled=25, source="On the first floor you see"
+    )
+    expect(shown(page).last).to_have_text(re.compile("der$"))
+    changes = [change for change in page.evaluate("window.changes") if change["type"] != "attributes"]
+    assert changes == [{"type": "characterData", "old": "die Gemälde", "new": "die Gemälde der"}]
+
+
+def test_a_repeated_snapshot_touches_nothing(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page)
+    speak(captions)
+    expect(shown(page)).to_have_count(5)
+    page.evaluate(_WATCH)
+    captions.run = "another"  # the id that the next connection brings is of a run that is over
+    captions.cut()
+    captions.publish({"type": "state", "state": "speech", "sentence": None, "level_dbfs": None})
+    expect(page.locator("#state-words")).to_have_text("speech")
+    captions.publish({"type": "end"})
+    expect(page.locator("#state-words")).to_have_text("ended")
+    assert len(captions.last_ids) == 2
+    assert page.evaluate("window.changes") == []
+
+
+def test_finals_are_announced_once_and_partials_never(captions: CaptionServer, visit: Visit) -> None:
+    captions.say(0, "Schon vorbei.", final=True)
+    page = visit(captions.page)
+    expect_shown(page, "Schon vorbei.")
+    page.evaluate(_LISTEN)
+    captions.say(1, "Die Führung")
+    captions.say(1, "Die Führung beginnt.", final=True)
+    captions.say(2, "Bitte", settled=2)
+    expect_shown(page, "Schon vorbei.", "Die Führung beginnt.", "Bitte")
+    captions.cut()
+    captions.say(2, "Bitte hier.", final=True)
+    expect(page.locator("#announcer p")).to_have_count(2)
+    captions.run = "another"
+    captions.cut()
+    captions.say(3, "Danke.", final=True)
+    expect(page.locator("#announcer p")).to_have_count(3)
+    assert page.evaluate("window.said") == ["Die Führung beginnt.", "Bitte hier.", "Danke."]
+    expect(page.locator("#announcer")).to_have_attribute("aria-live", "polite")
+    assert page.locator("#scroller[aria-live], #scroller [aria-live], #scroller[role=log]").count() == 0
+
+
+def test_a_reader_who_scrolled_up_stays_there_until_going_back_to_live(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.page, size=(600, 400))
+    for segment in range(30):
+        captions.say(segment, f"{segment}. {GERMAN[segment % 4]}", final=True)
+    expect(shown(page).last).to_be_in_viewport()
+    live = page.get_by_role("button", name="Back to live")
+    expect(live).to_be_hidden()
+    page.locator("#scroller").hover()
+    page.mouse.wheel(0, -900)
+    expect(live).to_be_visible()
+    where = page.locator("#scroller").evaluate("e => e.scrollTop")
+    captions.say(30, "Und noch etwas.", final=True)
+    expect(shown(page)).to_have_count(31)
+    assert page.locator("#scroller").evaluate("e => e.scrollTop") == where
+    expect(shown(page).last).not_to_be_in_viewport()
+    live.click()
+    expect(shown(page).last).to_be_in_viewport()
+    expect(live).to_be_hidden()
+    captions.say(31, GERMAN[0])
+    expect(shown(page).last).to_be_in_viewport()
+    page.set_viewport_size({"width": 400, "height": 300})
+    expect(shown(page).last).to_be_in_viewport()
+
+
+def test_a_revision_that_frees_a_line_moves_nothing_above_it(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page, size=(400, 600))
+    captions.say(0, "Guten Morgen.", final=True)
+    captions.say(1, GERMAN[1])
+    expect_shown(page, "Guten Morgen.", GERMAN[1])
+    above = shown(page).first.bounding_box()
+    captions.say(1, "Die")
+    expect_shown(page, "Guten Morgen.", "Die")
+    assert shown(page).first.bounding_box() == above
+
+
+def test_segments_stand_in_the_order_of_speech_however_they_come(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.page)
+    for segment in (4, 1, 3, 0, 2):
+        captions.say(segment, f"Satz {segment}")
+    expect_shown(page, *(f"Satz {segment}" for segment in range(5)))
+
+
+def test_a_day_of_captions_does_not_fill_the_memory(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page)
+    for segment in range(500):
+        captions.say(segment, f"Satz {segment}.", final=True)
+    expect(shown(page).last).to_have_text("Satz 499.")
+    expect(shown(page)).to_have_count(400)

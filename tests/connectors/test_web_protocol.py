@@ -1,0 +1,98 @@
+"""The page's half of the protocol against Python's own texts, in a real browser."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from playwright.sync_api import Page
+
+from tests.web_pages import Visit, _browser, _captions, _visit
+from tests.web_stand_in import CaptionServer
+
+__all__ = ["_browser", "_captions", "_visit"]
+
+_APPLY = """async (messages) => {
+    const { applied, NOTHING } = await import("/static/protocol.js");
+    const known = messages.reduce(applied, NOTHING);
+    return [...known.segments.values()];
+}"""
+_TEXTS = st.lists(st.text(st.sampled_from("aß é漢🎭👩🏽\u200d\u0301ع"), max_size=12), min_size=1, max_size=8)
+
+
+def _updates(texts: list[str]) -> list[dict[str, Any]]:
+    before, updates = "", []
+    for text in texts:
+        keep = next((n for n in range(len(text), -1, -1) if before.startswith(text[:n])), 0)
+        new = {"keep": keep, "append": text[keep:], "source_keep": keep, "source_append": text[keep:]}
+        updates.append({"type": "update", "segment": 3, "settled": keep, "final": False} | new)
+        before = text
+    return updates
+
+
+def test_positions_are_code_points_as_in_python(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+
+    @settings(max_examples=60, deadline=None)
+    @given(_TEXTS)
+    def check(texts: list[str]) -> None:
+        (segment,) = page.evaluate(_APPLY, _updates(texts))
+        assert segment["text"] == segment["source"] == texts[-1]
+
+    check()
+
+
+def test_a_cut_never_parts_a_character_nor_loses_one(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+
+    @settings(max_examples=60, deadline=None)
+    @given(_TEXTS, st.integers(0, 40))
+    def check(texts: list[str], count: int) -> None:
+        text = "".join(texts)
+        head, tail = page.evaluate(
+            "async ([text, n]) => (await import('/static/protocol.js')).split(text, n)", [text, count]
+        )
+        assert head + tail == text
+        assert len(head) <= count
+        assert not tail or not head or tail[0] not in "\u200d\u0301🏽"
+
+    check()
+
+
+def test_nothing_comes_after_a_final(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    first, second = _updates(["Guten", "Guten Morgen"])
+    (segment,) = page.evaluate(_APPLY, [first | {"final": True}, second])
+    assert segment["text"] == "Guten"
+
+
+def _fails(page: Page, messages: list[Any]) -> bool:
+    return bool(page.evaluate(f"async (m) => ({_APPLY})(m).then(() => false, () => true)", messages))
+
+
+def test_an_update_of_what_is_not_known_is_refused(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    (update,) = _updates(["Guten"])
+    assert not _fails(page, [update])
+    for wrong in (
+        {"keep": 1},
+        {"keep": -1},
+        {"keep": 0.5},
+        {"keep": None},
+        {"source_keep": 9},
+        {"segment": "x"},
+    ):
+        assert _fails(page, [update | wrong])
+
+
+def test_what_stays_is_the_same_object(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    snapshot = {"type": "snapshot", "segments": [{"segment": 1, "text": "a"}, {"segment": 2, "text": "b"}]}
+    assert page.evaluate(
+        """async ([snapshot, update]) => {
+            const { applied, NOTHING } = await import("/static/protocol.js");
+            const before = applied(NOTHING, snapshot), again = applied(before, snapshot);
+            const after = applied(again, update);
+            return [1, 2, 3].map((n) => before.segments.get(n) === after.segments.get(n));
+        }""",
+        [snapshot, _updates(["Guten"])[0]],
+    ) == [True, True, False]
