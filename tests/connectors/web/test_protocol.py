@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.roll_up import cleaned
 from connectors.status_line import Status
 from connectors.web.messages import Languages, State, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
 from operators.events import Caption, Erasure, ErasureRecord, Latency
+from operators.text_layout import cleaned
 from tests.connectors.web.browser import Page, caption
 
 LANGUAGES = Languages(source="en", target="de")
