@@ -1,4 +1,4 @@
-"""How late captions reach many browsers at once: the figures in docs/web.md.
+"""How late captions reach many browsers at once: the figures in docs/serving.md.
 
 ``python docs/web_load.py [CLIENTS] [SECONDS]``: a server in this process, all clients in one other. Each
 update's text begins with the moment at which it was published, on a clock that both processes share.

@@ -184,7 +184,8 @@ class Hub:
                     clients = [client for stream in streams for client in stream.clients]
                 self._drop_stalled(clients, now_s)
         finally:
-            self._loop = None
+            with self.lock:
+                self._loop = None
 
     def _drop_stalled(self, clients: Iterable[Client], now_s: float) -> None:
         is_late = now_s - self._closed_s > self._patience.farewell_s
@@ -217,11 +218,12 @@ class Hub:
 
     def _announce(self, stream: Followed) -> None:
         """Have the stream's clients woken, once for all news until then."""
+        if self._loop is None:
+            return  # nobody can have come yet, or be there still
         is_first = not self._news
         self._news.add(stream)
-        if is_first and self._loop is not None:
-            # The loop may be closed by now: then nobody is there to be told.
-            with contextlib.suppress(RuntimeError):
+        if is_first:
+            with contextlib.suppress(RuntimeError):  # the loop was closed just now
                 self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:

@@ -1,4 +1,4 @@
-"""The messages of the caption protocol, each one JSON object; docs/web.md describes them.
+"""The messages of the caption protocol, each one JSON object; docs/serving.md describes them.
 
 All counts of characters are Unicode code points.
 """

@@ -14,6 +14,7 @@ from connectors.roll_up import settled
 from connectors.web.messages import End, Figures, Languages, Message, Segment, Snapshot, State, Update
 from operators.events import Caption
 from operators.prefix import common_prefix
+from operators.text_layout import cleaned
 
 M = TypeVar("M")
 

@@ -112,6 +112,21 @@ def test_a_viewer_sees_captions_as_they_are_published(served: Served) -> None:
     assert page.segments[0]["source"] == "Good day"
 
 
+def test_what_was_published_before_anybody_could_come_is_no_hindrance() -> None:
+    hub = Hub(LANGUAGES)
+    hub.caption(caption("early", 0, final=True))
+    hub.status(Status(state="speech"))
+    server = WebServer(hub, port=0)
+    served = Served(hub, server)
+    try:
+        with follow(served.port) as follower:
+            follower.until("early")
+            hub.caption(caption("later", 1))
+            assert follower.until("later").state == "speech"
+    finally:
+        server.stop()
+
+
 def test_a_late_viewer_gets_the_history_and_the_open_sentence(served: Served) -> None:
     for number in range(5):
         served.hub.caption(caption(f"sentence {number}", number, final=True))
