@@ -1,0 +1,206 @@
+"""The page's table of segments and what is drawn of them; the segments of two runs side by side."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from flows.bench.tables import number
+from flows.report_page.gather import Detail, Gathered
+from flows.report_page.roll import frame, roll, snippet
+from flows.report_page.rows import Row, rows
+from operators.metrics.figures import Report, SegmentFigures
+
+#: Rows of the table, segments that are drawn, and characters that these may have together.
+MOST_LISTED, MOST_DRAWN, MOST_CHARACTERS = 1000, 150, 2_500_000
+
+Key = tuple[str, int]
+
+
+class Pair(NamedTuple):
+    """A segment as each of the runs has it; None where a run has it not, or has not finished it."""
+
+    figures: tuple[SegmentFigures | None, ...]
+    name: str
+
+    @property
+    def any(self) -> SegmentFigures:
+        """The segment of the first run that has it."""
+        return next(one for one in self.figures if one is not None)
+
+    @property
+    def difference(self) -> int | None:
+        """Tokens that the second run erased more than the first; None if one lacks the segment."""
+        if len(self.figures) < 2:
+            return None
+        before, after = self.figures
+        return None if before is None or after is None else after.erased - before.erased
+
+
+class Cell(NamedTuple):
+    """A cell of the table: what it says, and what it is sorted by."""
+
+    text: str
+    order: float | str
+    kind: str = ""
+
+
+class Listed(NamedTuple):
+    """A row of the table."""
+
+    #: Of the drawing; None if there is none.
+    id: str | None
+    name: str
+    order: int
+    cells: tuple[Cell, ...]
+    text: str
+
+
+class Drawn(NamedTuple):
+    """What is drawn of a segment of one run."""
+
+    name: str
+    figures: SegmentFigures
+    picture: Markup
+    rows: list[Row]
+    #: Updates before the first one that is drawn.
+    left_out: int
+
+
+class Opened(NamedTuple):
+    """A segment in detail."""
+
+    id: str
+    title: str
+    words: str
+    verdict: str
+    runs: tuple[Drawn | None, ...]
+
+
+def matched(reports: Sequence[Report]) -> list[Pair]:
+    """The finished segments of all runs, by stream and number; by number where each has one stream.
+
+    Those with the most erased tokens that had been shown come first.
+    """
+    alone = all(len(report.streams) == 1 for report in reports)
+    found: dict[Key, list[SegmentFigures | None]] = {}
+    for place, report in enumerate(reports):
+        for one in report.segments:
+            key = ("" if alone else one.stream, one.segment)
+            found.setdefault(key, [None] * len(reports))[place] = one
+    several = any(len(report.streams) > 1 for report in reports)
+    pairs = [
+        Pair(tuple(one), f"{snippet(stream, 24)} {segment}" if several or not alone else str(segment))
+        for (stream, segment), one in found.items()
+    ]
+    return sorted(pairs, key=_flicker, reverse=True)
+
+
+def _flicker(pair: Pair) -> tuple[int, float, float]:
+    known = [one for one in pair.figures if one is not None]
+    return (
+        max(one.erased for one in known),
+        max(one.ne_shown for one in known),
+        max(one.ne_raw for one in known),
+    )
+
+
+def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]) -> dict[int, Opened]:
+    """The segments that are drawn, by their place among ``pairs``: the first ones that there is room for."""
+    wanted = pairs[:MOST_DRAWN]
+    details = [
+        run.details(
+            {(one.stream, one.segment) for pair in wanted if (one := pair.figures[place]) is not None}
+        )
+        for place, run in enumerate(runs)
+    ]
+    made, room = dict[int, Opened](), MOST_CHARACTERS
+    for place, pair in enumerate(wanted):
+        own = [_detail(one, of_run) for one, of_run in zip(pair.figures, details, strict=True)]
+        characters = sum(detail.characters for detail in own if detail is not None)
+        if characters > room or any(detail is not None and detail.is_too_long for detail in own):
+            continue
+        room -= characters
+        made[place] = _opened(f"segment-{place}", pair, own, names)
+    return made
+
+
+def _detail(one: SegmentFigures | None, details: Mapping[Key, Detail]) -> Detail | None:
+    return None if one is None else details.get((one.stream, one.segment))
+
+
+def _opened(id_: str, pair: Pair, details: Sequence[Detail | None], names: Sequence[str]) -> Opened:
+    within = frame([detail for detail in details if detail is not None])
+    drawn = tuple(
+        None
+        if detail is None or one is None
+        else Drawn(
+            name, one, roll(detail, within, name), rows(detail, within), detail.updates - len(detail.moments)
+        )
+        for detail, one, name in zip(details, pair.figures, names, strict=True)
+    )
+    counts = ", ".join(
+        f"{f'{name}: ' if len(names) > 1 else ''}{'–' if one is None else one.erased}"
+        for name, one in zip(names, pair.figures, strict=True)
+    )
+    return Opened(
+        id_, f"Segment {pair.name}", f"{counts} shown tokens erased", _verdict(pair.difference), drawn
+    )
+
+
+def columns(pairs: Sequence[Pair], names: Sequence[str]) -> list[str]:
+    """The heads of the table, but for the first and the last."""
+    timed = any(pair.any.start_s is not None for pair in pairs)
+    each = [f" {name}" for name in names] if len(names) > 1 else [""]
+    made = ["begins"] if timed else []
+    for head in (
+        "updates",
+        "erased",
+        *([] if len(names) == 1 else ["difference"]),
+        "NE shown",
+        "NE raw",
+        "latency",
+    ):
+        made += [head] if head == "difference" else [f"{head}{name}" for name in each]
+    return made + ([f"lag{name}" for name in each] if timed else [])
+
+
+def listed(pairs: Sequence[Pair], drawn: Mapping[int, Opened]) -> list[Listed]:
+    """The rows of the table."""
+    timed = any(pair.any.start_s is not None for pair in pairs)
+    return [
+        Listed(
+            id=drawn[place].id if place in drawn else None,
+            name=pair.name,
+            order=place,
+            cells=tuple(_cells(pair, timed)),
+            text=snippet(pair.any.text or ""),
+        )
+        for place, pair in enumerate(pairs[:MOST_LISTED])
+    ]
+
+
+def _cells(pair: Pair, timed: bool) -> list[Cell]:
+    def each(name: str, digits: int, unit: str = "") -> list[Cell]:
+        return [_cell(None if one is None else getattr(one, name), digits, unit) for one in pair.figures]
+
+    made = [_cell(pair.any.start_s, 1, " s")] if timed else []
+    made += [*each("updates", 0), *each("erased", 0)]
+    if len(pair.figures) > 1:
+        difference = pair.difference
+        told = "–" if difference is None else f"{difference:+d}".replace("-", "−") if difference else "0"
+        made.append(Cell(told, "" if difference is None else difference, _verdict(difference)))
+    made += [
+        *each("ne_shown", 2),
+        *([] if len(pair.figures) > 1 else each("ne_raw", 2)),
+        *each("latency_s", 2, " s"),
+    ]
+    return made + (each("lag_s", 2, " s") if timed else [])
+
+
+def _cell(value: float | None, digits: int, unit: str) -> Cell:
+    return Cell("–", "") if value is None else Cell(f"{number(value, digits)}{unit}", value)
+
+
+def _verdict(difference: int | None) -> str:
+    return "" if not difference else "better" if difference < 0 else "worse"
