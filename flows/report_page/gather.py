@@ -75,8 +75,8 @@ class Gathered:
     def look(self, one: Measured) -> None:
         """Take note of one update."""
         record = one.record
-        self.raw.append(min(record.raw.erased, 2**63))
-        self.shown.append(min(record.shown.erased, 2**63))
+        self.raw.append(record.raw.erased)
+        self.shown.append(record.shown.erased)
         self.ne.append(record.shown.ne_stream)
         if one.caption is not None:
             self.at_s.append(_seen_s(one))

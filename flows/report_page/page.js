@@ -74,7 +74,7 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("focusout", hide);
 
 // Sorting: numbers from the greatest down at first, what is missing last.
-const table = document.querySelector("table");
+const table = document.getElementById("list");
 const heads = [...table.tHead.rows[0].cells];
 heads.forEach((head, column) => {
   if (head.classList.contains("plain")) return;

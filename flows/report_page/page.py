@@ -10,10 +10,12 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from connectors.roll_up import cleaned
-from flows.report_page import segments
+from flows.report_page import listing, segments
 from flows.report_page.cards import cards
 from flows.report_page.gather import Gathered
-from flows.report_page.plots import erasure, histograms
+from flows.report_page.histograms import histograms
+from flows.report_page.plots import erasure
+from flows.report_tables import stream_tables
 from operators.errors import OutputError
 from operators.metrics.figures import Report
 
@@ -22,7 +24,7 @@ def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path) -> None:
     """Write the page about one run, or about two; raises `OutputError`."""
     made = page([gathered for gathered, _ in runs], [report for _, report in runs])
     try:
-        path.write_text(made, encoding="utf-8")
+        path.write_text(made, encoding="utf-8", newline="\n")
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
@@ -57,10 +59,11 @@ def page(runs: Sequence[Gathered], reports: Sequence[Report]) -> str:
         ],
         has_text=[report.kind == "caption" for report in reports],
         cards=cards(totals),
+        tables=[stream_tables(report) if len(report.streams) > 1 else [] for report in reports],
         erasure=erasure(runs, names),
         histograms=histograms(runs, totals, names),
-        columns=segments.columns(pairs, names),
-        listed=segments.listed(pairs, drawn),
+        columns=listing.columns(pairs, names),
+        listed=listing.listed(pairs, drawn),
         drawn=list(drawn.values()),
         count=len(pairs),
     )

@@ -110,7 +110,7 @@ def _bar(block: Block, moments: Sequence[Moment], at: Sequence[float], within: F
         parts.append(rect(max(left, right - 3.25), top + 0.75, 2.5, bottom - top - 1.5, class_="cut"))
     tokens = moments[block.born].tokens
     if within.has_words and tokens is not None and block.died is not None:
-        room = int((right - left - 8) / _LETTER)
+        room = int((right - left - 10) / _LETTER)
         parts += [
             _word(tokens[place], left + 4, place, within, room)
             for place in range(block.first, min(block.end, len(tokens)))

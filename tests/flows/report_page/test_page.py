@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from typer.testing import CliRunner
 
 from flows.cli import app
-from operators.errors import OutputError, UsageError
+from operators.errors import InputError, OutputError, UsageError
 from operators.events import Caption, Event
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.tokenizers import tokenizer
@@ -53,8 +53,8 @@ def opened(browser: Browser, tmp_path: Path, *files: Path) -> tuple[Page, list[s
 
 
 def column(page: Page, name: str) -> list[str]:
-    heads = [head.rstrip(" ↕↑↓") for head in page.locator("thead th").all_inner_texts()]
-    return page.locator(f"tbody tr > :nth-child({heads.index(name) + 1})").all_inner_texts()
+    heads = [head.rstrip(" ↕↑↓") for head in page.locator("#list thead th").all_inner_texts()]
+    return page.locator(f"#list tbody tr > :nth-child({heads.index(name) + 1})").all_inner_texts()
 
 
 def test_the_page_opens_from_the_disk_and_asks_nobody(browser: Browser, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_row_leads_to_its_segment(browser: Browser, tmp_path: Path) -> None:
     page, _ = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
     closed = page.locator("details:not([open])")
     assert closed.count() == len(SHOWN) - 1
-    page.locator("tbody tr").last.get_by_role("link").click()
+    page.locator("#list tbody tr").last.get_by_role("link").click()
     assert page.locator("details").last.get_attribute("open") is not None
     assert page.evaluate("document.activeElement.parentElement.id") == page.locator(
         "details"
@@ -153,7 +153,7 @@ def test_two_runs_stand_side_by_side_on_one_scale(browser: Browser, tmp_path: Pa
     assert "−100 %, better" in card.inner_text()
     assert "worse" in page.locator(".card", has_text="latency from speech, p50").inner_text()
     # Matched by number, although the streams have different names.
-    row = page.locator("tbody tr", has=page.get_by_role("link", name="0", exact=True))
+    row = page.locator("#list tbody tr", has=page.get_by_role("link", name="0", exact=True))
     assert row.locator("td.better").inner_text() == "−1"
     segment = page.locator("details", has_text="Segment 0")
     segment.locator("summary").click()
@@ -178,7 +178,7 @@ def test_text_from_a_file_is_never_markup(browser: Browser, tmp_path: Path) -> N
     assert page.locator("img, main svg svg, [onload], [onerror], a[href^=javascript]").count() == 0
     assert (
         "<script>alert(1)</script>"
-        in page.locator(".rows").first.inner_text() + page.locator("tbody").inner_text()
+        in page.locator(".rows").first.inner_text() + page.locator("#list tbody").inner_text()
     )
     assert said == []
 
@@ -210,6 +210,77 @@ def test_the_same_files_give_the_same_page(tmp_path: Path) -> None:
     for name in ("one.html", "two.html"):
         report(talk, "-o", tmp_path / name)
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_each_stream_has_a_row_and_its_segments_its_name(browser: Browser, tmp_path: Path) -> None:
+    made = captions([SHOWN[0]]) + captions([SHOWN[1]], stream="slow", model_s=2.0)
+    page, said = opened(browser, tmp_path, write(tmp_path / "two.jsonl", made))
+    assert said == []
+    streams = page.locator("table").first.locator("tbody th").all_inner_texts()
+    assert streams == ["all", "talk", "slow"]
+    assert sorted(page.locator("#list tbody th").all_inner_texts()) == ["slow 0", "talk 0"]
+
+
+def test_captions_and_a_log_are_compared_by_their_updates(browser: Browser, tmp_path: Path) -> None:
+    meter = ErasureMeter(tokenizer("13a"), "tok:13a")
+    records = write(tmp_path / "log.jsonl", [meter.record(one) for one in captions()])
+    page, said = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()), records)
+    assert said == []
+    assert "the same" in page.locator(".card", has_text="NE shown").inner_text()
+    assert page.locator("details[open] .rows").count() == 1
+    assert page.locator("details[open] svg.roll").count() == 2
+
+
+def test_a_run_without_a_final_has_no_segments_yet(browser: Browser, tmp_path: Path) -> None:
+    page, said = opened(browser, tmp_path, write(tmp_path / "cut.jsonl", captions([SHOWN[0]])[:-1]))
+    assert said == []
+    assert page.locator("#list tbody tr").count() == page.locator("details").count() == 0
+    assert page.locator(".card", has_text="unfinished").locator(".value").inner_text() == "1"
+
+
+def test_a_segment_of_many_updates_is_drawn_from_its_last_ones_on(browser: Browser, tmp_path: Path) -> None:
+    endless = captions([[f"Wort {number}" for number in range(500)]])
+    page, said = opened(browser, tmp_path, write(tmp_path / "endless.jsonl", endless))
+    assert said == []
+    assert "the first 200 updates are left out" in page.locator("details .sum").inner_text()
+    assert page.locator(".rows li").count() == 300
+
+
+def test_a_segment_with_more_text_than_a_page_holds_is_listed_and_not_drawn(
+    browser: Browser, tmp_path: Path
+) -> None:
+    long = captions([["Wort " * 40_000, "Worte " * 40_000], SHOWN[1]])
+    page, said = opened(browser, tmp_path, write(tmp_path / "long.jsonl", long))
+    assert said == []
+    assert page.locator("#list tbody tr").count() == 2
+    assert page.locator("#list tbody a").all_inner_texts() == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (b'"latency_from_speech_s":1.7e308', "a latency is greater than 1e\\+09 s"),
+        (b'"latency_from_speech_s":-1e300', "a latency is greater than 1e\\+09 s"),
+    ],
+)
+def test_a_log_of_impossible_latencies_is_refused(tmp_path: Path, change: bytes, words: str) -> None:
+    log = tmp_path / "log.jsonl"
+    meter = ErasureMeter(tokenizer("13a"), "")
+    write(log, [meter.record(one) for one in captions([["a"]])])
+    log.write_bytes(re.sub(rb'"latency_from_speech_s":[\d.]+', change, log.read_bytes()))
+    with pytest.raises(InputError, match=words):
+        report(log, "-o", tmp_path / "x.html")
+    assert not (tmp_path / "x.html").exists()
+
+
+@pytest.mark.parametrize("count", [2 * 10**9, 2**63, 2**64, 10**400])
+def test_a_log_of_impossible_counts_is_refused(tmp_path: Path, count: int) -> None:
+    log = tmp_path / "log.jsonl"
+    meter = ErasureMeter(tokenizer("13a"), "")
+    write(log, [meter.record(one) for one in captions([["a"]])])
+    log.write_bytes(log.read_bytes().replace(b'"erased":0', b'"erased":%d' % count))
+    with pytest.raises(InputError, match=r"log\.jsonl"):
+        report(log, "-o", tmp_path / "x.html")
 
 
 def test_many_updates_give_a_page_that_opens(browser: Browser, tmp_path: Path) -> None:
