@@ -8,6 +8,7 @@ from markupsafe import Markup
 from flows.report_page.gather import Detail, Gathered
 from flows.report_page.roll import frame, roll, snippet
 from flows.report_page.rows import Row, rows
+from flows.report_page.spark import spark
 from operators.metrics.figures import Report, SegmentFigures
 
 #: Segments that are drawn, and characters that these may have together.
@@ -54,6 +55,8 @@ class Opened(NamedTuple):
     title: str
     words: str
     verdict: str
+    #: Of each run, its erasures at a glance.
+    sparks: tuple[Markup | None, ...]
     runs: tuple[Drawn | None, ...]
 
 
@@ -94,6 +97,7 @@ def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]
         )
         for place, run in enumerate(runs)
     ]
+    erased = [moment.shown.erased for run in details for one in run.values() for moment in one.moments]
     made, room = dict[int, Opened](), MOST_CHARACTERS
     for place, pair in enumerate(wanted):
         own = [_detail(one, of_run) for one, of_run in zip(pair.figures, details, strict=True)]
@@ -101,7 +105,7 @@ def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]
         if characters > room or any(detail is not None and detail.is_too_long for detail in own):
             continue
         room -= characters
-        made[place] = _opened(f"segment-{place}", pair, own, names)
+        made[place] = _opened(f"segment-{place}", pair, own, names, max(erased))
     return made
 
 
@@ -109,7 +113,9 @@ def _detail(one: SegmentFigures | None, details: Mapping[Key, Detail]) -> Detail
     return None if one is None else details.get((one.stream, one.segment))
 
 
-def _opened(id_: str, pair: Pair, details: Sequence[Detail | None], names: Sequence[str]) -> Opened:
+def _opened(
+    id_: str, pair: Pair, details: Sequence[Detail | None], names: Sequence[str], high: int
+) -> Opened:
     within = frame([detail for detail in details if detail is not None])
     drawn = tuple(
         None
@@ -124,7 +130,14 @@ def _opened(id_: str, pair: Pair, details: Sequence[Detail | None], names: Seque
         for name, one in zip(names, pair.figures, strict=True)
     )
     return Opened(
-        id_, f"Segment {pair.name}", f"{counts} shown tokens erased", verdict(pair.difference), drawn
+        id=id_,
+        title=f"Segment {pair.name}",
+        words=f"{counts} shown tokens erased",
+        verdict=verdict(pair.difference),
+        sparks=tuple(
+            None if detail is None else spark(detail, high, number) for number, detail in enumerate(details)
+        ),
+        runs=drawn,
     )
 
 
