@@ -1,35 +1,35 @@
-"""``surtitle report``: its options, what it reads, and what it prints and writes."""
+"""``surtitle report``: its options, and what it prints and writes."""
 
-from collections.abc import Iterator
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from connectors.jsonl import check_writable, event_type_of, read_events
+from connectors.jsonl import check_writable, read_events
 from connectors.simulstream import write_simulstream
-from operators.errors import InputError, OutputError, UsageError
-from operators.events import Caption, ErasureRecord, Event
+from flows.report_reading import Reading, kind_of
+from operators.errors import OutputError, UsageError
+from operators.events import Caption, ErasureRecord
 from operators.languages import language
-from operators.metrics.erasure import ErasureMeter
 from operators.metrics.figures import Report
-from operators.metrics.report import ReportMeter
-from operators.metrics.tokenizers import erasure_signature, latency_tokenizer, tokenizer
-
-#: How latency is counted; see docs/figures.md.
-_LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"
-
-# Thirty years: nothing that is a stream's clock goes on for longer, and sums of what is here stay numbers.
-_LONGEST_S = 1e9
+from operators.metrics.tokenizers import latency_tokenizer, tokenizer
 
 
 def report(
-    events: Annotated[Path, typer.Argument(help="Captions, or an erasure log (JSONL).")],
+    events: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Captions, or an erasure log (JSONL); two files are compared.", metavar="EVENTS..."
+        ),
+    ],
     to: Annotated[
         str | None,
         typer.Option("--to", help="Language of the captions: what they are split by.", show_default="German"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
     ] = None,
     reference: Annotated[
         Path | None,
@@ -49,42 +49,58 @@ def report(
     A file of captions tells everything. An erasure log has no text: it tells erasure and where the time went.
     """
     # Imported here: the other commands need none of it, and start the sooner.
+    from flows.report_page.gather import Gathered
+    from flows.report_page.page import write_page
     from flows.report_tables import print_report
 
-    kind = _kind(events)
-    if kind is ErasureRecord:
-        _refuse_without_text(
-            events, {"--reference": reference, "--tokenizer": split, "--simulstream": simulstream}
-        )
-    reading = [events] if reference is None else [events, reference]
-    written = [path for path in (json, simulstream) if path is not None]
-    for path in written:
-        check_writable(path, reading=reading)
-    if len({path.resolve() for path in written}) < len(written):
-        raise UsageError(
-            f"--json and --simulstream would both be written to {json}; choose another file for one"
-        )
     spoken = language(to or "German")
-    latency_name = split or latency_tokenizer(spoken)
-    if kind is Caption:
-        result = _of_captions(events, spoken.tokenizer, latency_name, reference)
-    else:
-        result = _of_records(events)
+    files = {"--output": output, "--json": json, "--simulstream": simulstream}
+    _check_count(events, files)
+    readings = [Reading(path, kind_of(path), spoken, split) for path in events]
+    for reading in readings:
+        if reading.kind is ErasureRecord:
+            _refuse_without_text(
+                reading.path, {"--reference": reference, "--tokenizer": split, "--simulstream": simulstream}
+            )
+    written = _check_outputs(files, [*events, *([] if reference is None else [reference])])
+    results = []
+    for reading in readings:
+        gathered = Gathered(reading)
+        results.append((gathered, reading.report(reference, None if output is None else gathered.look)))
     if json is not None:
-        _write_json(result, json)
+        _write_json(results[0][1], json)
     if simulstream is not None:
-        write_simulstream(read_events(events, Caption), simulstream, tokenizer(latency_tokenizer(spoken)))
-    print_report(result, written)
+        captions = read_events(events[0], Caption)
+        write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(spoken)))
+    if output is not None:
+        write_page(results, output)
+    for number, (_, result) in enumerate(results, 1):
+        if len(results) > 1:
+            typer.echo(f"{result.source}\n")
+        print_report(result, written if number == len(results) else [])
 
 
-def _kind(events: Path) -> type[Event]:
-    kind = event_type_of(events)
-    if kind not in (Caption, ErasureRecord):
-        raise InputError(
-            f"{events} holds {kind.__name__.lower()} events, which say nothing about what a viewer saw; "
-            "give captions (written with --captions) or an erasure log (--log)"
-        )
-    return kind
+def _check_count(events: Sequence[Path], files: Mapping[str, Path | None]) -> None:
+    if len(events) > 2:
+        raise UsageError(f"{len(events)} files were given; a report is about one, or compares two")
+    given = [name for name in ("--json", "--simulstream") if files[name] is not None]
+    if len(events) > 1 and given:
+        raise UsageError(f"{' and '.join(given)} cannot tell two files apart; give one file")
+
+
+def _check_outputs(files: Mapping[str, Path | None], reading: Sequence[Path]) -> list[Path]:
+    """The files that will be written; raises `OutputError` and `UsageError` if that cannot be."""
+    written: dict[Path, str] = {}
+    for name, path in files.items():
+        if path is None:
+            continue
+        check_writable(path, reading=reading)
+        other = written.setdefault(path.resolve(), name)
+        if other != name:
+            raise UsageError(
+                f"{other} and {name} would both be written to {path}; choose another file for one"
+            )
+    return [path for path in files.values() if path is not None]
 
 
 def _refuse_without_text(events: Path, options: dict[str, object]) -> None:
@@ -94,68 +110,6 @@ def _refuse_without_text(events: Path, options: dict[str, object]) -> None:
             f"{events} is an erasure log: it has no text for {' and '.join(given)}; give a file of captions "
             "(written with --captions)"
         )
-
-
-def _of_records(events: Path) -> Report:
-    meter, signatures = ReportMeter(tokenizer("word")), dict[str, None]()
-    for record in read_events(events, ErasureRecord):
-        meter.add(record)
-        signatures[record.signature] = None
-    return meter.report(str(events), "erasure", " and ".join(signatures))
-
-
-def _of_captions(events: Path, erasure_name: str, latency_name: str, reference: Path | None) -> Report:
-    signature = erasure_signature(erasure_name, None)
-    meter = ReportMeter(tokenizer(latency_name))
-    erasures: dict[str, ErasureMeter] = {}
-    clocks: dict[str, None] = {}
-    for caption in read_events(events, Caption):
-        _check_times(events, caption)
-        if caption.stream not in erasures:
-            erasures[caption.stream] = ErasureMeter(tokenizer(erasure_name), signature)
-        meter.add(erasures[caption.stream].record(caption), caption)
-        clocks["ready_s" if caption.shown_s is None else "shown_s"] = None
-    references = None if reference is None else _references(reference, meter.segments, events)
-    length = "hypothesis" if references is None else "reference"
-    latency = f"{_LATENCY}|ref:{length}|tok:{latency_name}|cu:end_s|ca:{'+'.join(sorted(clocks))}"
-    return meter.report(
-        str(events),
-        "caption",
-        f"latency {latency}|surtitle:{version('surtitle')}, erasure {signature}",
-        references,
-    )
-
-
-def _check_times(events: Path, caption: Caption) -> None:
-    place = f"{events}: stream {caption.stream!r}, segment {caption.segment}, revision {caption.revision}"
-    if caption.end_s < caption.start_s:
-        raise InputError(
-            f"{place}: its speech ends at {caption.end_s:g} s, before it begins; correct its times"
-        )
-    if max(caption.end_s, caption.arrival_s, caption.ready_s, caption.shown_s or 0.0) > _LONGEST_S:
-        raise InputError(
-            f"{place}: a time is greater than {_LONGEST_S:g} s; give seconds since the stream began"
-        )
-
-
-def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> list[str]:
-    lines = list(_lines(path))
-    if len(lines) != len(segments):
-        raise InputError(
-            f"{path} has {len(lines)} lines, but {events} {len(segments)} segments; a reference is one line "
-            "for each segment, in the order of the streams and of their segments"
-        )
-    return lines
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            yield from file
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8; save it as UTF-8") from None
 
 
 def _write_json(result: Report, path: Path) -> None:

@@ -35,13 +35,19 @@ def print_report(report: Report, written: Sequence[object]) -> None:
 
 def tables(report: Report) -> list[Table]:
     """What was counted, what is late, where the time went, and the segments that are worst."""
+    shown = stream_tables(report)
+    if report.segments:
+        shown.append(_worst(worst(report.segments, _WORST), report.kind))
+    return shown
+
+
+def stream_tables(report: Report) -> list[Table]:
+    """What was counted, what is late, and where the time went, a row for each stream and one for all."""
     rows = report.streams if len(report.streams) == 1 else [report.total, *report.streams]
     shown = [_counts(rows)]
     if report.kind == "caption":
         shown.append(_lagging(rows))
     shown.append(_parts(rows))
-    if report.segments:
-        shown.append(_worst(worst(report.segments, _WORST), report.kind))
     return shown
 
 

@@ -28,7 +28,10 @@ class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
     stream: str
     segment: int
     updates: int
-    #: NE of what was shown.
+    #: Tokens of what was shown that were erased.
+    erased: int
+    #: NE of the whole translations, and of what was shown.
+    ne_raw: float
     ne_shown: float
     #: The greatest time from speech to caption of its updates, in seconds.
     latency_s: float
@@ -53,12 +56,15 @@ class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
     overtaken: int
     ne_raw: float | None
     ne_shown: float | None
+    accepted_over_drafted: float | None
+    accepted_over_output: float | None
     #: Means over the segments.
     al: Lagging
     laal: Lagging
     #: Of all tokens together: until they were final, and until something first stood in their place.
     lag: Lag | None
     lag_first: Lag | None
+    latency_ms: Percentiles | None
     latency_from_speech_ms: Percentiles | None
     latency_parts_ms: LatencyParts
 

@@ -28,6 +28,7 @@ class _Open(msgspec.Struct):
     """A segment, as far as it has come."""
 
     updates: int = 0
+    erased: int = 0
     latency_s: float = 0.0
     tokens: TokenTimes = msgspec.field(default_factory=TokenTimes)
 
@@ -64,6 +65,7 @@ class StreamMeter:
         self.summary.add(record)
         segment = self._open.setdefault(record.segment, _Open())
         segment.updates += 1
+        segment.erased += record.shown.erased
         segment.latency_s = max(segment.latency_s, record.latency_from_speech_s)
         if caption is not None:
             seen_s = caption.ready_s if caption.shown_s is None else caption.shown_s
@@ -76,6 +78,8 @@ class StreamMeter:
             stream=self.stream,
             segment=record.segment,
             updates=segment.updates,
+            erased=segment.erased,
+            ne_raw=record.raw.ne_segment,
             ne_shown=record.shown.ne_segment,
             latency_s=segment.latency_s,
             start_s=None if caption is None else caption.start_s,
@@ -178,6 +182,8 @@ def _stream(
         overtaken=summary.overtaken,
         ne_raw=summary.ne_raw,
         ne_shown=summary.ne_shown,
+        accepted_over_drafted=summary.accepted_over_drafted,
+        accepted_over_output=summary.accepted_over_output,
         al=_mean([one.al for one in segments]),
         laal=_mean([one.laal for one in segments]),
         lag=_lag([lag for one in known for lag in token_lags(one.delays_s(1), one.source_s)]),
@@ -188,6 +194,7 @@ def _stream(
                 for lag in token_lags([at.seen_s - one.start_s for at in one.first], one.source_s)
             ]
         ),
+        latency_ms=summary.latency_ms,
         latency_from_speech_ms=summary.latency_from_speech_ms,
         latency_parts_ms=summary.latency_parts_ms,
     )

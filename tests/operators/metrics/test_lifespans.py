@@ -1,0 +1,69 @@
+"""Tokens' lives, told by lengths and erasures, are those that the texts themselves tell."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.metrics.erasure import erasure
+from operators.metrics.lifespans import Block, Marks, Step, blocks, marks
+from operators.metrics.spelling import spelled
+from operators.metrics.tokenizers import tokenizer
+
+texts = st.lists(st.lists(st.sampled_from("ab"), max_size=6).map(tuple), min_size=1, max_size=8)
+
+
+def steps(updates: list[tuple[str, ...]]) -> list[Step]:
+    before: list[tuple[str, ...]] = [(), *updates[:-1]]
+    return [Step(len(now), erasure(old, now)) for old, now in zip(before, updates, strict=True)]
+
+
+@given(texts)
+def test_what_blocks_say_is_what_was_erased_and_what_stayed(updates: list[tuple[str, ...]]) -> None:
+    told = blocks(steps(updates))
+    for number, step in enumerate(steps(updates)):
+        assert sum(one.end - one.first for one in told if one.died == number) == step.erased
+    for number, now in enumerate(updates):
+        alive = [one for one in told if one.born <= number and (one.died is None or one.died > number)]
+        places = sorted(place for one in alive for place in range(one.first, one.end))
+        assert places == list(range(len(now)))
+
+
+@given(texts)
+def test_a_settled_token_is_in_every_later_text_and_the_next_one_is_not(
+    updates: list[tuple[str, ...]],
+) -> None:
+    for number, mark in enumerate(marks(steps(updates))):
+        now, later = updates[number], updates[number:]
+        assert all(text[: mark.settled] == now[: mark.settled] for text in later)
+        if mark.settled < len(now):
+            assert any(text[: mark.settled + 1] != now[: mark.settled + 1] for text in later)
+        assert mark.settled <= mark.stands <= len(now)
+        assert mark.kept <= len(now)
+
+
+def test_a_word_that_was_rewritten_is_a_block_of_its_own() -> None:
+    # Guten Tag · Guten Morgen zusammen
+    rewritten = [Step(2, 0), Step(3, 1)]
+    assert blocks(rewritten) == [Block(1, 2, 0, 1), Block(0, 1, 0, None), Block(1, 3, 1, None)]
+    assert marks(rewritten) == [Marks(kept=0, stands=1, settled=1), Marks(kept=1, stands=3, settled=3)]
+
+
+def test_a_log_that_contradicts_itself_is_drawn_all_the_same() -> None:
+    assert blocks([Step(2, 9), Step(0, 0), Step(3, 7)]) == [Block(0, 2, 0, 1), Block(0, 3, 2, None)]
+    assert blocks([]) == []
+    assert marks([]) == []
+
+
+@given(st.text())
+def test_spelled_tokens_are_the_text(text: str) -> None:
+    tokens = text.split()
+    assert "".join(spelled(text, tokens)) == text.rstrip()
+
+
+def test_punctuation_goes_back_to_its_word() -> None:
+    text = "Guten Morgen, Museum."
+    assert spelled(text, tokenizer("13a")(text)) == ["Guten", " Morgen", ",", " Museum", "."]
+
+
+def test_what_a_tokenizer_has_rewritten_stands_as_it_made_it() -> None:
+    text = "Müller &amp; Söhne"
+    assert spelled(text, tokenizer("13a")(text)) == ["Müller", " &", " Söhne"]
