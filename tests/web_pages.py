@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, WebError, expect
 
 from tests.browser import open_browser
 from tests.web_stand_in import CaptionServer, caption_server
 
 Visit = Callable[..., Page]
+
+_NO_WISHES = {"reduced_motion": "no-preference", "contrast": "no-preference", "forced_colors": "none"}
 
 #: What somebody says in a museum, and how it is translated.
 ENGLISH = (
@@ -39,32 +41,47 @@ def _browser() -> Iterator[Browser]:
         yield browser
 
 
+@pytest.fixture(name="first_page", scope="module")
+def _first_page(browser: Browser) -> Page:
+    """A page that tests take turns with: making one takes longer than most tests."""
+    page = browser.new_context().new_page()
+    page.set_default_timeout(5000)
+    return page
+
+
 @pytest.fixture(name="visit")
-def _visit(browser: Browser) -> Iterator[Visit]:
-    """Opens pages as ``visit(address, **what a new page takes)``; all share one browser profile.
+def _visit(first_page: Page) -> Iterator[Visit]:
+    """Opens pages as ``visit(address, size=…, **media)``; all of a test share one browser profile.
 
     Whatever a page complains of fails the test: an error of its scripts, or something that the content
     security policy forbids. That a server could not be reached is no fault of the page.
     """
+    context, unused = first_page.context, [first_page]
     complaints: list[str] = []
-    context = browser.new_context(viewport={"width": 1000, "height": 600})
-    context.set_default_timeout(5000)
 
-    def complain(message: ConsoleMessage) -> None:
+    def hear(message: ConsoleMessage) -> None:
         if message.type == "error" and "Failed to load resource" not in message.text:
             complaints.append(message.text)
 
+    def fail(error: WebError) -> None:
+        complaints.append(str(error.error))
+
     def visit(address: str, *, size: tuple[int, int] = (1000, 600), **media: Any) -> Page:
-        page = context.new_page()
-        page.on("console", complain)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page = unused.pop() if unused else context.new_page()
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(**media)
+        page.emulate_media(**_NO_WISHES | media)
         page.goto(address)
         return page
 
+    context.on("console", hear)
+    context.on("weberror", fail)
     yield visit
-    context.close()
+    for page in context.pages:
+        if page is not first_page:
+            page.close()
+    first_page.goto("about:blank")
+    context.remove_listener("console", hear)
+    context.remove_listener("weberror", fail)
     assert not complaints
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from connectors.roll_up import cleaned
 from flows.report_page import listing, segments
 from flows.report_page.cards import cards
 from flows.report_page.gather import Gathered
@@ -18,6 +17,7 @@ from flows.report_page.plots import erasure
 from flows.report_tables import stream_tables
 from operators.errors import OutputError
 from operators.metrics.figures import Report
+from operators.text_layout import cleaned
 
 
 def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path) -> None:

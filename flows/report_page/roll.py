@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from connectors.roll_up import cleaned
 from flows.report_page.gather import Detail, Moment
 from flows.report_page.svg import Scale, drawing, line, rect, tag, text, ticks
 from operators.metrics.lifespans import Block, blocks
+from operators.text_layout import cleaned
 
 _WIDTH, _TOP, _BELOW, _LEFT = 640.0, 8.0, 24.0, 8.0
 # Room for the words of the last text, to the right of their bars.

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from connectors.roll_up import cleaned
 from flows.report_page.gather import Detail, Moment
 from flows.report_page.roll import Frame, place_of
 from flows.report_page.svg import value_of
 from operators.metrics.lifespans import Marks, marks
 from operators.prefix import common_prefix
+from operators.text_layout import cleaned
 
 
 class Piece(NamedTuple):

@@ -6,12 +6,22 @@ from typing import Any
 import numpy as np
 from matplotlib.image import imread
 from numpy.typing import NDArray
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.web_pages import GERMAN, Visit, _browser, _captions, _visit, expect_shown, shown, speak
+from tests.web_pages import (
+    GERMAN,
+    Visit,
+    _browser,
+    _captions,
+    _first_page,
+    _visit,
+    expect_shown,
+    shown,
+    speak,
+)
 from tests.web_stand_in import CaptionServer
 
-__all__ = ["_browser", "_captions", "_visit"]
+__all__ = ["_browser", "_captions", "_first_page", "_visit"]
 
 
 def _open(visit: Visit, captions: CaptionServer, query: str = "", **media: Any) -> Page:
@@ -75,9 +85,9 @@ def test_the_last_lines_stand_whole(captions: CaptionServer, visit: Visit) -> No
 
 
 def test_it_fades_in_silence_and_what_was_said_does_not_come_back(
-    captions: CaptionServer, visit: Visit
+    captions: CaptionServer, browser: Browser
 ) -> None:
-    page = visit("about:blank", size=(800, 450), reduced_motion="reduce")
+    page = browser.new_page(reduced_motion="reduce")  # a page of its own, for its clock stays changed
     page.clock.install()
     page.goto(captions.page + "?overlay=1&fade=5")
     expect(page.locator("html[data-live]")).to_be_attached()
