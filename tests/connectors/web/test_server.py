@@ -178,6 +178,11 @@ def test_what_the_run_does_reaches_the_streams(served: Served) -> None:
         served.hub.status(Status(state="no microphone"), "the microphone has gone")
         while follower.page.state != "no microphone":
             assert follower.read()
+        # What comes too soon after it waits, and comes when its time has come.
+        served.hub.status(Status(state="speech"))
+        served.hub.status(Status(state="listening"))
+        while follower.page.state != "listening":
+            assert follower.read()
 
 
 def test_the_end_is_told_and_the_history_can_still_be_read(served: Served) -> None:
