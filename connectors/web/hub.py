@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from time import monotonic
@@ -11,11 +10,10 @@ from typing import NamedTuple
 from connectors.status_line import Status
 from connectors.web.client import Client, Followed
 from connectors.web.messages import Languages, figures_after, state_of
-from connectors.web.protocol import Bounds, StreamLog
+from connectors.web.protocol import Bounds
+from connectors.web.streams import Listed, Streams
 from operators.events import Caption, ErasureRecord
 
-# Streams that are remembered; when there are more, the one that was silent for longest goes.
-_MOST_STREAMS = 64
 # Seconds between two looks at what waits.
 _TICK_S = 0.1
 
@@ -29,18 +27,6 @@ class Patience(NamedTuple):
     stall_s: float = 20.0
     #: The same when the server ends.
     farewell_s: float = 2.0
-
-
-class Listed(NamedTuple):
-    """A stream in the list of streams."""
-
-    name: str
-    #: What it does, or ``ended``.
-    state: str
-    #: How many it has had.
-    segments: int
-    #: Who follows it.
-    clients: int
 
 
 class Full(Exception):  # noqa: N818 - it is no error of anybody's
@@ -65,67 +51,62 @@ class Hub:
         now: Callable[[], float] = monotonic,
     ) -> None:
         """``streams`` are those that are known to come, and ``state`` what each does at first."""
-        self._languages = languages
-        self._state = state
         self._most_clients = most_clients
-        self._bounds = bounds
         self._patience = patience or Patience()
         self._now = now
         #: Held while a message is made, and never while one is sent.
         self.lock = Lock()
-        self._streams: dict[str, Followed] = {}
+        self._streams = Streams(languages, state, bounds)
         self._news: set[Followed] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed_s = float("inf")
         #: How many clients there are.
         self.clients = 0
         for name in streams:
-            self._claim(name)
+            self._speaks(name)
 
     # What the flow calls, on any thread.
 
     def caption(self, caption: Caption) -> None:
         """Publish a caption."""
         with self.lock:
-            stream = self._claim(caption.stream)
+            stream = self._speaks(caption.stream)
             stream.log.caption(caption)
             self._announce(stream)
 
     def record(self, record: ErasureRecord, lost_s: float = 0.0) -> None:
         """Publish the figures of a caption, and the seconds of sound that were lost so far."""
         with self.lock:
-            stream = self._claim(record.stream)
+            stream = self._speaks(record.stream)
             stream.log.tell_figures(figures_after(stream.log.figures, record, lost_s), self._now())
             self._announce(stream)
 
     def status(self, status: Status, sentence: str | None = None) -> None:
         """Publish what the run is doing, to all streams."""
         with self.lock:
-            for stream in self._streams.values():
-                if stream.is_real:
-                    stream.log.tell_state(state_of(status, sentence), self._now())
-                    self._announce(stream)
+            for stream in self._streams.speaking():
+                stream.log.tell_state(state_of(status, sentence), self._now())
+                self._announce(stream)
 
     def end(self) -> None:
         """Publish that all streams are over."""
         with self.lock:
-            for stream in self._streams.values():
-                if stream.is_real:
-                    stream.log.end()
-                    self._announce(stream)
+            for stream in self._streams.speaking():
+                stream.log.end()
+                self._announce(stream)
 
     def close(self) -> None:
         """Let clients go, each as soon as it has everything."""
         with self.lock:
             self._closed_s = self._now()
-            for stream in self._streams.values():
+            for stream in self._streams:
                 stream.is_closed = True
                 self._announce(stream)
 
     def listed(self) -> list[Listed]:
         """The streams that there are."""
         with self.lock:
-            return [_listed(name, one) for name, one in self._streams.items() if one.is_real]
+            return self._streams.listed()
 
     # What the server calls, in the thread of its loop.
 
@@ -140,7 +121,7 @@ class Hub:
         if self.clients >= self._most_clients:
             raise Full
         with self.lock:
-            stream = self._streams.get(name) or self._open(name)
+            stream = self._streams.asked(name)
             client = Client(stream, last_id, abort)
             stream.clients.add(client)
             stream.is_closed = stream.is_closed or self._closed_s < float("inf")
@@ -151,8 +132,7 @@ class Hub:
             self.clients -= 1
             with self.lock:
                 stream.clients.discard(client)
-                if not stream.clients and not stream.is_real and self._streams.get(name) is stream:
-                    del self._streams[name]
+                self._streams.left(name)
 
     @contextlib.contextmanager
     def sending(self, client: Client) -> Iterator[None]:
@@ -174,7 +154,7 @@ class Hub:
                 reminds = now_s - reminded_s >= self._patience.heartbeat_s
                 reminded_s = now_s if reminds else reminded_s
                 with self.lock:
-                    streams = list(self._streams.values())
+                    streams = list(self._streams)
                     for stream in streams:
                         if stream.log.tick(now_s):
                             self._announce(stream)
@@ -197,23 +177,12 @@ class Hub:
 
     # With the lock held.
 
-    def _claim(self, name: str) -> Followed:
-        """The stream of that name, for publishing; the one that was used last comes last."""
-        stream = self._streams.pop(name, None) or self._open(name)
-        self._streams[name] = stream
-        stream.is_real = True
-        if len(self._streams) > _MOST_STREAMS:
-            real = [(name, one) for name, one in self._streams.items() if one.is_real]
-            if len(real) > _MOST_STREAMS:
-                oldest, gone = real[0]
-                del self._streams[oldest]
-                gone.is_closed = True
-                self._announce(gone)
-        return stream
-
-    def _open(self, name: str) -> Followed:
-        stream = Followed(StreamLog(secrets.token_hex(4), self._languages, self._state, self._bounds))
-        self._streams[name] = stream
+    def _speaks(self, name: str) -> Followed:
+        """The stream of that name, of which something is published."""
+        stream, gone = self._streams.speaks(name)
+        if gone is not None:
+            gone.is_closed = True
+            self._announce(gone)
         return stream
 
     def _announce(self, stream: Followed) -> None:
@@ -232,9 +201,3 @@ class Hub:
         for stream in news:
             for client in stream.clients:
                 client.wake()
-
-
-def _listed(name: str, stream: Followed) -> Listed:
-    log = stream.log
-    state = "ended" if log.is_over else log.state.state
-    return Listed(name, state, log.segments, len(stream.clients))

@@ -6,17 +6,16 @@ anywhere in the journal or from nowhere, ends with the text that one has that sa
 
 import re
 from collections import deque
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from connectors.roll_up import settled
 from connectors.web.messages import End, Figures, Languages, Message, Segment, Snapshot, State, Update
+from connectors.web.pace import Pace
 from operators.events import Caption
 from operators.prefix import common_prefix
 from operators.text_layout import cleaned
-
-M = TypeVar("M")
 
 _ID = re.compile(r"([0-9a-zA-Z]{1,32})-([0-9]{1,15})", re.ASCII)
 _encode = msgspec.json.Encoder().encode
@@ -34,27 +33,6 @@ class Bounds(NamedTuple):
     #: Seconds between two messages of a kind.
     figures_s: float = 0.5
     state_s: float = 0.2
-
-
-class Pace(Generic[M]):
-    """Lets messages of a kind pass at most so often: the newest waits, in place of one that did."""
-
-    def __init__(self, interval_s: float) -> None:
-        self._interval_s = interval_s
-        self._passed_s = float("-inf")
-        self._waits: M | None = None
-
-    def offer(self, message: M) -> None:
-        """Let a message wait for its turn."""
-        self._waits = message
-
-    def due(self, now_s: float) -> M | None:
-        """The message that waits, if it is its turn; it waits no longer then."""
-        message = self._waits
-        if message is None or now_s - self._passed_s < self._interval_s:
-            return None
-        self._waits, self._passed_s = None, now_s
-        return message
 
 
 class StreamLog:

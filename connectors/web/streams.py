@@ -1,0 +1,77 @@
+"""The streams of a hub by name: those that speak, and those that are waited for. For one thread at a time."""
+
+import secrets
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from connectors.web.client import Followed
+from connectors.web.messages import Languages
+from connectors.web.protocol import Bounds, StreamLog
+
+# Streams that are remembered; when there are more, the one that was silent for longest goes.
+_MOST_STREAMS = 64
+
+
+class Listed(NamedTuple):
+    """A stream in the list of streams."""
+
+    name: str
+    #: What it does, or ``ended``.
+    state: str
+    #: How many it has had.
+    segments: int
+    #: Who follows it.
+    clients: int
+
+
+class Streams:
+    """Makes streams when they are asked for, and forgets those that nobody needs."""
+
+    def __init__(self, languages: Languages, state: str, bounds: Bounds | None) -> None:
+        """``state`` is what a stream does at first."""
+        self._languages = languages
+        self._state = state
+        self._bounds = bounds
+        # The one that spoke last comes last.
+        self._by_name: dict[str, Followed] = {}
+
+    def __iter__(self) -> Iterator[Followed]:
+        return iter(list(self._by_name.values()))
+
+    def speaking(self) -> list[Followed]:
+        """Those of which anything was published."""
+        return [stream for stream in self._by_name.values() if stream.is_real]
+
+    def listed(self) -> list[Listed]:
+        """What there is to know of those that speak."""
+        return [_listed(name, stream) for name, stream in self._by_name.items() if stream.is_real]
+
+    def asked(self, name: str) -> Followed:
+        """The stream of that name, for somebody who wants to follow it."""
+        return self._by_name.get(name) or self._opened(name)
+
+    def speaks(self, name: str) -> tuple[Followed, Followed | None]:
+        """The stream of that name, of which something is published; and one that had to go for it."""
+        stream = self._by_name.pop(name, None) or self._opened(name)
+        self._by_name[name] = stream
+        stream.is_real = True
+        names = [other for other, one in self._by_name.items() if one.is_real]
+        return stream, self._by_name.pop(names[0]) if len(names) > _MOST_STREAMS else None
+
+    def left(self, name: str) -> None:
+        """Forget a stream that never spoke, when nobody waits for it any more."""
+        stream = self._by_name.get(name)
+        if stream is not None and not stream.clients and not stream.is_real:
+            del self._by_name[name]
+
+    def _opened(self, name: str) -> Followed:
+        run = secrets.token_hex(4)
+        stream = Followed(StreamLog(run, self._languages, self._state, self._bounds))
+        self._by_name[name] = stream
+        return stream
+
+
+def _listed(name: str, stream: Followed) -> Listed:
+    log = stream.log
+    state = "ended" if log.is_over else log.state.state
+    return Listed(name, state, log.segments, len(stream.clients))

@@ -1,0 +1,72 @@
+"""The pages and the list of streams, as a browser gets them."""
+
+import json
+
+import pytest
+
+from connectors.web.assets import Asset, load_assets
+from tests.connectors.web.browser import caption, follow
+from tests.connectors.web.serving import Served, serving
+
+PAGES = ("index", "page", "control")
+TYPES = {
+    "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml",
+    "js": "text/javascript; charset=utf-8", "txt": "text/plain; charset=utf-8",
+}  # fmt: skip
+
+
+def test_scripts_in_texts_and_names_stay_text(served: Served) -> None:
+    evil = '<script>alert("1")</script>'
+    served.hub.caption(caption(evil, stream=evil, source=evil))
+    with follow(served.port, stream="%3Cscript%3Ealert(%221%22)%3C%2Fscript%3E") as follower:
+        page = follower.until(evil)
+    assert page.segments[0]["source"] == evil
+    answer, body = served.get("/streams.json")
+    assert answer.headers["content-type"] == "application/json"
+    assert json.loads(body)[0]["name"] == evil
+
+
+def test_asking_for_headers_only_is_answered_at_once(standing: Served) -> None:
+    answer, body = standing.get("/streams/talk/events", method="HEAD")
+    assert (answer.status, body) == (200, "")
+
+
+def test_pages_are_served_from_memory_under_their_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {f"{name}.html": Asset(name.encode(), "text/html; charset=utf-8", f'"{name}"') for name in PAGES}
+    monkeypatch.setattr("connectors.web.app.load_assets", lambda: pages)
+    with serving() as served:
+        for path, name in (
+            ("/", "index"), ("/static/page.html", "page"), ("/streams/talk", "page"),
+            ("/streams/talk?overlay=1", "page"), ("/streams/talk/control", "control"),
+            ("/streams/a%2Fb", "page"), ("/streams/a%2Fb/control", "control"),
+        ):  # fmt: skip
+            answer, body = served.get(path)
+            assert (answer.status, body) == (200, name), path
+            assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert served.status("/", {"If-None-Match": '"index"'}) == 304
+        assert served.status("/", {"If-None-Match": '"older"'}) == 200
+
+
+def test_all_files_of_the_page_are_served_as_what_they_are(standing: Served) -> None:
+    assets = load_assets()
+    assert "robots.txt" in assets
+    for name, asset in assets.items():
+        answer, body = standing.get(f"/static/{name}")
+        assert (answer.headers["content-type"], body.encode()) == (asset.media_type, asset.content)
+        assert answer.headers["content-type"] == TYPES[name.rpartition(".")[2]]
+
+
+def test_the_list_says_of_each_stream_how_it_is(served: Served) -> None:
+    for number in range(3):
+        served.hub.caption(caption("text", number))
+    with follow(served.port) as follower:
+        follower.until("text")
+        listed = json.loads(served.get("/streams.json")[1])
+        assert listed == [{"name": "talk", "state": "listening", "segments": 3, "clients": 1}]
+    served.hub.end()
+    assert json.loads(served.get("/streams.json")[1])[0]["state"] == "ended"
+
+
+def test_what_is_not_there_is_404(standing: Served) -> None:
+    for path in ("/nothing", "/static/../server.py", "/static/..%2fserver.py", "/static/", "/static/%00"):
+        assert standing.status(path) == 404, path
