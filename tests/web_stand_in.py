@@ -78,6 +78,7 @@ class CaptionServer:
         """Forget everything, as a new run of the server."""
         with self.changed:
             self.run, self.messages, self.segments = secrets.token_hex(4), [], {}
+            self.state = "listening"
             self.cuts += 1
             self.changed.notify_all()
 

@@ -145,6 +145,24 @@ def test_a_lost_connection_is_told_and_covers_no_caption(captions: CaptionServer
     expect(shown(page).last).to_have_text("Da sind wir wieder")
 
 
+def test_a_server_that_goes_away_when_all_is_said_is_no_trouble(
+    captions: CaptionServer, visit: Visit
+) -> None:
+    page = visit(captions.page)
+    captions.say(0, "Danke.", final=True)
+    captions.publish({"type": "end"})
+    expect(page.locator("#state-words")).to_have_text("ended")
+    captions.is_refusing = True
+    with page.expect_response("**/events"):
+        captions.cut()
+    expect(page.locator("#state-words")).to_have_text("ended")
+    captions.is_refusing = False
+    captions.restart()
+    captions.say(0, "Guten Abend")
+    expect_shown(page, "Guten Abend")
+    expect(page.locator("#state-words")).to_have_text("listening")
+
+
 def test_markup_in_a_text_is_text(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.page + "?source=1")
     expect(page.locator("#state-words")).to_have_text("listening")

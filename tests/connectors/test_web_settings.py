@@ -1,5 +1,7 @@
 """What a reader sets on the caption page, by keyboard and by address, in a real browser."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -143,6 +145,10 @@ def test_the_settings_give_the_address_of_an_overlay_that_looks_so(
     page = visit(captions.page + "?size=60&source=1")
     page.keyboard.press(",")
     expect(page.get_by_label("Overlay for OBS")).to_have_value(f"{captions.page}?overlay=1&size=60&source=1")
+    page = visit(captions.page + "?token=secret")
+    page.keyboard.press(",")
+    # OBS was never here, so nobody gave it the token's cookie.
+    expect(page.get_by_label("Overlay for OBS")).to_have_value(re.compile(r"[?&]token=secret$"))
 
 
 def test_who_wants_less_motion_gets_none(captions: CaptionServer, visit: Visit) -> None:

@@ -3,16 +3,15 @@
 import { follow } from "./connection.js";
 import { Plot } from "./plot.js";
 import { finished } from "./protocol.js";
+import { name, path, reachable } from "./stream.js";
 
 // Entries of the list that are kept.
 const KEPT = 100;
 const by = (id) => document.getElementById(id);
-const path = location.pathname.replace(/\/control\/*$/, "");
-const name = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
 document.title = `${name} – control room`;
 by("name").textContent = name;
-by("to-page").href = path;
-by("to-overlay").href = `${path}?overlay=1`;
+by("to-page").href = reachable(path);
+by("to-overlay").href = reachable(`${path}?overlay=1`);
 
 const share = (value) => `${Math.round(100 * value)} %`;
 const milliseconds = (value) => (value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`);
@@ -64,8 +63,8 @@ const known = (value) => (Number.isFinite(value) ? value : null);
 let latest = null, stands = false, state = "connecting…", levelled = -Infinity;
 
 function tellState() {
-    const now = !latest ? "connecting…" : !stands ? "reconnecting…" : latest.ended ? "ended" : (latest.state ?? "live");
-    document.documentElement.dataset.live = !stands ? "off" : latest?.ended ? "ended" : "on";
+    const now = !latest ? "connecting…" : latest.ended ? "ended" : !stands ? "reconnecting…" : (latest.state ?? "live");
+    document.documentElement.dataset.live = latest?.ended ? "ended" : stands ? "on" : "off";
     if (now !== state) by("state-words").textContent = state = now;
 }
 
@@ -87,7 +86,7 @@ follow(`${path}/events`, {
         tellState();
     },
     connected(is) {
-        if (latest) entered("notice", is ? "Connected again." : "The connection is lost; trying again.");
+        if (latest && !latest.ended) entered("notice", is ? "Connected again." : "The connection is lost; trying again.");
         stands = is;
         tellState();
     },

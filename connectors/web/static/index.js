@@ -1,5 +1,7 @@
 // The streams that there are, and the ways to each.
 
+import { reachable } from "./stream.js";
+
 const EVERY_MS = 4000;
 const list = document.getElementById("streams");
 const lead = document.getElementById("lead");
@@ -7,7 +9,7 @@ const cards = new Map();
 
 async function look() {
     try {
-        const answer = await fetch("streams.json", { cache: "no-store" });
+        const answer = await fetch("/streams.json", { cache: "no-store" });
         if (!answer.ok) throw new Error(`status ${answer.status}`);
         show(await answer.json());
     } catch {
@@ -33,7 +35,7 @@ function show(streams) {
 }
 
 function added(name) {
-    const address = `streams/${encodeURIComponent(name)}`;
+    const address = `/streams/${encodeURIComponent(name)}`;
     const item = element("li");
     const state = element("span");
     const line = element("p", { className: "state" });
@@ -43,11 +45,11 @@ function added(name) {
     // A name of its own for each link: "Overlay" alone says little in a list of links.
     const links = { Overlay: `${address}?overlay=1`, "Control room": `${address}/control` };
     more.append(...Object.entries(links).map(([text, href]) => {
-        const link = element("a", { href, textContent: text });
+        const link = element("a", { href: reachable(href), textContent: text });
         link.setAttribute("aria-label", `${text} of ${name}`);
         return link;
     }));
-    item.append(element("a", { className: "page", href: address, textContent: name }), line, counts, more);
+    item.append(element("a", { className: "page", href: reachable(address), textContent: name }), line, counts, more);
     list.append(item);
     return { item, state, counts };
 }

@@ -7,14 +7,12 @@ import { bindDialogs, bindKeys, bindTools } from "./controls.js";
 import { finished } from "./protocol.js";
 import { Follower } from "./scroll.js";
 import { DEFAULTS, apply, query, remember, remembered, valid } from "./settings.js";
+import { name, path, reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 
 const root = document.documentElement;
 const by = (id) => document.getElementById(id);
 const given = new URLSearchParams(location.search);
-// From any address of the page, with or without a proxy's prefix before it.
-const path = location.pathname.replace(/\/+$/, "");
-const name = decoded(path.slice(path.lastIndexOf("/") + 1));
 document.title = `${name} – captions`;
 
 if (["1", "true", "on"].includes(given.get("overlay"))) runOverlay(`${path}/events`, valid(given));
@@ -46,12 +44,13 @@ function runPage() {
         tools.show(settings);
         const { source, size, lines, font, text } = settings;
         const asked = new URLSearchParams(query({ ...DEFAULTS, source, size, lines, font, text }));
-        dialogs.show(settings, `${location.origin}${path}?${new URLSearchParams([["overlay", "1"], ...asked])}`);
+        dialogs.show(settings, reachable(`${path}?${new URLSearchParams([["overlay", "1"], ...asked])}`));
     }
 
     function tellState() {
-        const state = !known ? "connecting…" : !stands ? "reconnecting…" : known.ended ? "ended" : (known.state ?? "live");
-        root.dataset.live = !stands ? "off" : known?.ended ? "ended" : "on";
+        // That a server goes away when all is said is no trouble.
+        const state = !known ? "connecting…" : known.ended ? "ended" : !stands ? "reconnecting…" : (known.state ?? "live");
+        root.dataset.live = known?.ended ? "ended" : stands ? "on" : "off";
         write(by("state-words"), state);
         write(by("notice"), known?.sentence ?? "");
     }
@@ -85,14 +84,6 @@ function runPage() {
 
 function write(element, words) {
     if (element.textContent !== words) element.textContent = words;
-}
-
-function decoded(part) {
-    try {
-        return decodeURIComponent(part);
-    } catch {
-        return part;
-    }
 }
 
 // A screen that shows captions must not go dark. Not every browser can promise that, and none to a hidden page.
