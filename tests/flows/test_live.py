@@ -75,7 +75,7 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
     virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
 ) -> None:
     with live(
-        virtual_microphone, "--to", "German", "--captions", tmp_path / "captions.jsonl",
+        virtual_microphone, "--to", "German", "--threads", 2, "--captions", tmp_path / "captions.jsonl",
         "--save-audio", tmp_path / "heard.wav", "--save-partials", tmp_path / "partials.jsonl",
         "--log", tmp_path / "log.jsonl", "--summary", tmp_path / "summary.json",
     ) as process:  # fmt: skip
@@ -99,9 +99,12 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
     assert sum(word in got for word in want) >= 0.9 * len(want)
 
     subprocess.run(
-        [SURTITLE, "replay", tmp_path / "partials.jsonl", "--quiet", "--captions", tmp_path / "again.jsonl"],
+        [
+            SURTITLE, "replay", tmp_path / "partials.jsonl", "--quiet", "--threads", "2",
+            "--captions", tmp_path / "again.jsonl",
+        ],
         check=True,
-    )
+    )  # fmt: skip
     again = [(one["segment"], one["revision"], one["shown"]) for one in events(tmp_path / "again.jsonl")]
     assert again == [(one["segment"], one["revision"], one["shown"]) for one in captions]
 
