@@ -1,16 +1,21 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.jsonl_sink import check_writable
+from connectors.recovery_folder import RecoveryFolder
 from connectors.screen import Screen
 from connectors.status_line import Status
 from flows.captions import build
 from flows.recognition import check_recognizer
 from flows.report import print_profile, print_summary, write_summary
-from flows.run import run
+from flows.run import Recovery, run
 from flows.runtime import Runtime
 from flows.settings import Settings
 from flows.waiting import Waiting
@@ -35,9 +40,10 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
             runtime.overheads_s = []
         # A line that went on moving would get in between the captions.
         waiting.end()
-        with runtime.screen:
-            run(dataflow, runtime.stop, runtime.release)
-    summary = runtime.summary()
+        with recovery(settings) as how, runtime.screen:
+            run(dataflow, runtime.stop, runtime.release, how)
+    # What was counted before the run was killed is in the log alone.
+    summary = runtime.summary(settings.output.log if settings.recovery.folder else None)
     if settings.output.summary:
         write_summary(summary, Path(settings.output.summary))
     if not quiet:
@@ -45,6 +51,19 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     if runtime.overheads_s is not None:
         print_profile(runtime.overheads_s, summary)
     _complain(runtime)
+
+
+@contextmanager
+def recovery(settings: Settings) -> Iterator[Recovery | None]:
+    """How the settings want a run to be remembered; the folder is this process' own meanwhile."""
+    if settings.recovery.folder is None:
+        yield None
+        return
+    # Where it runs, how it is shown and how fast do not change what a run is.
+    same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
+    del same["recovery"], same["output"]["terminal"], same["output"]["summary"], same["translate"]["threads"]
+    with RecoveryFolder(Path(settings.recovery.folder), same) as folder:
+        yield Recovery(folder.config, settings.recovery.interval_s)
 
 
 def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Callable[[float, float], None]:

@@ -20,6 +20,7 @@ from flows.options import (
     OUTPUT,
     PACE,
     RECOGNITION,
+    RECOVERY,
     REPLAYS,
     SPEECH_OUTPUT,
     TRANSLATION,
@@ -50,7 +51,7 @@ Profile = Annotated[bool, typer.Option("--profile", help="Print what an update c
 
 
 @app.command()
-@takes(LISTENING, TRANSLATION, RECOGNITION, KEEPING_UP, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT)
+@takes(LISTENING, TRANSLATION, RECOGNITION, KEEPING_UP, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT, RECOVERY)
 def live(
     overrides: Overrides,
     settings: SettingsFile = None,
@@ -65,7 +66,7 @@ def live(
 
 
 @app.command()
-@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT)
+@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY)
 def file(
     overrides: Overrides,
     audio: Audio = None,
@@ -85,7 +86,7 @@ def file(
 
 
 @app.command()
-@takes(TRANSLATION, PACE, EVENTS, OUTPUT)
+@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY)
 def replay(
     overrides: Overrides,
     events: Events,

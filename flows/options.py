@@ -111,6 +111,12 @@ AUDIO_OUTPUT: Group = {
     "save_audio": _option("output", "audio", str, "Record the speech here (WAV)."),
 }
 
+RECOVERY: Group = {
+    "recovery": _option(
+        "recovery", "folder", str, "Remember in this folder how far the run is; when killed, it goes on."
+    ),
+}
+
 REPLAYS: Group = {
     "from_partials": _option("input", "partials", str, "Replay partials instead of recognising speech."),
     "from_translations": _option("input", "translations", str, "Replay translations instead of translating."),

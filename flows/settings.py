@@ -118,6 +118,15 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     audio: str | None = None
 
 
+class RecoverySettings(_Stage, frozen=True, kw_only=True):
+    """How a run that was killed goes on."""
+
+    #: Folder in which the run remembers how far it came; absent for a run that begins anew each time.
+    folder: str | None = None
+    #: Seconds between two snapshots: what was done since the last one is done again.
+    interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
+
+
 class Settings(_Stage, frozen=True, kw_only=True):
     """All settings of a flow."""
 
@@ -126,6 +135,7 @@ class Settings(_Stage, frozen=True, kw_only=True):
     translate: TranslateSettings = TranslateSettings()
     display: DisplaySettings = DisplaySettings()
     output: OutputSettings = OutputSettings()
+    recovery: RecoverySettings = RecoverySettings()
 
     @property
     def is_live(self) -> bool:
