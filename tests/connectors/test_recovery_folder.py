@@ -76,7 +76,7 @@ def test_another_run_another_version_and_any_other_folder_are_refused_by_name(tm
     path = tmp_path / "run"
     with RecoveryFolder(path, SETTINGS):
         pass
-    with pytest.raises(UsageError, match="translate.to is 'German' there and 'French' here"):
+    with pytest.raises(UsageError, match=r"translate\.to is 'German' there and 'French' here"):
         RecoveryFolder(path, {"translate": {"to": "French"}})
     with pytest.raises(UsageError, match="1 workers there, 2 here"):
         RecoveryFolder(path, SETTINGS, workers=2)
