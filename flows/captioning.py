@@ -1,20 +1,24 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.output_file import check_writable
+from connectors.recovery_folder import RecoveryFolder
 from connectors.screen import Screen
 from connectors.status_line import Status
 from flows.captions import build
+from flows.outputs import begin_outputs
 from flows.recognition import check_recognizer
 from flows.report import print_profile, print_summary, write_summary
-from flows.run import interrupt_sets, run
+from flows.run import Recovery, interrupt_sets, run
 from flows.runtime import Runtime
 from flows.settings import Settings
 from flows.waiting import Waiting
@@ -29,14 +33,16 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     """Run the captions flow, and close with its summary."""
     with Waiting(quiet=quiet, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
-        with closing(runtime.audience):
+        with closing(runtime.audience), recovery(settings) as how:
             dataflow, where = _prepare(settings, runtime, waiting)
+            if how is None or not how.is_resumed:
+                begin_outputs(settings.output)
             if profile:
                 runtime.overheads_s = []
             # Also what comes after the flow ends well when it is interrupted.
             with interrupt_sets(runtime.stop):
                 with runtime.screen:
-                    run(dataflow, runtime.stop, runtime.release)
+                    run(dataflow, runtime.stop, runtime.release, how)
                 _sum_up(settings, runtime, quiet=quiet)
                 if where and settings.input.microphone is None:
                     _stay(where, runtime)
@@ -60,7 +66,8 @@ def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Da
 
 
 def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
-    summary = runtime.summary()
+    # What was counted before a run was killed is in the log alone.
+    summary = runtime.summary(settings.output.log if settings.recovery.folder else None)
     if settings.output.summary:
         write_summary(summary, Path(settings.output.summary))
     if not quiet:
@@ -78,6 +85,20 @@ def _stay(where: str, runtime: Runtime) -> None:
 
 def _say(sentence: str) -> None:
     print(f"surtitle: {sentence}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def recovery(settings: Settings) -> Iterator[Recovery | None]:
+    """How the settings want a run to be remembered; the folder is this process' own meanwhile."""
+    if settings.recovery.folder is None:
+        yield None
+        return
+    # Where it runs, how it is shown and how fast do not change what a run is.
+    same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
+    del same["recovery"], same["web"], same["output"]["terminal"], same["output"]["summary"]
+    del same["translate"]["threads"]
+    with RecoveryFolder(Path(settings.recovery.folder), same) as folder:
+        yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
 
 
 def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Callable[[float, float], None]:

@@ -20,6 +20,7 @@ from flows.options import (
     OUTPUT,
     PACE,
     RECOGNITION,
+    RECOVERY,
     REPLAYS,
     SPEECH_OUTPUT,
     TRANSLATION,
@@ -53,7 +54,7 @@ Profile = Annotated[bool, typer.Option("--profile", help="Print what an update c
 
 
 @app.command()
-@takes(LISTENING, TRANSLATION, RECOGNITION, KEEPING_UP, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT, WEB)
+@takes(LISTENING, TRANSLATION, RECOGNITION, KEEPING_UP, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT, RECOVERY, WEB)
 def live(
     overrides: Overrides,
     settings: SettingsFile = None,
@@ -68,7 +69,7 @@ def live(
 
 
 @app.command()
-@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, WEB)
+@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WEB)
 def file(
     overrides: Overrides,
     audio: Audio = None,
@@ -88,7 +89,7 @@ def file(
 
 
 @app.command()
-@takes(TRANSLATION, PACE, EVENTS, OUTPUT, WEB)
+@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WEB)
 def replay(
     overrides: Overrides,
     events: Events,

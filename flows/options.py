@@ -116,6 +116,12 @@ AUDIO_OUTPUT: Group = {
     "save_audio": _option("output", "audio", str, "Record the speech here (WAV)."),
 }
 
+RECOVERY: Group = {
+    "recovery": _option(
+        "recovery", "folder", str, "Remember in this folder how far the run is; when killed, it goes on."
+    ),
+}
+
 WEB: Group = {
     "web": _option("web", "enabled", bool, "Show the captions in a browser, too.", "--web"),
     "host": _option(

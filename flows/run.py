@@ -5,25 +5,47 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from threading import Event as Flag
 from types import FrameType
+from typing import NamedTuple
 
 from bytewax.dataflow import Dataflow
+from bytewax.recovery import RecoveryConfig
 from bytewax.testing import run_main
 
 from operators.errors import SurtitleError
 
 
-def run(dataflow: Dataflow, stop: Flag, release: Callable[[], None] = lambda: None) -> None:
-    """Run ``dataflow`` to its end. Ctrl-C sets ``stop``; a second one ends the process at once.
+class Recovery(NamedTuple):
+    """How a run remembers how far it came."""
+
+    config: RecoveryConfig
+    #: Seconds between two snapshots.
+    interval_s: float
+    #: Whether the run goes on that was begun there.
+    is_resumed: bool
+
+
+def run(
+    dataflow: Dataflow,
+    stop: Flag,
+    release: Callable[[], None] = lambda: None,
+    recovery: Recovery | None = None,
+) -> None:
+    """Run ``dataflow`` to its end. Ctrl-C and SIGTERM set ``stop``; a second one ends the process at once.
 
     ``release`` is called when it is over, however it ended. Raises the `SurtitleError` that a stage raised,
     without what Bytewax wraps around it.
     """
+    options = {}
+    if recovery is not None:
+        interval = timedelta(seconds=recovery.interval_s)
+        options = {"epoch_interval": interval, "recovery_config": recovery.config}
     with interrupt_sets(stop), _no_panic_text():
         try:
             # Not a cluster of one: the thread that waits for its worker takes a third of the speed away.
-            run_main(dataflow)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+            run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
         except Exception as error:
             user_error = _cause(error)
             if user_error is not None:
@@ -61,20 +83,21 @@ def _cause(error: BaseException | None) -> SurtitleError | None:
 
 @contextmanager
 def interrupt_sets(stop: Flag) -> Iterator[None]:
-    """Let Ctrl-C set ``stop`` instead of raising wherever the program happens to be.
+    """Let Ctrl-C and SIGTERM set ``stop`` instead of raising wherever the program happens to be.
 
     An exception that is raised while llama.cpp calls back into Python would be lost.
     """
 
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
             if os.isatty(1):
                 os.write(1, b"\r\n")  # whatever the cursor stands behind stays as it is
-            os._exit(130)  # asked twice: not even the sinks are waited for
+            os._exit(128 + number)  # asked twice: not even the sinks are waited for
         stop.set()
 
-    before = signal.signal(signal.SIGINT, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

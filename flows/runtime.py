@@ -1,6 +1,7 @@
 """What the stages of one process share besides events: the model, clock, screen, summary and stop."""
 
 from collections.abc import Callable
+from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
 from time import perf_counter
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 
 from connectors.audio_file import AudioFileSource
-from connectors.jsonl import JsonlSource
+from connectors.jsonl import JsonlSource, read_events
 from connectors.microphone import MicrophoneSource
 from connectors.terminal import open_screen
 from flows.audience import Audience
@@ -96,11 +97,16 @@ class Runtime:
                     self.overheads_s.append(now - self._last_record_s - record.effort.model_s)
                 self._last_record_s = now
 
-    def summary(self) -> Summary:
-        """The summary of what has been taken so far."""
+    def summary(self, log: str | None = None) -> Summary:
+        """The summary of what has been taken so far, or of all that an erasure log holds."""
+        meter = self._summary
+        if log is not None:
+            meter = SummaryMeter()
+            for record in read_events(Path(log), ErasureRecord):
+                meter.add(record)
         settings = msgspec.to_builtins(self._settings)
         del settings["web"]["token"]
-        return self._summary.summary(settings, lost_s=self._lost_s(), absent_s=self.live.losses.absent_s)
+        return meter.summary(settings, lost_s=self._lost_s(), absent_s=self.live.losses.absent_s)
 
     def end(self) -> None:
         """Leave captions as they are: no more will come. It may be called again, and raises nothing."""

@@ -140,6 +140,15 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
 
 
+class RecoverySettings(_Stage, frozen=True, kw_only=True):
+    """How a run that was killed goes on."""
+
+    #: Folder in which the run remembers how far it came; absent for a run that begins anew each time.
+    folder: str | None = None
+    #: Seconds between two snapshots: what was done since the last one is done again.
+    interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
+
+
 class Settings(_Stage, frozen=True, kw_only=True):
     """All settings of a flow."""
 
@@ -149,6 +158,7 @@ class Settings(_Stage, frozen=True, kw_only=True):
     display: DisplaySettings = DisplaySettings()
     output: OutputSettings = OutputSettings()
     web: WebSettings = WebSettings()
+    recovery: RecoverySettings = RecoverySettings()
 
     @property
     def is_live(self) -> bool:

@@ -225,7 +225,15 @@ def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
 def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).normal(0, 300, 10 * 16_000).astype(np.int16)
     soundfile.write(tmp_path / "quiet.wav", np.concatenate((np.zeros(60 * 16_000, np.int16), noise)), 16_000)
-    done = surtitle("file", tmp_path / "quiet.wav", "--summary", tmp_path / "summary.json")
+    for name in ("captions.jsonl", "talk.vtt"):
+        (tmp_path / name).write_text("of an earlier run")
+    done = surtitle(
+        "file", tmp_path / "quiet.wav", "--summary", tmp_path / "summary.json",
+        "--captions", tmp_path / "captions.jsonl",
+        "--srt", tmp_path / "talk.srt", "--vtt", tmp_path / "talk.vtt",
+    )  # fmt: skip
+    written = [(tmp_path / name).read_text() for name in ("captions.jsonl", "talk.srt", "talk.vtt")]
+    assert written == ["", "", "WEBVTT\n\n"]
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (done.returncode, done.stderr) == (0, "")
     assert (summary["updates"], summary["passes"]) == (0, 0)

@@ -1,0 +1,122 @@
+"""The folder in which a run remembers how far it came, so that it can be killed and started again.
+
+It holds Bytewax' snapshots, and beside them what the run was asked for: no other run may go on from there.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from bytewax.recovery import RecoveryConfig, init_db_dir
+
+from connectors.snapshot_store import forget_unfinished
+from operators.errors import InputError, OutputError, UsageError
+
+#: Version of what is stored, the states of all stages among it; it goes up when one of them changes.
+SCHEMA = 1
+
+_NAME = "run.json"
+
+
+class _Identity(msgspec.Struct, frozen=True):
+    """What a folder says of itself."""
+
+    schema: int
+    workers: int
+    settings: dict[str, Any]
+
+
+class RecoveryFolder:
+    """A folder of one run; in a ``with`` block, which keeps other processes out.
+
+    :arg path: The folder; it is made unless it is there.
+    :arg settings: All that has to be the same when the run goes on: stages, and in them keys and values.
+    :arg workers: How many there are.
+    :raises UsageError: when the folder belongs to a run that was asked for something else.
+    :raises InputError: when it is no such folder, or of another version of surtitle.
+    :raises OutputError: when it cannot be written, or another process is using it.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any], workers: int = 1) -> None:
+        self.path = path
+        self._identity = _Identity(SCHEMA, workers, msgspec.to_builtins(settings))
+        #: Whether a run goes on here that broke off, or is over.
+        self.is_resumed = path.exists()
+        try:
+            if not self.is_resumed:
+                self._make()
+            self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise OutputError(f"{path}: the run cannot be remembered there: {error.strerror}") from None
+        try:
+            self._take()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    @property
+    def config(self) -> RecoveryConfig:
+        """For Bytewax."""
+        return RecoveryConfig(self.path)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._lock)
+
+    def _make(self) -> None:
+        """Make the folder with all that belongs into it, at once: half of it would be nobody's."""
+        being_made = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        being_made.mkdir(parents=True)
+        try:
+            init_db_dir(being_made, self._identity.workers)  # type: ignore[no-untyped-call]  # the same
+            (being_made / _NAME).write_bytes(msgspec.json.format(msgspec.json.encode(self._identity)))
+            being_made.rename(self.path)
+        finally:
+            shutil.rmtree(being_made, ignore_errors=True)
+
+    def _take(self) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(f"{self.path}: another process is running from this folder") from None
+        there = self._read()
+        if there.schema != SCHEMA:
+            raise InputError(
+                f"{self.path} is of another version of surtitle (schema {there.schema}, not {SCHEMA}): "
+                "finish that run with the version that began it, or give another folder"
+            )
+        if there != self._identity:
+            raise UsageError(
+                f"{self.path} belongs to another run ({_difference(there, self._identity)}): "
+                "give the same settings to go on with it, or another folder to begin anew"
+            )
+        forget_unfinished(self.path)
+
+    def _read(self) -> _Identity:
+        try:
+            return msgspec.json.decode((self.path / _NAME).read_bytes(), type=_Identity)
+        except (OSError, msgspec.DecodeError):
+            raise InputError(
+                f"{self.path} is no folder that a run was remembered in: give another one, or one that is "
+                "not there yet"
+            ) from None
+
+
+def _difference(there: _Identity, here: _Identity) -> str:
+    if there.workers != here.workers:
+        return f"{there.workers} workers there, {here.workers} here"
+    for stage in {**there.settings, **here.settings}:
+        one, other = there.settings.get(stage) or {}, here.settings.get(stage) or {}
+        for key in {**one, **other}:
+            if one.get(key) != other.get(key):
+                return f"{stage}.{key} is {one.get(key)!r} there and {other.get(key)!r} here"
+    return "its settings differ"
