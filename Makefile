@@ -2,7 +2,7 @@
 # make PYTHON=… names the interpreter; CMAKE_ARGS=… adds options for llama.cpp, see .ci/setup.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lock clean
+.PHONY: help setup demo test test-long lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -11,7 +11,7 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 endif
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 setup: $(READY) ## make .venv, with everything in requirements.lock
 
@@ -28,6 +28,9 @@ demo: $(READY) ## translate a recorded English talk into German captions
 
 test: $(READY) ## run the tests
 	.venv/bin/pytest
+
+test-long: $(READY) ## kill a run 200 times and compare what it wrote (8 minutes)
+	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/test_recovery.py
 
 lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/ruff check

@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 #: More with `make test-long`.
 KILLS = int(os.environ.get("SURTITLE_KILLS", "12"))
-SEGMENTS = 150
+#: Enough that it is not over before it was killed so often.
+SEGMENTS = 15 * KILLS
 TIMES = {
     "started_s",
     "ready_s",
@@ -86,7 +87,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     speech(base / "speech.jsonl")
     (base / "unbroken").mkdir()
     process = start(settings(base / "unbroken", recovery=False))
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     assert process.returncode == 0, stderr
     return base / "unbroken"
 
@@ -111,9 +112,9 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_never_been(unbro
         if process.returncode == 0:
             break
     process = start(path)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     assert process.returncode == 0, stderr
-    assert kills >= min(KILLS, 8)
+    assert kills == KILLS
     assert written(folder) == written(unbroken)
 
 
@@ -134,7 +135,7 @@ def test_a_run_that_is_over_is_over(unbroken: Path) -> None:
     path = settings(folder, recovery=True)
     for _ in range(2):
         process = start(path)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=300)
         assert process.returncode == 0, stderr
         assert written(folder) == written(unbroken)
 
@@ -149,12 +150,12 @@ def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(unbroken: Path) 
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     assert (process.returncode, stderr) == (0, "")
     some = len(written(folder)["log.jsonl"])
     assert 0 < some < len(written(unbroken)["log.jsonl"])
     process = start(path)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert written(folder) == written(unbroken)
 
 
@@ -162,9 +163,9 @@ def test_a_folder_of_another_run_is_refused_by_what_differs(unbroken: Path) -> N
     folder = unbroken.parent / "other"
     folder.mkdir()
     path = settings(folder, recovery=True)
-    start(path).communicate(timeout=60)
+    start(path).communicate(timeout=300)
     path.write_text(path.read_text() + "[display]\nmask_k = 5\n")
     process = start(path)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     assert process.returncode != 0
     assert "display.mask_k is 3 there and 5 here" in stderr
