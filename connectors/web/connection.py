@@ -23,6 +23,8 @@ class Connection(H11Protocol):
 
     #: Seconds to ask for something.
     patience_s: ClassVar[float] = 10.0
+    #: Seconds to take the last of it when the server ends.
+    farewell_s: ClassVar[float] = 1.0
 
     def __init__(
         self,
@@ -51,6 +53,12 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         self._expect()
         super().on_response_complete()
+
+    @override
+    def shutdown(self) -> None:
+        """Let the browser have what was written for it, unless it takes nothing any more."""
+        super().shutdown()
+        self.loop.call_later(self.farewell_s, self.transport.abort)
 
     async def _abortable(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["extensions"] = {ABORT: self.transport.abort}

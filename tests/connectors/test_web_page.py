@@ -150,6 +150,7 @@ def test_a_server_that_goes_away_when_all_is_said_is_no_trouble(
 ) -> None:
     page = visit(captions.page)
     captions.say(0, "Danke.", final=True)
+    expect(shown(page).last).to_have_text("Danke.")  # before that it may not be listening
     captions.publish({"type": "end"})
     expect(page.locator("#state-words")).to_have_text("ended")
     captions.is_refusing = True
