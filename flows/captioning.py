@@ -33,14 +33,15 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     """Run the captions flow, and close with its summary."""
     with Waiting(quiet=quiet, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
-        with closing(runtime.audience), recovery(settings) as how:
+        with closing(runtime.audience):
             dataflow, where = _prepare(settings, runtime, waiting)
-            if how is None or not how.is_resumed:
-                begin_outputs(settings.output)
             if profile:
                 runtime.overheads_s = []
+            # Only a run that can begin leaves a folder behind: another try may be asked for something else.
             # Also what comes after the flow ends well when it is interrupted.
-            with interrupt_sets(runtime.stop):
+            with recovery(settings) as how, interrupt_sets(runtime.stop):
+                if how is None or not how.is_resumed:
+                    begin_outputs(settings.output)
                 with runtime.screen:
                     run(dataflow, runtime.stop, runtime.release, how)
                 _sum_up(settings, runtime, quiet=quiet)

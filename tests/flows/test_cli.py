@@ -239,6 +239,14 @@ def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path) -> None:
     assert (summary["updates"], summary["passes"]) == (0, 0)
 
 
+def test_a_mistake_leaves_no_recovery_folder_that_would_refuse_the_next_try(tmp_path: Path) -> None:
+    done = surtitle(
+        "replay", PARTIALS, "--model", "absent.gguf", "--recovery", tmp_path / "run", cwd=tmp_path
+    )
+    assert done.returncode == 3
+    assert not (tmp_path / "run").exists()
+
+
 def test_help_names_every_command() -> None:
     shown = surtitle("--help").stdout
     assert all(
