@@ -9,12 +9,16 @@ import time
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from platformdirs import user_cache_path
 
 from connectors.cpu import cpu_name
+from operators.decoding.pass_cost import PassCosts
 from operators.models.tuning import Tuning
+
+Measured = TypeVar("Measured", Tuning, PassCosts)
 
 #: Seconds after which a machine that was too busy to tell is asked again.
 _ASK_AGAIN_AFTER_S = 3600.0
@@ -33,24 +37,24 @@ def tuning_key(model: Path) -> str:
     return hashlib.sha256("\0".join(parts).encode() + header).hexdigest()[:24]
 
 
-def remembered_tuning(key: str) -> Tuning | None:
+def remembered(key: str, kind: type[Measured]) -> Measured | None:
     """What was measured under ``key``; None if nothing was, or nothing that still holds."""
     path = _path(key)
     try:
-        tuning = msgspec.json.decode(path.read_bytes(), type=Tuning)
+        measured = msgspec.json.decode(path.read_bytes(), type=kind)
         age_s = time.time() - path.stat().st_mtime
     except (OSError, msgspec.DecodeError):
         return None
-    return tuning if tuning.is_steady or age_s < _ASK_AGAIN_AFTER_S else None
+    return measured if measured.is_steady or age_s < _ASK_AGAIN_AFTER_S else None
 
 
-def remember_tuning(key: str, tuning: Tuning) -> None:
-    """Keep ``tuning`` for the next start."""
+def remember(key: str, measured: Tuning | PassCosts) -> None:
+    """Keep what was ``measured`` for the next start."""
     path = _path(key)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         own = path.with_suffix(f".{os.getpid()}.partial")
-        own.write_bytes(msgspec.json.encode(tuning))
+        own.write_bytes(msgspec.json.encode(measured))
         own.replace(path)
 
 

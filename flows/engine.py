@@ -1,24 +1,22 @@
 """Puts a translator together from its settings: the model, the prompt, the sessions, the method."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from connectors.cpu import others_s, usable_cores
 from connectors.model_files import resolve_model
-from connectors.tuning_cache import remember_tuning, remembered_tuning, tuning_key
+from connectors.tuning_cache import remember, remembered, tuning_key
+from flows.methods import SPECULATIVE, method
 from flows.settings import TranslateSettings
-from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.continuous import continuous
-from operators.decoding.forward import Method, Task
-from operators.decoding.greedy import retranslate
-from operators.decoding.ssbd import ssbd
+from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 from operators.models.pool import SessionPool
-from operators.models.tuning import LlamaProbe, Tuning, tune
+from operators.models.tuning import LlamaProbe, Tuning, measure_costs, tune
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 
@@ -33,10 +31,14 @@ class Engine(NamedTuple):
     prompt: Prompt
     pool: SessionPool
     context: ContextSettings
+    #: Tells what passes cost here; measured when first asked.
+    costs: Callable[[], PassCosts]
 
     def translator(self, settings: TranslateSettings) -> Translator:
         """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
-        return Translator(self.prompt, self.pool, method(settings), translator_settings(settings))
+        weighs = settings.method == "recycle" and settings.block is None
+        decode = method(settings, self.costs()) if weighs else method(settings)
+        return Translator(self.prompt, self.pool, decode, translator_settings(settings))
 
 
 def open_translator(settings: TranslateSettings, progress: Progress | None = None) -> Translator:
@@ -58,38 +60,21 @@ def open_engine(settings: TranslateSettings, progress: Progress | None = None) -
     tell("evaluating the prompt", None)
     context = _context_settings(settings, prompt, tuning)
     pool = SessionPool(LlamaContext(model, context), prompt.head, settings.sessions)
-    return Engine(path, prompt, pool, context)
-
-
-#: Tokens of its draft that a final with less bias looks at first; see the cost model in docs/decoding.md.
-HONEST_BLOCK = 7
-
-
-def method(settings: TranslateSettings) -> Callable[[Task], Method]:
-    """The decoding method that the settings name."""
-    if settings.method == "retranslate":
-        return retranslate
-    if settings.method == "continuous":
-        return continuous
-    bias = BiasedAcceptance(settings.bias)
-    final = BiasedAcceptance(settings.final_bias)
-    # Without the bias that made it, little of a draft stands.
-    block = HONEST_BLOCK if settings.final_bias < settings.bias else None
-    return lambda task: ssbd(task, final, block) if task.is_final else ssbd(task, bias)
+    return Engine(path, prompt, pool, context, cache(lambda: _pass_costs(path, model, context, tell)))
 
 
 def translator_settings(settings: TranslateSettings) -> TranslatorSettings:
     """What the translator has to know of the settings."""
-    is_ssbd = settings.method == "ssbd"
+    speculates = settings.method in SPECULATIVE
     # Without a bias SSBD gives what re-translation gives, to the token; a token believed unseen might not.
-    commits = is_ssbd and settings.bias > 0
+    commits = speculates and settings.accept == "bias" and settings.bias > 0
     return TranslatorSettings(
         max_source=settings.max_source,
         max_output=_max_output(settings),
         conditioning=Conditioning(settings.strip_punctuation, settings.hold_back),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         draft_mask=settings.draft_mask,
-        finals_differ=is_ssbd and settings.final_bias != settings.bias,
+        finals_differ=speculates and settings.accept == "bias" and settings.final_bias != settings.bias,
         drop_revised=settings.drop_revised,
     )
 
@@ -101,13 +86,25 @@ def _max_output(settings: TranslateSettings) -> int:
 def _tuning(path: Path, model: LlamaModel, tell: Progress) -> Tuning:
     """What suits this model on this machine: measured at the first start, remembered afterwards."""
     key = tuning_key(path)
-    tuning = remembered_tuning(key)
+    tuning = remembered(key, Tuning)
     if tuning is None:
         tell("finding out how many threads are fastest", None)
         with LlamaProbe(model) as probe:
             tuning = tune(probe, usable_cores(), others_s)
-        remember_tuning(key, tuning)
+        remember(key, tuning)
     return tuning
+
+
+def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: Progress) -> PassCosts:
+    """What a pass costs with so many threads: measured once, remembered afterwards."""
+    key = f"{tuning_key(path)}-{context.threads}-{context.ubatch}"
+    costs = remembered(key, PassCosts)
+    if costs is None:
+        tell("measuring what a pass costs", None)
+        with LlamaProbe(model) as probe:
+            costs = measure_costs(lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens))
+        remember(key, costs)
+    return costs
 
 
 def _context_settings(settings: TranslateSettings, prompt: Prompt, tuning: Tuning) -> ContextSettings:

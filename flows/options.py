@@ -37,7 +37,10 @@ TRANSLATION: Group = {
     "template": _option(
         "translate", "template", str, "few-shot, chat, tower or qwen3.", default="auto, by the model"
     ),
-    "method": _option("translate", "method", str, "ssbd, retranslate or continuous.", default="ssbd"),
+    "method": _option(
+        "translate", "method", str,
+        "ssbd, recycle, jacobi, gs-jacobi, hybrid-jacobi, retranslate or continuous.", default="ssbd",
+    ),
     "bias": _option(
         "translate", "bias", float, "How far decoding leans towards its last output, 0 to 1.", default="0.2"
     ),

@@ -18,6 +18,8 @@ from operators.subtitles.writer import Shown
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+#: The acceptance rules, as a regular expression.
+ACCEPT = r"^(bias|exact|top-[1-9][0-9]{0,5}|within-(0(\.[0-9]+)?|1(\.0+)?))$"
 
 
 class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,11 +69,24 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     model: str = "default"
     #: How the model is asked; ``auto`` goes by what the model file says about itself.
     template: Template = "auto"
-    method: Literal["ssbd", "retranslate", "continuous"] = "ssbd"
+    method: Literal[
+        "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "retranslate", "continuous"
+    ] = "ssbd"
     #: Beta: how far the distribution leans towards the draft.
     bias: Probability = 0.2
     #: Beta of a segment's last update.
     final_bias: Probability = 0.0
+    #: The rule by which draft tokens stand: the bias, or instead of it ``exact``, the K likeliest tokens
+    #: (``top-K``), or a probability within D of the best one's (``within-D``).
+    accept: Annotated[str, msgspec.Meta(pattern=ACCEPT)] = "bias"
+    #: Tokens that a verified block takes at least, the model's own next one among them.
+    min_block: Positive = 1
+    #: Beta towards tokens that are proposed after the divergence; 0 changes no result.
+    proposal_bias: Probability = 0.0
+    #: Tokens of a proposal; absent for as many as pay on this machine, and for eight in blocks of Jacobi's.
+    block: Positive | None = None
+    #: A proposal ends before the first token that is less probable.
+    sure: Probability = 0.4
     #: Passes that a draft token must have stood clearly before it is believed unseen; 0 is off, and so is
     #: a bias of 0.
     commit: NotNegative = 1

@@ -84,12 +84,17 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     accepted: Count = 0
     #: Tokens of the output that were decoded after the draft, the stop token not counted.
     decoded: Count = 0
+    #: Tokens that were proposed after the draft's divergence, and those of them that stood.
+    proposed: Count = 0
+    taken: Count = 0
     #: Forward passes through the model.
     passes: Count = 0
     #: Tokens of the prompt (head, source and tail).
     prompt_tokens: Count = 0
     #: Prompt tokens that were still in the KV cache.
     prompt_reused: Count = 0
+    #: Tokens that the passes evaluated: new ones of the prompt, the draft, proposals and decoded ones.
+    evaluated: Count = 0
     #: Seconds spent in the model's forward passes.
     model_s: Seconds = 0.0
     #: Of these, seconds in the first passes, which evaluate what is new of the prompt.

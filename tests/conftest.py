@@ -5,10 +5,15 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from connectors.model_files import resolve_model
 from operators.models.llama import LlamaModel
 from tests.virtual_microphone import _server, virtual_microphone
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("surtitle", deadline=None)
+settings.load_profile("surtitle")
 
 __all__ = ["_server", "virtual_microphone"]
 

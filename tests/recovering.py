@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from flows.captioning import recovery
 from flows.captions import build
-from flows.engine import method, translator_settings
+from flows.engine import translator_settings
+from flows.methods import method
 from flows.outputs import begin_outputs
 from flows.run import run
 from flows.runtime import Runtime

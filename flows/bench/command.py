@@ -21,7 +21,7 @@ def bench(
     from_: Annotated[str, typer.Option("--from", help="Language of the source.")] = "English",
     model: Annotated[str, typer.Option(help="Path of a GGUF file, or 'default'.")] = "default",
     lag: Annotated[int, typer.Option(min=1, help="Words that a text grows by at each update.")] = 3,
-    methods: Annotated[str, typer.Option(help="retranslate, ssbd, continuous.")] = "retranslate,ssbd",
+    methods: Annotated[str, typer.Option(help="Any of surtitle's methods.")] = "retranslate,ssbd",
     bias: Annotated[str, typer.Option(help="SSBD's biases, 0 to 1.")] = "0.2",
     mask_k: Annotated[str, typer.Option(help="Tokens withheld from the display; they cost no run.")] = "3",
     draft_mask: Annotated[str, typer.Option(help="Tokens taken from the end of SSBD's draft.")] = "0",
@@ -29,6 +29,17 @@ def bench(
     final_bias: Annotated[
         str, typer.Option(help="SSBD's biases at a segment's last update; 'same' for the others' bias.")
     ] = "same",
+    accept: Annotated[
+        str, typer.Option(help="Rules by which draft tokens stand: bias, exact, top-K, within-D.")
+    ] = "bias",
+    min_block: Annotated[str, typer.Option(help="Tokens that a verified block takes at least.")] = "1",
+    proposal_bias: Annotated[
+        str, typer.Option(help="Biases towards tokens proposed after the divergence; 'same' likewise.")
+    ] = "0",
+    block: Annotated[
+        str, typer.Option(help="Tokens of a proposal; 'auto' for what pays here, 8 in Jacobi's blocks.")
+    ] = "auto",
+    sure: Annotated[str, typer.Option(help="Least probability of a proposed token.")] = "0.4",
     hold_back: Annotated[str, typer.Option(help="Words that wait for the next update.")] = "0",
     strip_punctuation: Annotated[
         bool,
@@ -70,7 +81,12 @@ def bench(
         masks=_numbers("--mask-k", mask_k, int),
         commits=_numbers("--commit", commit, int),
         draft_masks=_numbers("--draft-mask", draft_mask, int),
-        final_biases=_final_biases(final_bias),
+        final_biases=_numbers_or("same", "--final-bias", final_bias, float),
+        accepts=_words(accept),
+        min_blocks=_numbers("--min-block", min_block, int),
+        proposal_biases=_numbers_or("same", "--proposal-bias", proposal_bias, float),
+        blocks=_numbers_or("auto", "--block", block, int),
+        sures=_numbers("--sure", sure, float),
         drop_revised=drop_revised,
         hold_backs=_numbers("--hold-back", hold_back, int),
         strips=(False, True) if strip_punctuation else (False,),
@@ -93,9 +109,10 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _final_biases(text: str) -> list[float | None]:
+def _numbers_or(special: str, option: str, text: str, kind: type[T]) -> list[T | None]:
+    """Numbers, and None where the ``special`` word stands."""
     words = _words(text) or [""]
-    return [None if word == "same" else _numbers("--final-bias", word, float)[0] for word in words]
+    return [None if word == special else _numbers(option, word, kind)[0] for word in words]
 
 
 def _numbers(option: str, text: str, kind: type[T]) -> list[T]:

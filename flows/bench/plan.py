@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from flows.methods import PROPOSING, SPECULATIVE
 from flows.settings import TranslateSettings, load_settings
 from operators.errors import UsageError
 
@@ -11,7 +12,7 @@ METHODS: tuple[str, ...] = get_args(get_type_hints(TranslateSettings)["method"])
 
 
 class Grid(NamedTuple):
-    """The values to cross; bias, commit and draft mask concern SSBD only."""
+    """The values to cross; all but the methods, masks and conditioning concern those that verify a draft."""
 
     methods: Sequence[str]
     biases: Sequence[float]
@@ -19,8 +20,15 @@ class Grid(NamedTuple):
     masks: Sequence[int]
     commits: Sequence[int] = (0,)
     draft_masks: Sequence[int] = (0,)
-    #: Biases of a segment's last update; None for the bias of the row.
+    #: Biases of a segment's last update; None here and below for the bias of the row.
     final_biases: Sequence[float | None] = (None,)
+    #: Rules by which draft tokens stand, and tokens that a verified block takes at least.
+    accepts: Sequence[str] = ("bias",)
+    min_blocks: Sequence[int] = (1,)
+    #: Proposals after the divergence: biases towards them, their length, their least probability.
+    proposal_biases: Sequence[float | None] = (0.0,)
+    blocks: Sequence[int | None] = (None,)
+    sures: Sequence[float] = (0.4,)
     #: Add SSBD that drops its draft whenever the source is revised.
     drop_revised: bool = False
     #: Words at the end of unfinished text that wait, with every method.
@@ -56,11 +64,16 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
 
 def columns_of(settings: TranslateSettings) -> dict[str, Any]:
     """The columns of a row that name its settings; those that the method does not use are empty or 0."""
-    is_ssbd = settings.method == "ssbd"
+    speculates, proposes = settings.method in SPECULATIVE, settings.method in PROPOSING
     return {
         "method": settings.method,
-        "bias": settings.bias if is_ssbd else None,
-        "final_bias": settings.final_bias if is_ssbd else None,
+        "bias": settings.bias if speculates else None,
+        "final_bias": settings.final_bias if speculates else None,
+        "accept": settings.accept if speculates else None,
+        "min_block": settings.min_block,
+        "proposal_bias": settings.proposal_bias if proposes else None,
+        "block": settings.block,
+        "sure": settings.sure if settings.method == "recycle" else None,
         "draft_mask": settings.draft_mask,
         "commit": settings.commit,
         "hold_back": settings.hold_back,
@@ -70,28 +83,33 @@ def columns_of(settings: TranslateSettings) -> dict[str, Any]:
 
 
 def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[TranslateSettings]:
-    if method != "ssbd":
+    if method not in SPECULATIVE:
         if method not in METHODS:
             raise UsageError(f"--methods: there is no method {method!r}; choose from {', '.join(METHODS)}")
         return [_variant(common, method=method)]
-    drops = (False, True) if grid.drop_revised else (False,)
-    return [
-        _variant(
-            common,
-            method=method,
-            bias=bias,
-            final_bias=bias if final is None else final,
-            commit=commit,
-            draft_mask=draft_mask,
-            drop_revised=drop,
-        )
-        for drop, bias, final, commit, draft_mask in product(
-            drops, grid.biases, grid.final_biases, grid.commits, grid.draft_masks
-        )
-    ]
+    proposes = method in PROPOSING
+    axes = {
+        "drop_revised": (False, True) if grid.drop_revised else (False,),
+        "bias": grid.biases,
+        "final_bias": grid.final_biases,
+        "commit": grid.commits,
+        "draft_mask": grid.draft_masks,
+        "accept": grid.accepts,
+        "min_block": grid.min_blocks,
+        "proposal_bias": grid.proposal_biases if proposes else (0.0,),
+        "block": grid.blocks if proposes else (None,),
+        "sure": grid.sures if method == "recycle" else (0.4,),
+    }
+    variants = []
+    for values in product(*axes.values()):
+        own = dict(zip(axes, values, strict=True))
+        for name in ("final_bias", "proposal_bias"):
+            own[name] = own["bias"] if own[name] is None else own[name]
+        variants.append(_variant(common, method=method, **own))
+    return variants
 
 
 def _variant(common: dict[str, Any], **own: Any) -> TranslateSettings:
-    if own["method"] != "ssbd":
-        own["commit"] = 0  # the default is SSBD's
+    if own["method"] not in SPECULATIVE:
+        own["commit"] = 0  # the default is that of methods with a draft
     return load_settings(None, {"translate": {**common, **own}}).translate

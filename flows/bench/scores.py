@@ -34,6 +34,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     bias: float | None
     final_bias: float | None
+    accept: str | None
+    min_block: int
+    proposal_bias: float | None
+    block: int | None
+    sure: float | None
     mask_k: int
     draft_mask: int
     commit: int
@@ -61,6 +66,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     ne_shown_mean: float
     accepted_over_drafted: float | None
     accepted_over_output: float | None
+    #: Tokens that were proposed after the divergence, for each token of the output, and those that stood.
+    proposed_over_output: float
+    taken_over_output: float
     #: Of the drafts of finals alone: where in its draft the last update comes to disagree.
     final_accepted_over_drafted: float | None
     ms_per_update: Percentiles
@@ -71,6 +79,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     delay_s: float | None
     passes: int
     passes_per_token: float
+    #: Passes of the baseline over this method's: the speedup where every pass costs the same.
+    passes_saved: float
+    #: The speedup where a pass over a hundred tokens costs twice as much as one over a single token.
+    speedup_simulated: float
     updates: int
 
 
@@ -108,9 +120,10 @@ class Scorer:
         """
         first = [trial.updates[which] for trial in self._trials if trial.repeat == 0]
         updates = [update for segment in first for update in segment]
-        effort = sum((update.effort for update in updates), start=Effort())
+        effort = self._effort(which)
         at_finals = sum((segment[-1].effort for segment in first), start=Effort())
-        tokens = sum(update.tokens for update in updates)
+        tokens = max(1, sum(update.tokens for update in updates))
+        base = self._effort(0)
         speedups = self._per_repeat(which, _wall_s)
         rates = self._per_repeat(which, self._seconds_per_token)
         finals = self.finals(which)
@@ -132,14 +145,23 @@ class Scorer:
             ne_shown_mean=shown[1],
             accepted_over_drafted=_ratio(effort.accepted, effort.drafted),
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
+            proposed_over_output=effort.proposed / tokens,
+            taken_over_output=effort.taken / tokens,
             final_accepted_over_drafted=_ratio(at_finals.accepted, at_finals.drafted),
             ms_per_update=self._milliseconds(which),
             ms_of_final=self._times(which, slice(-1, None)),
             ms_of_partial=self._times(which, slice(None, -1)),
             passes=effort.passes,
-            passes_per_token=effort.passes / max(1, tokens),
+            passes_per_token=effort.passes / tokens,
+            passes_saved=base.passes / max(1, effort.passes),
+            speedup_simulated=_gpu_cost(base) / max(1.0, _gpu_cost(effort)),
             updates=len(updates),
         )
+
+    def _effort(self, which: int) -> Effort:
+        """What translator ``which`` took for all updates, once."""
+        updates = (one for trial in self._trials if trial.repeat == 0 for one in trial.updates[which])
+        return sum((update.effort for update in updates), start=Effort())
 
     def finals(self, which: int) -> list[str]:
         """The last output of each segment, of translator ``which``."""
@@ -218,6 +240,14 @@ class Scorer:
         total, count = sum(efforts, start=Effort()), max(1, len(efforts))
         parts_s = (total.first_s, total.model_s - total.first_s, total.total_s - total.model_s)
         return Times(*(1000 * part_s / count for part_s in parts_s))
+
+
+def _gpu_cost(effort: Effort) -> float:
+    """The passes of a GPU, where the tokens of a pass cost little beside the weights that it reads.
+
+    The order is that of a model of some billion weights: a pass over n tokens costs 1 + n / 100.
+    """
+    return effort.passes + effort.evaluated / 100
 
 
 def _wall_s(trials: Sequence[Trial], which: int) -> float:

@@ -41,24 +41,23 @@ def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
 
 def label(row: Row, *, mask: bool) -> str:
     """A row's method with the settings that set it apart; the display's mask only with ``mask``."""
-    parts = [row.method]
-    if row.bias is not None:
-        parts.append(f"β={row.bias:g}")
-        if row.final_bias != row.bias:
-            parts.append(f"final β={row.final_bias:g}")
-    if row.commit:
-        parts.append(f"commit={row.commit}")
-    if row.draft_mask:
-        parts.append(f"draft-mask={row.draft_mask}")
-    if row.drop_revised:
-        parts.append("drop-revised")
-    if row.hold_back:
-        parts.append(f"hold-back={row.hold_back}")
-    if row.strip_punctuation:
-        parts.append("strip-punctuation")
-    if mask:
-        parts.append(f"k={row.mask_k}")
-    return " ".join(parts)
+    usual_sure = 0.4
+    parts = {
+        f"β={row.bias or 0:g}": row.bias is not None,
+        f"final β={row.final_bias or 0:g}": row.final_bias != row.bias,
+        f"accept={row.accept}": row.accept not in (None, "bias"),
+        f"min-block={row.min_block}": row.min_block > 1,
+        f"proposal β={row.proposal_bias or 0:g}": row.proposal_bias,
+        f"block={row.block}": row.block,
+        f"sure={row.sure or 0:g}": row.sure not in (None, usual_sure),
+        f"commit={row.commit}": row.commit,
+        f"draft-mask={row.draft_mask}": row.draft_mask,
+        "drop-revised": row.drop_revised,
+        f"hold-back={row.hold_back}": row.hold_back,
+        "strip-punctuation": row.strip_punctuation,
+        f"k={row.mask_k}": mask,
+    }
+    return " ".join([row.method, *(part for part, is_there in parts.items() if is_there)])
 
 
 def _speed(rows: Sequence[Row]) -> Table:
@@ -66,7 +65,7 @@ def _speed(rows: Sequence[Row]) -> Table:
         "Speed against re-translation, the first row; and what it comes from",
         (
             *("method", "speedup", "range", "tps ratio", "tokens/s", "ms/update p50", "p95"),
-            *("A/D", "A/O", "passes/token"),
+            *("A/D", "A/O", "proposed", "taken", "passes/token", "passes saved", "simulated"),
         ),
         tuple(
             (
@@ -79,7 +78,11 @@ def _speed(rows: Sequence[Row]) -> Table:
                 f"{row.ms_per_update.p95:.0f}",
                 percent(row.accepted_over_drafted),
                 percent(row.accepted_over_output),
-                f"{row.passes_per_token:.2f}",
+                percent(row.proposed_over_output),
+                percent(row.taken_over_output),
+                f"{row.passes_per_token:.3f}",
+                f"{row.passes_saved:.2f}",
+                f"{row.speedup_simulated:.2f}",
             )
             for row in rows
         ),

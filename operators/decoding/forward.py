@@ -6,6 +6,7 @@ requests of many segments into one batch: the method cannot tell.
 """
 
 from collections.abc import Container, Generator, Sequence
+from enum import Enum
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
@@ -27,6 +28,21 @@ class Forward(NamedTuple):
     logits_from: int
 
 
+class Origin(Enum):
+    """How a token of the output was come by."""
+
+    #: A draft token that stands unseen, and one that was looked at and stood.
+    COMMITTED = "committed"
+    DRAFT = "draft"
+    #: Proposed after the divergence and confirmed: from the rejected tail, from an earlier text, or from the
+    #: model's own guess in the pass before.
+    RECYCLED = "recycled"
+    LOOKED_UP = "looked up"
+    PARALLEL = "parallel"
+    #: The model's own choice after all that was known.
+    OWN = "own"
+
+
 class Decoded(NamedTuple):
     """What a method returns: the output and how it came about."""
 
@@ -35,6 +51,11 @@ class Decoded(NamedTuple):
     #: Draft tokens that were offered, and how many of them stood.
     drafted: int = 0
     accepted: int = 0
+    #: Tokens that were proposed after the divergence, and how many of them stood.
+    proposed: int = 0
+    taken: int = 0
+    #: How each token of the output was come by.
+    origins: tuple[Origin, ...] = ()
     #: False if the output was cut at the limit of its length.
     finished: bool = True
     #: Logit gap between the best token and the next for each token up to ``accepted``; 0 where the draft
@@ -62,6 +83,9 @@ class Task(NamedTuple):
     want_gaps: bool = False
     #: True for the last update of a segment.
     is_final: bool = False
+    #: Token ids of the source, and of outputs that ended lately: where names and terms may be found again.
+    source: Sequence[int] = ()
+    recent: Sequence[Sequence[int]] = ()
 
 
 class Session(Protocol):
@@ -81,6 +105,8 @@ class Cost(NamedTuple):
     passes: int
     #: Tokens of the first request that were in the cache.
     reused: int
+    #: Tokens that all passes together evaluated.
+    evaluated: int
     #: Seconds in forward passes, and in the first of them.
     model_s: float
     first_s: float
@@ -88,7 +114,7 @@ class Cost(NamedTuple):
 
 def drive(method: Method, session: Session) -> tuple[Decoded, Cost]:
     """Answer the method's requests from one session until it returns."""
-    passes, reused, model_s, first_s = 0, 0, 0.0, 0.0
+    passes, reused, evaluated, model_s, first_s = 0, 0, 0, 0.0, 0.0
     try:
         request = next(method)
         while True:
@@ -97,8 +123,9 @@ def drive(method: Method, session: Session) -> tuple[Decoded, Cost]:
             model_s += perf_counter() - began
             if passes == 0:
                 reused, first_s = session.reused, model_s
+            evaluated += len(request.tokens) - session.reused
             passes += 1
             request = method.send(logits)
     except StopIteration as end:
         decoded: Decoded = end.value
-        return decoded, Cost(passes, reused, model_s, first_s)
+        return decoded, Cost(passes, reused, evaluated, model_s, first_s)

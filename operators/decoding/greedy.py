@@ -1,9 +1,7 @@
-"""Greedy decoding, one token a pass: re-translation (RT), and the end of every other method."""
+"""Greedy decoding, one token a pass: re-translation (RT), the baseline of every other method."""
 
-from collections.abc import Sequence
-
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Task
-from operators.decoding.repetition import repetition
+from operators.decoding.blockwise import decode_on
+from operators.decoding.forward import Forward, Method, Task
 
 
 def retranslate(task: Task) -> Method:
@@ -13,28 +11,4 @@ def retranslate(task: Task) -> Method:
     """
     prompt = list(task.prompt)
     logits = yield Forward(prompt, len(prompt) - 1)
-    return (yield from decode_on(task, [], logits[-1]))
-
-
-def decode_on(task: Task, output: Sequence[int], row: Logits) -> Method:
-    """Decode greedily after ``output``, given the logits ``row`` of its last position.
-
-    An output that begins to repeat itself without end is cut where it does, ``output`` included.
-    """
-    begin = len(task.prompt)
-    tokens = [*task.prompt, *output]
-    checked, ends = 0, len(tokens)
-    while True:
-        kept = repetition(tokens[begin:], checked)
-        if kept is not None:
-            return Decoded(tuple(tokens[begin : begin + kept]))
-        checked = len(tokens) - begin
-        if checked == task.limit:
-            return Decoded(tuple(tokens[begin:]), finished=False)
-        if len(tokens) > ends:
-            logits = yield Forward(tokens, len(tokens) - 1)
-            row, ends = logits[-1], len(tokens)
-        token = int(row.argmax())
-        if token in task.stop:
-            return Decoded(tuple(tokens[begin:]))
-        tokens.append(token)
+    return (yield from decode_on(task, [], int(logits[-1].argmax())))

@@ -5,6 +5,7 @@ lent by a pool. Losing a session costs time, never a result.
 """
 
 import codecs
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
@@ -18,6 +19,9 @@ from operators.decoding.session import PrefixSession
 from operators.decoding.windows import split_source
 from operators.events import Effort
 from operators.prompts.prompt import Prompt
+
+#: Outputs that are kept for looking things up.
+_RECENT = 16
 
 
 class Sessions(Protocol):
@@ -86,6 +90,8 @@ class Translator:
         self._sessions = sessions
         self._method = method
         self._settings = settings
+        # What ended lately; only proposed and verified, so that losing it never changes a result.
+        self._recent: deque[tuple[int, ...]] = deque(maxlen=_RECENT)
 
     def update(
         self, key: str, state: SegmentState, text: str, *, is_final: bool
@@ -102,6 +108,8 @@ class Translator:
             effort = effort + spent
         for number in range(len(windows), len(state.windows)):
             self._sessions.release(f"{key}/{number}")
+        if is_final:
+            self._recent += [window.output for window in windows if window.output]
         tokens, pieces = self._join(windows)
         return SegmentState(tuple(windows)), Output(tokens, pieces, effort)
 
@@ -130,7 +138,10 @@ class Translator:
             drafted=decoded.drafted,
             accepted=decoded.accepted,
             decoded=len(decoded.tokens) - decoded.accepted,
+            proposed=decoded.proposed,
+            taken=decoded.taken,
             passes=cost.passes,
+            evaluated=cost.evaluated,
             prompt_tokens=len(task.prompt),
             prompt_reused=min(cost.reused, len(task.prompt)),
             model_s=cost.model_s,
@@ -157,6 +168,8 @@ class Translator:
             committed=committed,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
+            source=source,
+            recent=tuple(self._recent),
         )
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from operators.decoding.pass_cost import PassCosts
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 
 #: Micro-batches to try, the one to fall back on first.
@@ -29,6 +30,8 @@ _TURNS = 5
 _BUDGET_S = 2.2
 
 _PROMPT, _DRAFT, _SINGLE = 48, 24, 4
+#: Tokens of the passes whose cost is measured.
+PASS_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -112,6 +115,22 @@ def choose(
     return Verdict(best, is_steady=all(median(own) < _UNSTEADY * min(own) for own in times.values()))
 
 
+def measure_costs(seconds: Callable[[int], float]) -> PassCosts:
+    """What a pass costs by its tokens; ``seconds`` times one pass.
+
+    A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
+    """
+    times: dict[int, list[float]] = {size: [] for size in PASS_SIZES}
+    for size in PASS_SIZES:
+        seconds(size)
+    for _turn in range(_TURNS):
+        for size, own in times.items():
+            own.append(seconds(size))
+    least = [1000 * min(own) for own in times.values()]
+    ms = [min(least[place:]) for place in range(len(least))]
+    return PassCosts(PASS_SIZES, tuple(ms), all(median(own) < _UNSTEADY * min(own) for own in times.values()))
+
+
 class LlamaProbe:
     """Times passes of a loaded model in contexts of its own."""
 
@@ -137,6 +156,15 @@ class LlamaProbe:
         context.evaluate(0, self._tokens[_PROMPT:], _PROMPT, _DRAFT)
         for number in range(_SINGLE):
             context.evaluate(0, self._tokens[:1], _PROMPT + _DRAFT + number, 1)
+        return perf_counter() - began
+
+    def pass_s(self, threads: int, ubatch: int, tokens: int) -> float:
+        """Seconds of one pass that verifies so many tokens."""
+        context = self._context(threads, ubatch)
+        context.use_threads(threads)
+        context.cut_sequence(0, _PROMPT)
+        began = perf_counter()
+        context.evaluate(0, self._tokens[:tokens], _PROMPT, tokens)
         return perf_counter() - began
 
     def _context(self, threads: int, ubatch: int) -> LlamaContext:

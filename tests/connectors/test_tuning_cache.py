@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors import cpu, tuning_cache
-from connectors.tuning_cache import remember_tuning, remembered_tuning, tuning_key
+from connectors.tuning_cache import remember, remembered, tuning_key
 from operators.models.tuning import Tuning
 
 
@@ -20,26 +20,26 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_was_remembered_is_found_again() -> None:
-    assert remembered_tuning("key") is None
-    remember_tuning("key", Tuning(3, 64))
-    assert remembered_tuning("key") == Tuning(3, 64)
+    assert remembered("key", Tuning) is None
+    remember("key", Tuning(3, 64))
+    assert remembered("key", Tuning) == Tuning(3, 64)
 
 
 def test_a_busy_machine_is_asked_again_after_an_hour(cache: Path) -> None:
     for key, is_steady in (("busy", False), ("quiet", True)):
-        remember_tuning(key, Tuning(2, is_steady=is_steady))
-        assert remembered_tuning(key) is not None
+        remember(key, Tuning(2, is_steady=is_steady))
+        assert remembered(key, Tuning) is not None
         os.utime(cache / f"{key}.json", (0, 0))
-    assert remembered_tuning("busy") is None
-    assert remembered_tuning("quiet") == Tuning(2)
+    assert remembered("busy", Tuning) is None
+    assert remembered("quiet", Tuning) == Tuning(2)
 
 
 def test_a_damaged_file_is_as_good_as_none_and_a_full_disk_stops_nobody(cache: Path) -> None:
     cache.mkdir(parents=True)
     (cache / "key.json").write_text('{"threads": "many"}')
-    assert remembered_tuning("key") is None
+    assert remembered("key", Tuning) is None
     cache.joinpath("other.json").mkdir()
-    remember_tuning("other", Tuning(2))
+    remember("other", Tuning(2))
 
 
 def test_another_model_processor_or_library_is_measured_anew(

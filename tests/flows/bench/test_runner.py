@@ -13,7 +13,8 @@ from flows.bench.corpus import BenchSegment, Corpus, load_corpus
 from flows.bench.plan import Grid, make_plan
 from flows.bench.runner import Trial, run_trials, warm_up
 from flows.bench.signature import Signature, mixing_key
-from flows.engine import method, translator_settings
+from flows.engine import translator_settings
+from flows.methods import method
 from operators.decoding.translator import Translator
 from operators.errors import InputError, OutputError, UsageError
 from operators.models.pool import SessionPool

@@ -93,4 +93,4 @@ def test_the_rule_is_greedy_decoding_from_the_biased_mixture(
     mixture[draft] += bias
     margin = mixture[draft] - mixture[best]
     if draft != best and abs(margin) > 1e-6:
-        assert BiasedAcceptance(bias).accepts(row, best, draft) == (margin > 0)
+        assert BiasedAcceptance(bias).accepts(row, best, draft, 0) == (margin > 0)

@@ -1,0 +1,81 @@
+"""The decoding method that the settings name, put together from rules and proposers."""
+
+from collections.abc import Callable
+
+from flows.settings import TranslateSettings
+from operators.decoding.acceptance import (
+    EXACT,
+    Acceptance,
+    BiasedAcceptance,
+    DistanceAcceptance,
+    MinimumBlock,
+    TopAcceptance,
+)
+from operators.decoding.continuous import continuous
+from operators.decoding.forward import Method, Task
+from operators.decoding.greedy import retranslate
+from operators.decoding.jacobi import Jacobi
+from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
+from operators.decoding.proposals import NoProposals, Proposer
+from operators.decoding.recycling import Recycling
+from operators.decoding.ssbd import ssbd
+
+#: The methods that verify their last output: SSBD, and what decodes on from its divergence in another way.
+SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi")
+#: Those of them that propose tokens there.
+PROPOSING = SPECULATIVE[1:]
+
+#: Tokens of its draft that a final with less bias looks at first; see the cost model in docs/decoding.md.
+HONEST_BLOCK = 7
+#: Tokens of a Gauss-Seidel block.
+JACOBI_BLOCK = 8
+
+
+def method(settings: TranslateSettings, costs: PassCosts = FLAT) -> Callable[[Task], Method]:
+    """The decoding method that the settings name, for a machine with these ``costs``."""
+    if settings.method == "retranslate":
+        return retranslate
+    if settings.method == "continuous":
+        return continuous
+    partial, final = rule(settings, settings.bias), rule(settings, settings.final_bias)
+    proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
+    propose = proposer(settings, costs)
+    # Without the bias that made it, little of a draft stands.
+    block = HONEST_BLOCK if settings.final_bias < settings.bias else None
+
+    def decode(task: Task) -> Method:
+        if not task.is_final:
+            return ssbd(task, partial, None, propose(task), proposed)
+        # A final that is to be honest is not to be bent by proposals either.
+        return ssbd(task, final, block, propose(task), proposed if settings.final_bias else EXACT)
+
+    return decode
+
+
+def rule(settings: TranslateSettings, bias: float) -> Acceptance:
+    """The rule by which draft tokens stand."""
+    return MinimumBlock(_rule(settings.accept, bias), settings.min_block)
+
+
+def _rule(name: str, bias: float) -> Acceptance:
+    kind, _, number = name.partition("-")
+    if kind == "top":
+        return TopAcceptance(int(number))
+    if kind == "within":
+        return DistanceAcceptance(float(number))
+    return BiasedAcceptance(bias) if kind == "bias" else EXACT
+
+
+def proposer(settings: TranslateSettings, costs: PassCosts) -> Callable[[Task], Proposer]:
+    """What proposes tokens after the divergence, for each task anew."""
+    # A length that is given is taken as it is: then no pass is too dear.
+    longest = {} if settings.block is None else {"longest": settings.block}
+    length = BlockLength(costs if settings.block is None else FLAT, settings.sure, **longest)
+    block = settings.block or JACOBI_BLOCK
+    proposers: dict[str, Callable[[Task], Proposer]] = {
+        "recycle": lambda task: Recycling(task, length),
+        "jacobi": Jacobi,
+        "gs-jacobi": lambda task: Jacobi(task, block),
+        "hybrid-jacobi": lambda task: Jacobi(task, block, hybrid=True),
+    }
+    return proposers.get(settings.method, lambda _task: NoProposals())

@@ -1,0 +1,61 @@
+"""Parallel decoding by fixed-point iteration (Santilli et al. 2023, section 3): Jacobi and Gauss-Seidel.
+
+A block of guesses stands for the tokens to come. Each pass gives the model's choice at all of their places at
+once; these are the next guesses. As far as guesses equal choices they are greedy decoding's, for their
+prefix is; the first choice after them is too. So each iteration adds a token at least, and m tokens take m
+iterations at most, whatever the guesses were at first. The authors begin with padding. Here a block begins
+with what the old translation has at its place.
+"""
+
+from collections.abc import Sequence
+
+from operators.decoding.forward import Origin, Task
+from operators.decoding.proposals import Proposal
+from operators.decoding.tail import Tail
+from operators.decoding.verify import Verified
+
+#: Guesses of a whole output (Parallel Jacobi) where there is no old one to tell how long it may be.
+UNKNOWN_LENGTH = 16
+
+
+class Jacobi:
+    """Parallel Jacobi decoding, or with ``block`` Gauss-Seidel between blocks of that size (PJ and PGJ).
+
+    ``hybrid`` (HGJ) is parallel for as long as there is an old translation to begin with and one token a pass
+    after it, where the authors are once the length that they expect is exceeded.
+    """
+
+    def __init__(self, task: Task, block: int | None = None, *, hybrid: bool = False) -> None:
+        if block is not None and block < 1:
+            raise ValueError(f"a block of {block} tokens is none")
+        self._tail = Tail(task.draft)
+        self._begins = True
+        self._block = block
+        self._whole = max(len(task.draft), len(task.source)) or UNKNOWN_LENGTH
+        # What the guesses are filled up with.
+        self._padding = None if hybrid else task.prompt[-1]
+        self._guesses: list[int] = []
+        # Where the present block ends, in tokens of the output.
+        self._end = 0
+
+    def learn(self, verified: Verified) -> None:
+        """Take the model's choices behind the token that fell as the next guesses."""
+        if self._begins:
+            self._tail.learn_draft(verified)
+        else:
+            self._tail.learn(verified)
+        self._guesses = [] if self._begins else verified.choices[verified.stood + 1 :]
+        self._begins = False
+
+    def propose(self, output: Sequence[int]) -> Proposal:
+        """Guesses for the rest of the present block, or for the next one."""
+        rest = self._end - len(output)
+        follows = self._tail.after(output).tokens
+        if rest <= 0:
+            rest = self._block or max(self._whole - len(output), UNKNOWN_LENGTH)
+            self._end = len(output) + rest
+            self._guesses = []
+        guesses = [*self._guesses, *follows[len(self._guesses) :]][:rest]
+        if self._padding is not None:
+            guesses += [self._padding] * (rest - len(guesses))
+        return Proposal(guesses, Origin.PARALLEL)

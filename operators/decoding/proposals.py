@@ -1,0 +1,37 @@
+"""What may come next: the contract of everything that proposes tokens after a divergence."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from operators.decoding.forward import Origin
+from operators.decoding.verify import Verified
+
+
+class Proposal(NamedTuple):
+    """Tokens to verify in the next pass, and where they come from."""
+
+    tokens: Sequence[int] = ()
+    origin: Origin = Origin.OWN
+
+
+class Proposer(Protocol):
+    """Makes proposals for one task, and learns from every pass."""
+
+    def learn(self, verified: Verified) -> None:
+        """See what a pass said, before the rows are gone."""
+        ...
+
+    def propose(self, output: Sequence[int]) -> Proposal:
+        """What may follow ``output``, whose last token is the model's own choice and not evaluated yet."""
+        ...
+
+
+class NoProposals:
+    """One token a pass."""
+
+    def learn(self, verified: Verified) -> None:
+        """Nothing is remembered."""
+
+    def propose(self, output: Sequence[int]) -> Proposal:  # noqa: ARG002 - the protocol
+        """Nothing is proposed."""
+        return Proposal()

@@ -1,0 +1,102 @@
+"""The rejected rest of a draft, and where a new output meets it again (draft recycling).
+
+After a divergence SpecASR (Wei et al. 2025, section IV-B) compares new tokens with the rejected sequence at
+the same and at near positions, and where they meet takes its continuation up again. Here the sequence is the
+old translation, and the pass that rejected it has already said what the model would put at each later
+place: the tail is corrected by that for nothing, which is the first iteration of a parallel decoding
+(Santilli et al. 2023) that begins with the tail.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from operators.decoding.verify import Verified
+
+#: Places around the expected one at which a new token may meet the tail.
+REACH = 6
+#: Tokens that are compared to tell meetings apart.
+LOOK_BACK = 4
+#: How far a tail is to be trusted at its first token: by the tokens with which the output met it, none first
+#: (the new token is taken to replace an old one), measured on revised streams (docs/decoding.md).
+TRUST = (0.35, 0.6, 0.8, 0.9)
+#: The probability taken for tail tokens that no pass has looked at.
+UNSEEN = 0.5
+
+
+class Continuation(NamedTuple):
+    """Tokens that may follow, and the probability of each given that those before it stand."""
+
+    tokens: Sequence[int] = ()
+    sure: Sequence[float] = ()
+
+
+class Tail:
+    """The old output, aligned with the new one as that grows."""
+
+    def __init__(self, draft: Sequence[int]) -> None:
+        self._draft = tuple(draft)
+        self._tokens = list(draft)
+        self._sure = [UNSEEN] * len(draft)
+        # The draft's place of the first token of the block that is verified next.
+        self._base = 0
+
+    def learn_draft(self, verified: Verified) -> None:
+        """See the pass that verified the draft itself."""
+        self._base = verified.begin
+        self._learn(verified)
+
+    def learn(self, verified: Verified) -> None:
+        """See what a pass said about the tokens of the last `after`, behind the one that fell.
+
+        If none of them stood, the output did not meet the old one there, and what is said behind is no guide.
+        """
+        if verified.stood:
+            self._learn(verified)
+        else:
+            self.skip(0)
+
+    def _learn(self, verified: Verified) -> None:
+        for number in range(verified.stood + 1, min(len(verified.proposed), len(verified.rows))):
+            place = self._base + number
+            if place < len(self._tokens):
+                self._correct(place, verified, number)
+        self.skip(verified.stood)
+
+    def skip(self, stood: int) -> None:
+        """So many tokens were added, and the model's own after them."""
+        self._base += stood + 1
+
+    def after(self, output: Sequence[int]) -> Continuation:
+        """What the old output has to follow ``output`` with; empty where it has ended."""
+        met, self._base = self._align(output)
+        sure = self._sure[self._base :]
+        if sure:
+            sure[0] *= TRUST[min(met, len(TRUST) - 1)]
+        return Continuation(self._tokens[self._base :], sure)
+
+    def _align(self, output: Sequence[int]) -> tuple[int, int]:
+        """Tokens with which ``output`` meets the draft, and the place in the draft that follows them."""
+        expected = self._base - 1
+        best = (0, 0, self._base)
+        for place in range(max(0, expected - REACH), min(len(self._draft), expected + REACH + 1)):
+            met = _met(self._draft, place, output)
+            # The longest meeting; of equal ones the nearest, and of these the later.
+            best = max(best, (met, -abs(place - expected), place + 1)) if met else best
+        return best[0], best[2]
+
+    def _correct(self, place: int, verified: Verified, number: int) -> None:
+        """Take the model's choice where the rule would not let the old token stand."""
+        row, choice, old = verified.rows[number], verified.choices[number], self._tokens[place]
+        token = old if choice == old or verified.acceptance.accepts(row, choice, old, number) else choice
+        self._tokens[place] = token
+        self._sure[place] = float(np.exp(row[token] - row[choice]) / np.exp(row - row[choice]).sum())
+
+
+def _met(draft: Sequence[int], place: int, output: Sequence[int]) -> int:
+    """Tokens before and at ``place`` of the draft that are the last ones of ``output``."""
+    count = 0
+    while count < min(LOOK_BACK, place + 1, len(output)) and draft[place - count] == output[-1 - count]:
+        count += 1
+    return count

@@ -1,0 +1,181 @@
+"""Whatever is proposed after the divergence: greedy decoding's output, in no more passes."""
+
+from collections.abc import Callable, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.decoding.acceptance import BiasedAcceptance, MinimumBlock
+from operators.decoding.forward import Cost, Decoded, Forward, Logits, Method, Origin, Task, drive
+from operators.decoding.greedy import retranslate
+from operators.decoding.jacobi import Jacobi
+from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
+from operators.decoding.proposals import Proposal, Proposer
+from operators.decoding.recycling import Recycling
+from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import ssbd
+from operators.decoding.verify import Verified
+from tests.toy import END, ToyCache
+
+tokens = st.lists(st.integers(1, 6), max_size=12)
+prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
+texts = st.lists(tokens, max_size=3)
+limits = st.integers(1, 20)
+Make = Callable[[Task], Proposer]
+DEAR = PassCosts((1, 4), (11.0, 32.0))
+
+makers = st.one_of(
+    st.sampled_from([FLAT, DEAR]).map(
+        lambda costs: lambda task: Recycling(task, BlockLength(costs, threshold=0.0))
+    ),
+    st.just(Jacobi),
+    st.integers(1, 9).map(lambda block: lambda task: Jacobi(task, block)),
+    st.integers(1, 9).map(lambda block: lambda task: Jacobi(task, block, hybrid=True)),
+)
+
+
+def run(method: Method, cache: ToyCache | None = None) -> tuple[Decoded, Cost]:
+    return drive(method, PrefixSession(cache or ToyCache()))
+
+
+def make_task(prompt: list[int], draft: list[int], limit: int, recent: Sequence[list[int]] = ()) -> Task:
+    return Task(prompt, draft, frozenset([END]), limit, source=prompt, recent=recent)
+
+
+@given(prompts, tokens, limits, texts, makers)
+def test_without_bias_every_method_returns_what_retranslation_returns_in_no_more_passes(
+    prompt: list[int], draft: list[int], limit: int, recent: list[list[int]], make: Make
+) -> None:
+    task = make_task(prompt, draft, limit, recent)
+    want, most = run(retranslate(task))
+    got, cost = run(ssbd(task, BiasedAcceptance(0.0), proposer=make(task)))
+    assert (got.tokens, got.finished) == (want.tokens, want.finished)
+    assert cost.passes <= most.passes
+
+
+@given(prompts, tokens, limits, st.floats(0.0, 1.0), makers)
+def test_proposals_change_nothing_where_only_the_draft_is_biased(
+    prompt: list[int], draft: list[int], limit: int, bias: float, make: Make
+) -> None:
+    task = make_task(prompt, draft, limit)
+    want, most = run(ssbd(task, BiasedAcceptance(bias)))
+    got, cost = run(ssbd(task, BiasedAcceptance(bias), proposer=make(task)))
+    assert (got.tokens, got.finished, got.accepted) == (want.tokens, want.finished, want.accepted)
+    assert cost.passes <= most.passes
+
+
+class Anything:
+    """Proposes tokens at random, hypothesis being the dice."""
+
+    def __init__(self, blocks: list[list[int]]) -> None:
+        self.blocks = blocks
+        self.seen: list[Verified] = []
+
+    def learn(self, verified: Verified) -> None:
+        self.seen.append(verified)
+
+    def propose(self, output: Sequence[int]) -> Proposal:  # noqa: ARG002 - the protocol
+        return Proposal(self.blocks.pop() if self.blocks else (), Origin.PARALLEL)
+
+
+@given(prompts, limits, st.lists(st.lists(st.integers(0, 6), max_size=9), max_size=9), st.integers(1, 4))
+def test_any_initialisation_gives_greedy_decoding_in_at_most_one_pass_for_each_token(
+    prompt: list[int], limit: int, blocks: list[list[int]], block: int
+) -> None:
+    task = make_task(prompt, [], limit)
+    want, most = run(retranslate(task))
+    got, cost = run(ssbd(task, BiasedAcceptance(0.0), proposer=Anything(blocks)))
+    assert got.tokens == want.tokens
+    assert cost.passes <= most.passes <= max(1, len(want.tokens) + 1)
+    # An oracle as initialisation: the fixed point is found at once.
+    oracle = make_task(prompt, list(want.tokens), limit)
+    again, once = run(ssbd(oracle, BiasedAcceptance(0.0), proposer=Jacobi(oracle, block)))
+    assert (again.tokens, once.passes) == (want.tokens, 1)
+
+
+@given(prompts, tokens, limits, st.floats(0.0, 1.0), makers)
+def test_every_token_has_an_origin_and_the_counts_are_theirs(
+    prompt: list[int], draft: list[int], limit: int, bias: float, make: Make
+) -> None:
+    task = make_task(prompt, draft, limit)._replace(committed=2)
+    got, cost = run(ssbd(task, BiasedAcceptance(bias), proposer=make(task), proposed=BiasedAcceptance(bias)))
+    assert len(got.origins) == len(got.tokens)
+    drafted = [origin for origin in got.origins if origin in (Origin.COMMITTED, Origin.DRAFT)]
+    assert len(drafted) == got.accepted
+    own = got.origins.count(Origin.OWN)
+    assert got.taken == len(got.tokens) - got.accepted - own
+    assert got.taken <= got.proposed
+    assert cost.passes <= own + 1
+
+
+@given(prompts, tokens, limits, st.integers(1, 4))
+def test_a_minimum_block_takes_so_many_tokens_a_pass(
+    prompt: list[int], draft: list[int], limit: int, size: int
+) -> None:
+    task = make_task(prompt, draft, limit)
+    got, _ = run(ssbd(task, MinimumBlock(BiasedAcceptance(0.0), size)))
+    assert got.accepted >= min(len(draft), limit, size - 1, len(got.tokens))
+
+
+class Scripted:
+    """A session whose model has said beforehand what it will say: one token after each prefix."""
+
+    reused = 0
+
+    def __init__(self, prompt: list[int], script: list[int], after: dict[tuple[int, ...], int]) -> None:
+        self.prompt, self.script, self.after = prompt, script, after
+        self.blocks: list[list[int]] = []
+
+    def forward(self, request: Forward) -> Logits:
+        import numpy as np
+
+        output = list(request.tokens)[len(self.prompt) :]
+        first = request.logits_from + 1 - len(self.prompt)
+        self.blocks.append(output[first:])
+        rows = np.full((len(output) - first + 1, 30), -9.0, np.float32)
+        for number in range(len(rows)):
+            prefix = output[: first + number]
+            says = self.script[len(prefix)] if prefix == self.script[: len(prefix)] else 29
+            rows[number, self.after.get(tuple(prefix), says)] = 9.0
+        return rows
+
+
+def recycled(
+    draft: list[int], script: list[int], after: dict[tuple[int, ...], int] | None = None
+) -> list[list[int]]:
+    """The blocks that recycling verifies, the draft's first."""
+    session = Scripted([28], [*script, END], after or {})
+    task = make_task([28], draft, 30)
+    method = ssbd(task, BiasedAcceptance(0.0), proposer=Recycling(task, BlockLength(threshold=0.1)))
+    assert drive(method, session)[0].tokens == tuple(script)
+    return session.blocks
+
+
+def keeps(draft: list[int]) -> dict[tuple[int, ...], int]:
+    """A model that goes on with the old output after each prefix of it that is not right."""
+    return {tuple(draft[:place]): draft[place] for place in range(2, len(draft))}
+
+
+def test_the_tail_is_taken_up_again_after_a_replaced_a_missing_and_an_additional_token() -> None:
+    draft = [1, 2, 3, 4, 5, 6]
+    assert recycled(draft, [1, 9, 3, 4, 5, 6], keeps(draft)) == [draft, [3, 4, 5, 6]]
+    assert recycled(draft, [1, 3, 4, 5, 6], keeps(draft)) == [draft, [4, 5, 6]]
+    blocks = recycled(draft, [1, 9, 2, 3, 4, 5, 6], keeps(draft))
+    assert blocks[-1] == [3, 4, 5, 6]
+    assert len(blocks) == 3
+
+
+def test_the_tail_is_corrected_by_the_pass_that_rejected_it() -> None:
+    draft = [1, 2, 3, 4, 5, 6]
+    says = {**keeps(draft), (1, 2, 3): 8}
+    assert recycled(draft, [1, 9, 3, 8, 5, 6], says)[:2] == [draft, [3, 8, 5, 6]]
+
+
+def test_what_was_said_before_is_proposed_where_the_tail_has_nothing() -> None:
+    session = Scripted([28], [5, 6, 7, 8, 9, END], {})
+    task = make_task([28], [], 30, recent=[[4, 5, 6, 7, 8, 2]])
+    method = ssbd(task, BiasedAcceptance(0.0), proposer=Recycling(task, BlockLength()))
+    decoded, cost = drive(method, session)
+    assert decoded.tokens == (5, 6, 7, 8, 9)
+    assert decoded.origins == (Origin.OWN, Origin.OWN, Origin.LOOKED_UP, Origin.LOOKED_UP, Origin.OWN)
+    assert cost.passes == 4
