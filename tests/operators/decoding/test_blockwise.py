@@ -98,14 +98,13 @@ def test_every_token_has_an_origin_and_the_counts_are_theirs(
     prompt: list[int], draft: list[int], limit: int, bias: float, make: Make
 ) -> None:
     task = make_task(prompt, draft, limit)._replace(committed=2)
-    got, cost = run(ssbd(task, BiasedAcceptance(bias), proposer=make(task), proposed=BiasedAcceptance(bias)))
+    got, _ = run(ssbd(task, BiasedAcceptance(bias), proposer=make(task), proposed=BiasedAcceptance(bias)))
     assert len(got.origins) == len(got.tokens)
     drafted = [origin for origin in got.origins if origin in (Origin.COMMITTED, Origin.DRAFT)]
     assert len(drafted) == got.accepted
     own = got.origins.count(Origin.OWN)
     assert got.taken == len(got.tokens) - got.accepted - own
     assert got.taken <= got.proposed
-    assert cost.passes <= own + 1
 
 
 @given(prompts, tokens, limits, st.integers(1, 4))
