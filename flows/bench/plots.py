@@ -132,8 +132,8 @@ def _sweep(rows: Sequence[Row], mask: int) -> list[Row]:
     return sorted(same, key=lambda row: row.bias or 0.0)
 
 
-def _other_settings(row: Row) -> tuple[int, int, bool]:
-    return row.draft_mask, row.commit, row.drop_revised
+def _other_settings(row: Row) -> tuple[object, ...]:
+    return row.draft_mask, row.commit, row.drop_revised, row.accept, row.min_block
 
 
 def _one_for_each_run(rows: Sequence[Row]) -> list[tuple[Row, str]]:
@@ -162,7 +162,8 @@ def _acceptance(row: Row) -> float:
 
 
 def _look(row: Row) -> tuple[str, str]:
-    return {"retranslate": (_GREY, "D"), "ssbd": (_BLUE, "o"), "continuous": (_ORANGE, "s")}[row.method]
+    looks = {"retranslate": (_GREY, "D"), "ssbd": (_BLUE, "o"), "continuous": (_ORANGE, "s")}
+    return looks.get(row.method, (_BLUE, "^"))
 
 
 def _caption(figure: Figure, text: str) -> None:

@@ -34,11 +34,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     bias: float | None
     final_bias: float | None
-    accept: str | None
-    min_block: int
-    proposal_bias: float | None
-    block: int | None
-    sure: float | None
+    accept: str | None = None
+    min_block: int = 1
+    proposal_bias: float | None = None
+    block: int | None = None
+    sure: float | None = None
     mask_k: int
     draft_mask: int
     commit: int

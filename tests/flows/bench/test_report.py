@@ -28,7 +28,13 @@ def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
         **{"accepted_over_drafted": 0.9, "accepted_over_output": bias, "passes": 3, "passes_per_token": 0.3},
         **{"ms_per_update": Percentiles(10.0, 20.0), "updates": 4, "final_accepted_over_drafted": 0.5},
         **{"ms_of_final": Times(9.0, 8.0, 1.0), "ms_of_partial": Times(5.0, 4.0, 1.0), "delay_s": None},
-        **{"chrf_of_baseline_partials": 70.0},
+        **{
+            "chrf_of_baseline_partials": 70.0,
+            "proposed_over_output": 0.2,
+            "taken_over_output": 0.1,
+            "passes_saved": 3.5,
+            "speedup_simulated": 3.0,
+        },
     }
     return Row(**settings, mask_k=mask_k, **{**given, **figures})
 
@@ -39,9 +45,9 @@ def rows(**figures: Any) -> list[Row]:
 
 
 def test_speed_has_a_line_for_each_run_and_quality_one_for_each_mask_too() -> None:
-    speed, times, quality = tables(rows())
+    speed, times, passes, quality = tables(rows())
     assert len(speed.rows) == len(make_plan({}, GRIDS).variants)
-    assert len(times.rows) == len(speed.rows)
+    assert len(times.rows) == len(passes.rows) == len(speed.rows)
     assert len(quality.rows) == 3 * len(speed.rows)
     assert speed.rows[0][:2] == ("retranslate", "1.00")
     assert "BLEU" in quality.columns
