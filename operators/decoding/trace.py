@@ -191,7 +191,9 @@ def _fits(window: Decoding) -> bool:
 
 def _judged(one: Seen, then: Sequence[int]) -> tuple[Row, ...]:
     stand = then[len(one.known) : len(one.known) + len(one.rows)]
-    decided = (msgspec.structs.replace(row, stands=token) for row, token in zip(one.rows, stand, strict=False))
+    decided = (
+        msgspec.structs.replace(row, stands=token) for row, token in zip(one.rows, stand, strict=False)
+    )
     return (*decided, *one.rows[len(stand) :])
 
 

@@ -55,7 +55,9 @@ def run(
     return made
 
 
-def traced(chosen: TranslateSettings, texts: list[str], **options: int) -> list[tuple[Any, dict[str, Decoding]]]:
+def traced(
+    chosen: TranslateSettings, texts: list[str], **options: int
+) -> list[tuple[Any, dict[str, Decoding]]]:
     recorder = Recorder(method(chosen), pool())
     return run(translator(recorder, recorder.method, **options), texts, recorder)
 

@@ -1,0 +1,225 @@
+"""The iterations of one output (Santilli et al. 2023, figure 6): each pass a row, each place a column.
+
+A cell shows what the pass made of a place: the token that came to stand there, in the colour of its origin,
+or an offered one behind the divergence, of which the pass decided nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from flows.report_page.svg import line, rect, tag, text
+from flows.trace_page.overview import token_words
+from flows.trace_page.picture import (
+    LETTER,
+    LETTERS,
+    MEANINGS,
+    SMALL,
+    WIDTH,
+    Labels,
+    Picture,
+    chip,
+    chip_width,
+    kind,
+)
+from operators.decoding.forward import Origin
+from operators.decoding.trace import Decoding, Row
+
+_LEFT, _TOP = 96.0, 4.0
+# A row without and with a second line of text; from a row to the next; the numbers of the places.
+_LOW, _TALL, _GAP, _NUMBERS = 23.0, 35.0, 4.0, 14.0
+# Between the bands of a long output.
+_BETWEEN = 22.0
+# Places behind the output's end that are drawn.
+_BEHIND = 6
+
+
+class State(Enum):
+    """What a pass said about a place."""
+
+    #: The offered token stands: it is the model's choice, or the rule took it although it is not.
+    STOOD = "stood, as the model’s own choice"
+    LEANED = "stood, though the model’s choice was another"
+    #: The offered token fell, and the model's choice took its place.
+    CORRECTED = "fell; the model’s choice took its place"
+    #: Nothing was offered.
+    OWN = "the model’s own next token"
+    #: The output ends here.
+    END = "the model ended the output"
+    #: Offered behind a token that fell.
+    GUESS = "offered behind the divergence: nothing decided"
+
+
+class Cell(NamedTuple):
+    """What is drawn of one row of logits."""
+
+    state: State
+    row: Row
+    #: The token that is written, and that of the second line with a mark before it; None for none.
+    token: int | None
+    second: int | None
+    mark: str
+    origin: Origin
+
+
+def cells(one: Decoding) -> list[dict[int, Cell]]:
+    """For each pass the places that it looked at, as far as there is something to say."""
+    made: list[dict[int, Cell]] = []
+    for each in one.passes:
+        looked: dict[int, Cell] = {}
+        for place, row in enumerate(each.rows, each.begin):
+            origin = one.output[place].origin if place < len(one.output) else Origin.DRAFT
+            cell = _cell(row, origin)
+            if cell is not None:
+                looked[place] = cell
+        made.append(looked)
+    return made
+
+
+def _cell(row: Row, origin: Origin) -> Cell | None:
+    if row.ends:
+        return Cell(State.END, row, None, row.offered, "", Origin.OWN)
+    if row.stands is None:
+        if row.offered is None:
+            return None
+        other = None if row.choice == row.offered else row.choice
+        return Cell(State.GUESS, row, row.offered, other, "→ ", origin)
+    if row.offered is None:
+        return Cell(State.OWN, row, row.stands, None, "", Origin.OWN)
+    if row.offered != row.stands:
+        return Cell(State.CORRECTED, row, row.stands, row.offered, "", Origin.OWN)
+    if row.choice == row.stands:
+        return Cell(State.STOOD, row, row.stands, None, "", origin)
+    return Cell(State.LEANED, row, row.stands, row.choice, "≠ ", origin)
+
+
+class _Band(NamedTuple):
+    """Some neighbouring columns, as many as fit side by side."""
+
+    first: int
+    #: Where each column begins, and where the last one ends.
+    edges: list[float]
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.edges) - 1
+
+
+def grid(one: Decoding, labels: Labels) -> Picture:
+    """The picture of one output's iterations."""
+    looked = cells(one)
+    begun = one.passes[0].begin if one.passes else len(one.output)
+    seen = (max(places, default=-1) + 1 for places in looked)
+    count = max(1, len(one.output), min(max(seen, default=0), len(one.output) + 1 + _BEHIND))
+    parts: list[Markup] = []
+    y = _TOP
+    for band in _bands(_widths(one, looked, labels, count)):
+        for place in range(band.first, band.end):
+            middle = (band.edges[place - band.first] + band.edges[place - band.first + 1]) / 2
+            parts.append(text(middle, y + 9, str(place + 1), class_="small", text_anchor="middle"))
+        y += _NUMBERS
+        for number, places in enumerate(looked, 1):
+            within = {place: cell for place, cell in places.items() if band.first <= place < band.end}
+            if within:
+                high = _TALL if any(cell.second is not None for cell in within.values()) else _LOW
+                is_first = band.first <= min(places) < band.end
+                parts += _row(one, number, within, band, y, high, labels, is_first=is_first)
+                y += high + _GAP
+        parts += _output(one, band, y, labels)
+        y += _LOW + _BETWEEN
+    more = sum(place >= count for places in looked for place in places)
+    if more:
+        parts.append(text(_LEFT, y - 6, f"{more} more guesses behind the end are not drawn", class_="small"))
+    words = f"Iterations: {len(one.passes)} passes over {len(one.output)} tokens, {begun} of them unseen"
+    return Picture(WIDTH, y + (0 if more else _TOP - _BETWEEN + 6), tuple(parts), words)
+
+
+def _widths(one: Decoding, looked: Sequence[Mapping[int, Cell]], labels: Labels, count: int) -> list[float]:
+    wide = [22.0] * count
+    for place, token in enumerate(one.output):
+        wide[place] = chip_width(labels.of(token.id))
+    for places in looked:
+        for place, cell in places.items():
+            if place < count:
+                wide[place] = max(wide[place], _cell_width(cell, labels))
+    return wide
+
+
+def _cell_width(cell: Cell, labels: Labels) -> float:
+    main = 3 if cell.token is None else labels.of(cell.token).columns
+    second = 0 if cell.second is None else len(cell.mark) + labels.of(cell.second).columns
+    return max(LETTER * main, SMALL * second) + 10
+
+
+def _bands(widths: Sequence[float]) -> Iterator[_Band]:
+    first, edges = 0, [_LEFT]
+    for place, wide in enumerate(widths):
+        if edges[-1] + wide + 3 > WIDTH and len(edges) > 1:
+            yield _Band(first, edges)
+            first, edges = place, [_LEFT]
+        edges.append(edges[-1] + wide + 3)
+    yield _Band(first, edges)
+
+
+def _row(
+    one: Decoding, number: int, within: Mapping[int, Cell], band: _Band, y: float, high: float,
+    labels: Labels, *, is_first: bool,
+) -> Iterator[Markup]:  # fmt: skip
+    each = one.passes[number - 1]
+    yield text(0, y + 15, f"pass {number}", class_="head")
+    if is_first and high > _LOW:
+        yield text(
+            0, y + 28, f"{_many(each.evaluated, 'token')}, {_many(len(each.rows), 'row')}", class_="small"
+        )
+    left = band.edges[min(within) - band.first]
+    if left > _LEFT:
+        yield line(_LEFT, y + high / 2, left - 3, y + high / 2, class_="known")
+    for place, cell in within.items():
+        x, right = band.edges[place - band.first], band.edges[place - band.first + 1] - 3
+        yield _drawn(cell, x, y, right - x, high, labels, f"pass {number}, place {place + 1}")
+
+
+def _drawn(cell: Cell, x: float, y: float, wide: float, high: float, labels: Labels, where: str) -> Markup:
+    if cell.state is State.GUESS:
+        shape = rect(x, y, wide, high, rx=3.0, class_="guess")
+    elif cell.state is State.END:
+        shape = rect(x + wide / 2 - 4, y + 8, 8, 8, class_="end")
+    else:
+        leaned = " leaned" if cell.state is State.LEANED else ""
+        shape = rect(x, y, wide, high, rx=3.0, class_=f"cell {kind(cell.origin)}{leaned}")
+        shape += text(x + 3, y + 8, LETTERS[cell.origin], class_=f"letter {kind(cell.origin)}")
+    parts = [tag("title", f"{where}: {_words(cell, labels)}"), shape]
+    middle = x + wide / 2
+    if cell.token is not None:
+        idle = " idle" if cell.state is State.GUESS else ""
+        told = labels.of(cell.token).text
+        parts.append(text(middle, y + 17, told, class_=f"token{idle}", text_anchor="middle"))
+    if cell.second is not None:
+        fell = " fell" if cell.state in (State.CORRECTED, State.END) else ""
+        told = cell.mark + labels.of(cell.second).text
+        parts.append(text(middle, y + 29, told, class_=f"small{fell}", text_anchor="middle"))
+    return tag("g", Markup("").join(parts))
+
+
+def _words(cell: Cell, labels: Labels) -> str:
+    row = cell.row
+    choice = f"the model’s choice “{labels.of(row.choice).text}” {row.p_choice:.2f}"
+    if row.offered is None:
+        return f"{cell.state.value}, {choice}"
+    p = "" if row.p_offered is None else f" {row.p_offered:.2f}"
+    return f"“{labels.of(row.offered).text}”{p} {cell.state.value}; {choice}"
+
+
+def _output(one: Decoding, band: _Band, y: float, labels: Labels) -> Iterator[Markup]:
+    yield text(0, y + 15, "output", class_="head")
+    for place in range(band.first, min(band.end, len(one.output))):
+        token = one.output[place]
+        x, right = band.edges[place - band.first], band.edges[place - band.first + 1] - 3
+        label = labels.of(token.id)
+        yield chip(x, y, right - x, _LOW, label, token.origin, token_words(token, label.text, place + 1))
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
