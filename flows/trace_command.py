@@ -55,13 +55,13 @@ def trace(
     updates = partials_of(partials, segment, stream)
     with Waiting(quiet=False, captions=False) as waiting:
         made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)
-    written = [path for path in (json, output) if path is not None]
+    written = [str(path) for path in (json, output) if path is not None]
     if json is not None:
         _write(made, json)
     if output is not None:
         write_trace_page(made, output)
     if svg is not None:
-        written += write_pictures(made, svg)
+        written.append(f"{len(write_pictures(made, svg))} pictures in {svg}")
     print_trace(made, written)
 
 

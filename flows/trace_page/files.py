@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from flows.report_page.svg import rect, tag, text
 from flows.trace_page.graph import graph
-from flows.trace_page.grid import grid
+from flows.trace_page.grid import FORMS, cells, grid
 from flows.trace_page.overview import name, overview
 from flows.trace_page.picture import LETTERS, MEANINGS, SMALL, WIDTH, Labels, Picture, kind, safe, shortened
 from operators.decoding.forward import Origin
@@ -15,13 +15,6 @@ from operators.decoding.trace import Decoding, Trace
 from operators.errors import OutputError
 
 _MARGIN, _HEADING, _LINE = 16.0, 44.0, 20.0
-#: What the grid says beside origins.
-_STATES = (
-    ("leaned", "dashed: stood, though the model’s choice (≠) was another"),
-    ("fell", "struck: offered, and fell"),
-    ("guess", "dotted: offered behind the divergence (→ the model’s guess)"),
-    ("end", "the output ends"),
-)
 
 
 def check_folder(folder: Path) -> None:
@@ -59,7 +52,7 @@ def pictures(trace: Trace) -> Iterator[tuple[str, Picture]]:
             heading = f"{title}, {name(update)}"
             if window.passes:
                 legend = _legend([window])
-                yield f"{stem}-grid", _framed(grid(window, labels), heading, how, [*legend, *_STATES])
+                yield f"{stem}-grid", _framed(grid(window, labels), heading, how, [*legend, *_forms(window)])
                 yield f"{stem}-graph", _framed(graph(window, labels), heading, how, legend)
 
 
@@ -70,7 +63,15 @@ def method_of(trace: Trace) -> str:
 
 def _legend(windows: Sequence[Decoding]) -> list[tuple[str, str]]:
     occur = {token.origin for window in windows for token in window.output}
-    return [(origin.value, MEANINGS[origin]) for origin in Origin if origin in occur]
+    return [
+        *((origin.value, MEANINGS[origin]) for origin in Origin if origin in occur),
+        ("bar", "its probability"),
+    ]
+
+
+def _forms(window: Decoding) -> list[tuple[str, str]]:
+    occur = {cell.state for places in cells(window) for cell in places.values()}
+    return [form for state, form in FORMS.items() if state in occur]
 
 
 def _framed(inner: Picture, title: str, how: str, legend: Sequence[tuple[str, str]]) -> Picture:
@@ -96,10 +97,12 @@ def _key(what: str, x: float, y: float) -> list[Markup]:
         return [text(x, y + 11, "word", class_="small fell")]
     if what == "end":
         return [rect(x + 7, y + 3, 8, 8, class_="end")]
+    if what == "bar":
+        return [rect(x, y + 10, 20, 1.5, class_="end")]
     if what == "guess":
         return [rect(x, y, 20, 14, rx=3.0, class_="guess")]
-    if what == "leaned":
-        return [rect(x, y, 20, 14, rx=3.0, class_="cell own leaned")]
+    if what in ("leaned", "cut-off"):
+        return [rect(x, y, 20, 14, rx=3.0, class_=f"cell own {what}")]
     origin = Origin(what)
     return [
         rect(x, y, 20, 14, rx=3.0, class_=f"cell {kind(origin)}"),

@@ -57,7 +57,7 @@ def graph(one: Decoding, labels: Labels) -> Picture:
     parts.append(text(_middle(begin), lines.tops[0] + 17, _BEGIN.text, class_="token", text_anchor="middle"))
     for number, (token, at) in enumerate(zip(one.output, lines.cells[1:], strict=True), 1):
         tip = token_words(token, at.label.text, number)
-        parts.append(chip(at.x, lines.tops[at.line], at.width, _HIGH, at.label, token.origin, tip))
+        parts.append(chip(at.x, lines.tops[at.line], at.width, _HIGH, at.label, token, tip))
     words = f"{len(one.output)} tokens were decided in {len(one.passes)} passes"
     return Picture(WIDTH, lines.bottom, tuple(parts), f"Decoding dependency graph: {words}")
 
@@ -86,7 +86,8 @@ def _arc(lines: _Lines, source: int, target: int) -> Markup:
         path = f"M{begin:.1f} {y:.1f} C{begin:.1f} {handle:.1f} {x:.1f} {handle:.1f} {x:.1f} {y - 3:.1f}"
     else:
         # From another line: it comes in from the left.
-        path = f"M2 {y - high:.1f} L{max(2.0, x - 24):.1f} {y - high:.1f} Q{x:.1f} {y - high:.1f} {x:.1f} {y - 3:.1f}"
+        top = f"{y - high:.1f}"
+        path = f"M2 {top} L{max(2.0, x - 24):.1f} {top} Q{x:.1f} {top} {x:.1f} {y - 3:.1f}"
     tip = f"M{x - 3:.1f} {y - 5:.1f} L{x + 3:.1f} {y - 5:.1f} L{x:.1f} {y:.1f} Z"
     return tag("path", d=path, class_="arc") + tag("path", d=tip, class_="tip")
 

@@ -14,15 +14,13 @@ from flows.report_page.svg import line, rect, tag, text
 from flows.trace_page.overview import token_words
 from flows.trace_page.picture import (
     LETTER,
-    LETTERS,
-    MEANINGS,
     SMALL,
     WIDTH,
     Labels,
     Picture,
     chip,
     chip_width,
-    kind,
+    standing,
 )
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Row
@@ -37,7 +35,7 @@ _BEHIND = 6
 
 
 class State(Enum):
-    """What a pass said about a place."""
+    """What a pass said about a place, in words."""
 
     #: The offered token stands: it is the model's choice, or the rule took it although it is not.
     STOOD = "stood, as the model’s own choice"
@@ -46,10 +44,22 @@ class State(Enum):
     CORRECTED = "fell; the model’s choice took its place"
     #: Nothing was offered.
     OWN = "the model’s own next token"
+    #: Decided, and cut from the output, which had begun to repeat itself.
+    CUT = "decided, and cut: the output repeated itself"
     #: The output ends here.
     END = "the model ended the output"
     #: Offered behind a token that fell.
     GUESS = "offered behind the divergence: nothing decided"
+
+
+#: The forms that need explaining, by their class.
+FORMS = {
+    State.LEANED: ("leaned", "stood, though the model’s choice (≠) was another"),
+    State.CORRECTED: ("fell", "offered, and fell"),
+    State.GUESS: ("guess", "offered behind the divergence, nothing decided (→ the model’s guess)"),
+    State.CUT: ("cut-off", "cut: the output repeated itself"),
+    State.END: ("end", "the output ends"),
+}
 
 
 class Cell(NamedTuple):
@@ -70,7 +80,7 @@ def cells(one: Decoding) -> list[dict[int, Cell]]:
     for each in one.passes:
         looked: dict[int, Cell] = {}
         for place, row in enumerate(each.rows, each.begin):
-            origin = one.output[place].origin if place < len(one.output) else Origin.DRAFT
+            origin = one.output[place].origin if place < len(one.output) else None
             cell = _cell(row, origin)
             if cell is not None:
                 looked[place] = cell
@@ -78,14 +88,16 @@ def cells(one: Decoding) -> list[dict[int, Cell]]:
     return made
 
 
-def _cell(row: Row, origin: Origin) -> Cell | None:
+def _cell(row: Row, origin: Origin | None) -> Cell | None:
     if row.ends:
         return Cell(State.END, row, None, row.offered, "", Origin.OWN)
     if row.stands is None:
         if row.offered is None:
             return None
         other = None if row.choice == row.offered else row.choice
-        return Cell(State.GUESS, row, row.offered, other, "→ ", origin)
+        return Cell(State.GUESS, row, row.offered, other, "→ ", Origin.OWN)
+    if origin is None:
+        return Cell(State.CUT, row, row.stands, None, "", Origin.OWN)
     if row.offered is None:
         return Cell(State.OWN, row, row.stands, None, "", Origin.OWN)
     if row.offered != row.stands:
@@ -110,12 +122,14 @@ class _Band(NamedTuple):
 def grid(one: Decoding, labels: Labels) -> Picture:
     """The picture of one output's iterations."""
     looked = cells(one)
-    begun = one.passes[0].begin if one.passes else len(one.output)
     seen = (max(places, default=-1) + 1 for places in looked)
-    count = max(1, len(one.output), min(max(seen, default=0), len(one.output) + 1 + _BEHIND))
+    drawn = max(1, len(one.output), min(max(seen, default=0), len(one.output) + 1 + _BEHIND))
+    # What is behind the end is worth no band of its own.
+    bands = [band for band in _bands(_widths(one, looked, labels, drawn)) if band.first <= len(one.output)]
+    count = bands[-1].end
     parts: list[Markup] = []
     y = _TOP
-    for band in _bands(_widths(one, looked, labels, count)):
+    for band in bands:
         for place in range(band.first, band.end):
             middle = (band.edges[place - band.first] + band.edges[place - band.first + 1]) / 2
             parts.append(text(middle, y + 9, str(place + 1), class_="small", text_anchor="middle"))
@@ -131,8 +145,10 @@ def grid(one: Decoding, labels: Labels) -> Picture:
         y += _LOW + _BETWEEN
     more = sum(place >= count for places in looked for place in places)
     if more:
-        parts.append(text(_LEFT, y - 6, f"{more} more guesses behind the end are not drawn", class_="small"))
-    words = f"Iterations: {len(one.passes)} passes over {len(one.output)} tokens, {begun} of them unseen"
+        parts.append(
+            text(_LEFT, y - 6, f"{_many(more, 'guess')} further behind the end left out", class_="small")
+        )
+    words = f"Iterations: {len(one.passes)} passes over {len(one.output)} tokens"
     return Picture(WIDTH, y + (0 if more else _TOP - _BETWEEN + 6), tuple(parts), words)
 
 
@@ -150,7 +166,7 @@ def _widths(one: Decoding, looked: Sequence[Mapping[int, Cell]], labels: Labels,
 def _cell_width(cell: Cell, labels: Labels) -> float:
     main = 3 if cell.token is None else labels.of(cell.token).columns
     second = 0 if cell.second is None else len(cell.mark) + labels.of(cell.second).columns
-    return max(LETTER * main, SMALL * second) + 10
+    return max(LETTER * main + 16, SMALL * second + 12)
 
 
 def _bands(widths: Sequence[float]) -> Iterator[_Band]:
@@ -187,15 +203,15 @@ def _drawn(cell: Cell, x: float, y: float, wide: float, high: float, labels: Lab
     elif cell.state is State.END:
         shape = rect(x + wide / 2 - 4, y + 8, 8, 8, class_="end")
     else:
-        leaned = " leaned" if cell.state is State.LEANED else ""
-        shape = rect(x, y, wide, high, rx=3.0, class_=f"cell {kind(cell.origin)}{leaned}")
-        shape += text(x + 3, y + 8, LETTERS[cell.origin], class_=f"letter {kind(cell.origin)}")
+        how = {State.LEANED: " leaned", State.CUT: " cut-off"}.get(cell.state, "")
+        p = cell.row.p_choice if cell.token == cell.row.choice else cell.row.p_offered
+        shape = standing(x, y, wide, high, cell.origin, p, how)
     parts = [tag("title", f"{where}: {_words(cell, labels)}"), shape]
-    middle = x + wide / 2
+    middle = x + wide / 2 + (0 if cell.state in (State.GUESS, State.END) else 3)
     if cell.token is not None:
-        idle = " idle" if cell.state is State.GUESS else ""
+        idle = {State.GUESS: " idle", State.CUT: " fell"}.get(cell.state, "")
         told = labels.of(cell.token).text
-        parts.append(text(middle, y + 17, told, class_=f"token{idle}", text_anchor="middle"))
+        parts.append(text(middle, y + 16.5, told, class_=f"token{idle}", text_anchor="middle"))
     if cell.second is not None:
         fell = " fell" if cell.state in (State.CORRECTED, State.END) else ""
         told = cell.mark + labels.of(cell.second).text
@@ -218,8 +234,9 @@ def _output(one: Decoding, band: _Band, y: float, labels: Labels) -> Iterator[Ma
         token = one.output[place]
         x, right = band.edges[place - band.first], band.edges[place - band.first + 1] - 3
         label = labels.of(token.id)
-        yield chip(x, y, right - x, _LOW, label, token.origin, token_words(token, label.text, place + 1))
+        yield chip(x, y, right - x, _LOW, label, token, token_words(token, label.text, place + 1))
 
 
 def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    ending = "" if count == 1 else "es" if what.endswith("s") else "s"
+    return f"{count} {what}{ending}"

@@ -61,7 +61,7 @@ def overview(updates: Sequence[Update], labels: Labels) -> Picture:
         placed = flowing([labels.of(token.id) for token in tokens])
         for number, (token, at) in enumerate(zip(tokens, placed, strict=True), 1):
             tip = token_words(token, at.label.text, number)
-            parts.append(chip(at.x, y + at.line * PITCH, at.width, HIGH, at.label, token.origin, tip))
+            parts.append(chip(at.x, y + at.line * PITCH, at.width, HIGH, at.label, token, tip))
         y += (placed[-1].line + 1 if placed else 1) * PITCH + 6
     words = f"{len(updates)} updates of a segment, each with the tokens of its output and their origins"
     return Picture(WIDTH, y, tuple(parts), words)

@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
+import msgspec
 from markupsafe import Markup
 
 from flows.report_page.document import packaged, policy, render
+from flows.settings import TranslateSettings
 from flows.trace_page.picture import safe, style_sheet
 from flows.trace_page.section import section
 from operators.decoding.trace import Trace
 from operators.errors import OutputError
+
+# Settings that are told even if they are the usual ones.
+_ALWAYS = ("from", "to", "method", "bias", "final_bias")
 
 
 def write_trace_page(trace: Trace, path: Path) -> None:
@@ -35,6 +40,11 @@ def trace_page(trace: Trace) -> str:
 
 
 def signature(trace: Trace) -> str:
-    """The model, and the settings that are set."""
-    told = "|".join(f"{name}:{value}" for name, value in trace.settings.items() if value is not None)
+    """The model, the method, and the settings that are not as they always are."""
+    usual: dict[str, object] = msgspec.to_builtins(TranslateSettings())
+    told = "|".join(
+        f"{name}:{value}"
+        for name, value in trace.settings.items()
+        if name in _ALWAYS or (value is not None and value != usual.get(name))
+    )
     return safe(f"{trace.model}|{told}|surtitle:{trace.surtitle}")

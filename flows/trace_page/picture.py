@@ -7,11 +7,12 @@ from markupsafe import Markup
 
 from flows.report_page.svg import rect, tag, text
 from operators.decoding.forward import Origin
+from operators.decoding.trace import Token
 from operators.text_layout import cleaned, cluster_width, clusters, width
 
 #: How wide a picture becomes at most; and a column of its text, in the size of tokens and in small print.
 WIDTH = 1000.0
-LETTER, SMALL = 7.0, 5.6
+LETTER, SMALL = 7.6, 5.8
 #: Columns of text that a token is shown with.
 LONGEST = 16
 
@@ -129,20 +130,27 @@ def kind(origin: Origin) -> str:
     return origin.value.replace(" ", "-")
 
 
-def chip(x: float, y: float, wide: float, high: float, label: Label, origin: Origin, tip: str) -> Markup:
-    """A token of an output, in the colour of its origin and with its letter."""
-    return tag(
-        "g",
-        tag("title", tip)
-        + rect(x, y, wide, high, rx=3.0, class_=f"cell {kind(origin)}")
-        + text(x + 3, y + 8, LETTERS[origin], class_=f"letter {kind(origin)}")
-        + text(x + wide / 2, y + high / 2 + 6, label.text, class_="token", text_anchor="middle"),
-    )
+def standing(
+    x: float, y: float, wide: float, high: float, origin: Origin, p: float | None, more: str = ""
+) -> Markup:
+    """The shape of a token that stands: the colour and the letter of its origin, its probability as a bar."""
+    shape = rect(x, y, wide, high, rx=3.0, class_=f"cell {kind(origin)}{more}")
+    shape += text(x + 3, y + 9, LETTERS[origin], class_=f"letter {kind(origin)}")
+    if p:
+        shape += rect(x + 3, y + high - 3.5, (wide - 6) * p, 1.5, class_=f"letter {kind(origin)}")
+    return shape
+
+
+def chip(x: float, y: float, wide: float, high: float, label: Label, token: Token, tip: str) -> Markup:
+    """A token of an output."""
+    shape = standing(x, y, wide, high, token.origin, token.p)
+    told = text(x + wide / 2 + 3, y + 16.5, label.text, class_="token", text_anchor="middle")
+    return tag("g", tag("title", tip) + shape + told)
 
 
 def chip_width(label: Label) -> float:
-    """How wide a token's cell is."""
-    return max(22.0, LETTER * label.columns + 10)
+    """How wide a token's cell is, with room for its letter."""
+    return LETTER * label.columns + 16
 
 
 def style_sheet() -> str:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from flows.report_page.document import render
 from flows.trace_page.files import method_of
 from flows.trace_page.graph import graph
-from flows.trace_page.grid import grid
+from flows.trace_page.grid import FORMS, grid
 from flows.trace_page.overview import name, overview
 from flows.trace_page.picture import LETTERS, MEANINGS, Labels, kind, safe
 from operators.decoding.forward import Origin
@@ -50,6 +50,7 @@ def section(trace: Trace, number: int) -> Markup:
             for origin in Origin
             if origin in occur
         ],
+        forms=list(FORMS.values()),
         overview=overview(drawn, labels).inline(),
         left_out=len(trace.updates) - len(drawn),
         updates=[

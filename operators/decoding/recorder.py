@@ -79,7 +79,7 @@ class _Watched:
 
 
 def _offered(output: Sequence[int], first: int, task: Task) -> Sequence[int]:
-    """The tokens that the rows judge. The last one of a block of the draft also judges the token behind it."""
+    """The tokens that the rows judge: the last row of a block of the draft judges the one behind it, too."""
     draft = list(task.draft[: task.limit])
     is_block = first < len(output) < len(draft) and output == draft[: len(output)]
     return draft[first : len(output) + 1] if is_block else output[first:]

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
+from hypothesis import settings as how
 from hypothesis import strategies as st
 
 from flows.methods import method
@@ -13,7 +14,7 @@ from flows.settings import TranslateSettings
 from operators.decoding.forward import Method, Origin, Task
 from operators.decoding.recorder import Recorder
 from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled, unchanged
-from operators.decoding.translator import Sessions, Translator, TranslatorSettings
+from operators.decoding.translator import SegmentState, Sessions, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.toy import ToyStore, ToyVocabulary
@@ -46,8 +47,6 @@ def pool() -> SessionPool:
 def run(
     model: Translator, texts: list[str], recorder: Recorder | None = None
 ) -> list[tuple[Any, dict[str, Decoding]]]:
-    from operators.decoding.translator import SegmentState
-
     state, made = SegmentState(), []
     for number, text in enumerate(texts):
         state, output = model.update("s/000000", state, text, is_final=number == len(texts) - 1)
@@ -63,6 +62,7 @@ def traced(
 
 
 @given(settings, updates)
+@how(max_examples=40)
 def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts: list[str]) -> None:
     for (plain, _), (output, decodings) in zip(
         run(translator(pool(), method(chosen)), texts), traced(chosen, texts), strict=True
@@ -74,6 +74,7 @@ def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts
 
 
 @given(settings, updates)
+@how(max_examples=40)
 def test_outputs_are_rebuilt_from_what_each_pass_decided(chosen: TranslateSettings, texts: list[str]) -> None:
     for _, decodings in traced(chosen, texts):
         for one in decodings.values():
@@ -90,6 +91,7 @@ def test_outputs_are_rebuilt_from_what_each_pass_decided(chosen: TranslateSettin
 
 
 @given(settings, updates)
+@how(max_examples=40)
 def test_every_row_and_every_token_has_its_probability(chosen: TranslateSettings, texts: list[str]) -> None:
     for _, decodings in traced(chosen, texts):
         for one in decodings.values():
@@ -104,6 +106,7 @@ def test_every_row_and_every_token_has_its_probability(chosen: TranslateSettings
 
 
 @given(settings, updates)
+@how(max_examples=40)
 def test_a_trace_is_the_same_after_it_was_written_and_read(
     chosen: TranslateSettings, texts: list[str]
 ) -> None:
