@@ -9,7 +9,7 @@ from flows.report_page.svg import rect, tag, text
 from flows.trace_page.graph import graph
 from flows.trace_page.grid import FORMS, cells, grid
 from flows.trace_page.overview import name, overview
-from flows.trace_page.picture import LETTERS, MEANINGS, SMALL, WIDTH, Labels, Picture, kind, safe, shortened
+from flows.trace_page.picture import LETTERS, MEANINGS, SMALL, Labels, Picture, kind, safe, shortened
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Trace
 from operators.errors import OutputError
@@ -75,21 +75,23 @@ def _forms(window: Decoding) -> list[tuple[str, str]]:
 
 
 def _framed(inner: Picture, title: str, how: str, legend: Sequence[tuple[str, str]]) -> Picture:
-    most = int(WIDTH / SMALL) - 40
+    letters = int(inner.width / SMALL)
     parts = [
-        text(_MARGIN, 20, shortened(title, 80), class_="token head"),
-        text(_MARGIN, 36, f"{inner.label}; {shortened(how, 60)}"[:most], class_="small"),
+        text(_MARGIN, 20, shortened(title, letters - 20), class_="token head"),
+        text(_MARGIN, 36, shortened(f"{inner.label}; {how}", letters), class_="small"),
         tag("g", Markup("").join(inner.parts), transform=f"translate({_MARGIN:g} {_HEADING:g})"),
     ]
     x, y = _MARGIN, _HEADING + inner.height + 14
     for what, meaning in legend:
         wide = 30 + SMALL * len(meaning) + 14
-        if x > _MARGIN and x + wide > WIDTH + _MARGIN:
+        if x > _MARGIN and x + wide > inner.width + _MARGIN:
             x, y = _MARGIN, y + _LINE
         parts += _key(what, x, y)
         parts.append(text(x + 26, y + 11, meaning))
         x += wide
-    return Picture(WIDTH + 2 * _MARGIN, y + _LINE + _MARGIN / 2, tuple(parts), f"{title}. {inner.label}")
+    return Picture(
+        inner.width + 2 * _MARGIN, y + _LINE + _MARGIN / 2, tuple(parts), f"{title}. {inner.label}"
+    )
 
 
 def _key(what: str, x: float, y: float) -> list[Markup]:

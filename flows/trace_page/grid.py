@@ -14,6 +14,7 @@ from flows.report_page.svg import line, rect, tag, text
 from flows.trace_page.overview import token_words
 from flows.trace_page.picture import (
     LETTER,
+    NARROWEST,
     SMALL,
     WIDTH,
     Labels,
@@ -122,10 +123,11 @@ class _Band(NamedTuple):
 def grid(one: Decoding, labels: Labels) -> Picture:
     """The picture of one output's iterations."""
     looked = cells(one)
-    seen = (max(places, default=-1) + 1 for places in looked)
-    drawn = max(1, len(one.output), min(max(seen, default=0), len(one.output) + 1 + _BEHIND))
+    end = max([1, len(one.output), *(each.begin + each.decided for each in one.passes)])
+    seen = max((max(places, default=-1) + 1 for places in looked), default=0)
+    widths = _widths(one, looked, labels, max(end, min(seen, end + 1 + _BEHIND)))
     # What is behind the end is worth no band of its own.
-    bands = [band for band in _bands(_widths(one, looked, labels, drawn)) if band.first <= len(one.output)]
+    bands = [band for band in _bands(widths) if band.first <= end]
     count = bands[-1].end
     parts: list[Markup] = []
     y = _TOP
@@ -149,7 +151,8 @@ def grid(one: Decoding, labels: Labels) -> Picture:
             text(_LEFT, y - 6, f"{_many(more, 'guess')} further behind the end left out", class_="small")
         )
     words = f"Iterations: {len(one.passes)} passes over {len(one.output)} tokens"
-    return Picture(WIDTH, y + (0 if more else _TOP - _BETWEEN + 6), tuple(parts), words)
+    wide = max(NARROWEST, *(band.edges[-1] for band in bands))
+    return Picture(wide, y + (0 if more else _TOP - _BETWEEN + 6), tuple(parts), words)
 
 
 def _widths(one: Decoding, looked: Sequence[Mapping[int, Cell]], labels: Labels, count: int) -> list[float]:

@@ -10,8 +10,8 @@ from operators.decoding.forward import Origin
 from operators.decoding.trace import Token
 from operators.text_layout import cleaned, cluster_width, clusters, width
 
-#: How wide a picture becomes at most; and a column of its text, in the size of tokens and in small print.
-WIDTH = 1000.0
+#: How wide a picture is at least and at most; and a column of text in it, of tokens and of small print.
+NARROWEST, WIDTH = 620.0, 1000.0
 LETTER, SMALL = 7.6, 5.8
 #: Columns of text that a token is shown with.
 LONGEST = 16

@@ -6,7 +6,6 @@ confirmed together with those before it did not have to wait for them.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -178,15 +177,23 @@ def consistent(trace: Trace) -> bool:
 
 
 def _fits(window: Decoding) -> bool:
-    ends = [0, *accumulate(one.decided for one in window.passes)]
-    first = window.passes[0].begin if window.passes else 0
-    begins = [one.begin - first for one in window.passes]
+    if not window.passes:
+        return all(token.decided == 0 for token in window.output)
+    begins = [one.begin for one in window.passes]
+    ends = [one.begin + one.decided for one in window.passes]
     return (
-        first <= max(len(window.draft), len(window.output))
-        and begins == ends[:-1]
-        and len(window.output) <= first + (ends[-1] if window.passes else len(window.draft))
-        and all(token.decided <= len(window.passes) for token in window.output)
+        begins[0] <= max(len(window.draft), len(window.output))
+        # Each pass decides something, and the next one goes on there; the last may only end the output.
+        and begins[1:] == ends[:-1]
+        and all(one.decided for one in window.passes[:-1])
+        and len(window.output) <= ends[-1]
+        and all(token.decided == _decided(begins, place) for place, token in enumerate(window.output))
     )
+
+
+def _decided(begins: Sequence[int], place: int) -> int:
+    """The number of the pass that decided a place, given where each begins."""
+    return bisect_right(begins, place)
 
 
 def _judged(one: Seen, then: Sequence[int]) -> tuple[Row, ...]:
@@ -210,7 +217,7 @@ def _tokens(decoded: Decoded, passes: Sequence[Pass]) -> tuple[Token, ...]:
     begins = [one.begin for one in passes]
     tokens = []
     for place, (token, origin) in enumerate(zip(decoded.tokens, decoded.origins, strict=True)):
-        number = bisect_right(begins, place)
+        number = _decided(begins, place)
         row = passes[number - 1].rows[place - begins[number - 1]] if number else None
         tokens.append(Token(token, origin, number, None if row is None else _probability(row, token)))
     return tuple(tokens)

@@ -48,14 +48,8 @@ HOSTILE = (
 
 
 def partial(segment: int, stream: str = "talk", **values: Any) -> Partial:
-    given = {
-        "revision": 0,
-        "is_final": False,
-        "text": "Good.",
-        "start_s": 0.0,
-        "end_s": 1.0,
-        "arrival_s": 1.0,
-    }
+    times = {"start_s": 0.0, "end_s": 1.0, "arrival_s": 1.0}
+    given: dict[str, Any] = {"revision": 0, "is_final": False, "text": "Good.", **times}
     return Partial(stream=stream, segment=segment, **given | values)
 
 
@@ -204,12 +198,13 @@ def test_only_partials_can_be_traced(tmp_path: Path) -> None:
         (lambda trace: msgspec.json.encode(msgspec.structs.replace(trace, pieces={})), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"begin":0', b'"begin":9'), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"decided":1', b'"decided":99'), "contradict"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"decided":2', b'"decided":1'), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"p":0.', b'"p":7.'), "no trace"),
     ],
 )
 def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, spoil: Any, complaint: str) -> None:
     path = tmp_path / "trace.json"
-    path.write_bytes(spoil(a_trace(decoded([1, 2], [1, 2, 3]))))
+    path.write_bytes(spoil(a_trace(decoded([1, 2], [1, 2, 3, 4, 5, 6]))))
     with pytest.raises(InputError, match=complaint):
         read_trace(path)
 
