@@ -1,4 +1,4 @@
-"""The command line: ``surtitle file``, ``surtitle replay``, ``surtitle bench`` and ``surtitle report``."""
+"""The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace``, ``devices``."""
 
 import os
 import sys

@@ -22,7 +22,7 @@ _DECODING: Group = {name: option for name, option in TRANSLATION.items() if opti
 @takes(_DECODING)
 def trace(
     overrides: Overrides,
-    partials: Annotated[Path, typer.Argument(help="Partials (JSONL).")],
+    partials: Annotated[Path, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS")],
     segment: Annotated[int, typer.Option(min=0, help="Number of the segment.")] = 0,
     stream: Annotated[str | None, typer.Option(help="Its stream, where several have such a segment.")] = None,
     settings: Annotated[
