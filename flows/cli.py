@@ -1,4 +1,4 @@
-"""The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace``, ``devices``."""
+"""The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
 import os
 import sys

@@ -10,8 +10,9 @@ import msgspec
 from connectors.jsonl import event_type_of, read_events
 from flows.engine import Engine, translator_settings
 from flows.settings import TranslateSettings
+from operators.decoding.decided import unchanged
 from operators.decoding.recorder import Recorder
-from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled, unchanged
+from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.events import Partial

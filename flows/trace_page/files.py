@@ -6,8 +6,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from flows.report_page.svg import rect, tag, text
+from flows.trace_page.cells import FORMS, cells
 from flows.trace_page.graph import graph
-from flows.trace_page.grid import FORMS, cells, grid
+from flows.trace_page.grid import grid
 from flows.trace_page.overview import name, overview
 from flows.trace_page.picture import LETTERS, MEANINGS, SMALL, Labels, Picture, kind, safe, shortened
 from operators.decoding.forward import Origin

@@ -5,12 +5,12 @@ or an offered one behind the divergence, of which the pass decided nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from flows.report_page.svg import line, rect, tag, text
+from flows.trace_page.cells import Cell, State, cell_words, cells
 from flows.trace_page.overview import token_words
 from flows.trace_page.picture import (
     LETTER,
@@ -23,8 +23,7 @@ from flows.trace_page.picture import (
     chip_width,
     standing,
 )
-from operators.decoding.forward import Origin
-from operators.decoding.trace import Decoding, Row
+from operators.decoding.trace import Decoding, Pass
 
 _LEFT, _TOP = 96.0, 4.0
 # A row without and with a second line of text; from a row to the next; the numbers of the places.
@@ -33,79 +32,6 @@ _LOW, _TALL, _GAP, _NUMBERS = 23.0, 35.0, 4.0, 14.0
 _BETWEEN = 22.0
 # Places behind the output's end that are drawn.
 _BEHIND = 6
-
-
-class State(Enum):
-    """What a pass said about a place, in words."""
-
-    #: The offered token stands: it is the model's choice, or the rule took it although it is not.
-    STOOD = "stood, as the model’s own choice"
-    LEANED = "stood, though the model’s choice was another"
-    #: The offered token fell, and the model's choice took its place.
-    CORRECTED = "fell; the model’s choice took its place"
-    #: Nothing was offered.
-    OWN = "the model’s own next token"
-    #: Decided, and cut from the output, which had begun to repeat itself.
-    CUT = "decided, and cut: the output repeated itself"
-    #: The output ends here.
-    END = "the model ended the output"
-    #: Offered behind a token that fell.
-    GUESS = "offered behind the divergence: nothing decided"
-
-
-#: The forms that need explaining, by their class.
-FORMS = {
-    State.LEANED: ("leaned", "stood, though the model’s choice (≠) was another"),
-    State.CORRECTED: ("fell", "offered, and fell"),
-    State.GUESS: ("guess", "offered behind the divergence, nothing decided (→ the model’s guess)"),
-    State.CUT: ("cut-off", "cut: the output repeated itself"),
-    State.END: ("end", "the output ends"),
-}
-
-
-class Cell(NamedTuple):
-    """What is drawn of one row of logits."""
-
-    state: State
-    row: Row
-    #: The token that is written, and that of the second line with a mark before it; None for none.
-    token: int | None
-    second: int | None
-    mark: str
-    origin: Origin
-
-
-def cells(one: Decoding) -> list[dict[int, Cell]]:
-    """For each pass the places that it looked at, as far as there is something to say."""
-    made: list[dict[int, Cell]] = []
-    for each in one.passes:
-        looked: dict[int, Cell] = {}
-        for place, row in enumerate(each.rows, each.begin):
-            origin = one.output[place].origin if place < len(one.output) else None
-            cell = _cell(row, origin)
-            if cell is not None:
-                looked[place] = cell
-        made.append(looked)
-    return made
-
-
-def _cell(row: Row, origin: Origin | None) -> Cell | None:
-    if row.ends:
-        return Cell(State.END, row, None, row.offered, "", Origin.OWN)
-    if row.stands is None:
-        if row.offered is None:
-            return None
-        other = None if row.choice == row.offered else row.choice
-        return Cell(State.GUESS, row, row.offered, other, "→ ", Origin.OWN)
-    if origin is None:
-        return Cell(State.CUT, row, row.stands, None, "", Origin.OWN)
-    if row.offered is None:
-        return Cell(State.OWN, row, row.stands, None, "", Origin.OWN)
-    if row.offered != row.stands:
-        return Cell(State.CORRECTED, row, row.stands, row.offered, "", Origin.OWN)
-    if row.choice == row.stands:
-        return Cell(State.STOOD, row, row.stands, None, "", origin)
-    return Cell(State.LEANED, row, row.stands, row.choice, "≠ ", origin)
 
 
 class _Band(NamedTuple):
@@ -119,6 +45,10 @@ class _Band(NamedTuple):
     def end(self) -> int:
         return self.first + len(self.edges) - 1
 
+    def cell(self, place: int) -> tuple[float, float]:
+        """Where the cell of a place begins and ends."""
+        return self.edges[place - self.first], self.edges[place - self.first + 1] - 3
+
 
 def grid(one: Decoding, labels: Labels) -> Picture:
     """The picture of one output's iterations."""
@@ -128,31 +58,42 @@ def grid(one: Decoding, labels: Labels) -> Picture:
     widths = _widths(one, looked, labels, max(end, min(seen, end + 1 + _BEHIND)))
     # What is behind the end is worth no band of its own.
     bands = [band for band in _bands(widths) if band.first <= end]
-    count = bands[-1].end
     parts: list[Markup] = []
     y = _TOP
     for band in bands:
-        for place in range(band.first, band.end):
-            middle = (band.edges[place - band.first] + band.edges[place - band.first + 1]) / 2
-            parts.append(text(middle, y + 9, str(place + 1), class_="small", text_anchor="middle"))
-        y += _NUMBERS
-        for number, places in enumerate(looked, 1):
-            within = {place: cell for place, cell in places.items() if band.first <= place < band.end}
-            if within:
-                high = _TALL if any(cell.second is not None for cell in within.values()) else _LOW
-                is_first = band.first <= min(places) < band.end
-                parts += _row(one, number, within, band, y, high, labels, is_first=is_first)
-                y += high + _GAP
-        parts += _output(one, band, y, labels)
-        y += _LOW + _BETWEEN
-    more = sum(place >= count for places in looked for place in places)
+        drawn, y = _drawn_band(one, looked, band, y, labels)
+        parts += drawn
+    y -= _BETWEEN
+    more = sum(place >= bands[-1].end for places in looked for place in places)
     if more:
-        parts.append(
-            text(_LEFT, y - 6, f"{_many(more, 'guess')} further behind the end left out", class_="small")
-        )
-    words = f"Iterations: {len(one.passes)} passes over {len(one.output)} tokens"
+        told = f"{_many(more, 'guess')} further behind the end left out"
+        y += 16
+        parts.append(text(_LEFT, y, told, class_="small"))
+    words = f"Iterations: {_many(len(one.passes), 'pass')} over {_many(len(one.output), 'token')}"
     wide = max(NARROWEST, *(band.edges[-1] for band in bands))
-    return Picture(wide, y + (0 if more else _TOP - _BETWEEN + 6), tuple(parts), words)
+    return Picture(wide, y + 10, tuple(parts), words)
+
+
+def _drawn_band(
+    one: Decoding, looked: Sequence[Mapping[int, Cell]], band: _Band, y: float, labels: Labels
+) -> tuple[list[Markup], float]:
+    """A band's rows, and where the next band begins."""
+    parts: list[Markup] = []
+    for place in range(band.first, band.end):
+        x, right = band.cell(place)
+        parts.append(text((x + right) / 2, y + 9, str(place + 1), class_="small", text_anchor="middle"))
+    y += _NUMBERS
+    for number, places in enumerate(looked, 1):
+        within = {place: cell for place, cell in places.items() if band.first <= place < band.end}
+        if within:
+            high = _TALL if any(cell.second is not None for cell in within.values()) else _LOW
+            parts.append(text(0, y + 15, f"pass {number}", class_="head"))
+            if min(places) in within and high > _LOW:
+                parts.append(text(0, y + 28, _cost(one.passes[number - 1]), class_="small"))
+            parts += _row(number, within, band, y, high, labels)
+            y += high + _GAP
+    parts += _output(one, band, y, labels)
+    return parts, y + _LOW + _BETWEEN
 
 
 def _widths(one: Decoding, looked: Sequence[Mapping[int, Cell]], labels: Labels, count: int) -> list[float]:
@@ -183,20 +124,13 @@ def _bands(widths: Sequence[float]) -> Iterator[_Band]:
 
 
 def _row(
-    one: Decoding, number: int, within: Mapping[int, Cell], band: _Band, y: float, high: float,
-    labels: Labels, *, is_first: bool,
-) -> Iterator[Markup]:  # fmt: skip
-    each = one.passes[number - 1]
-    yield text(0, y + 15, f"pass {number}", class_="head")
-    if is_first and high > _LOW:
-        yield text(
-            0, y + 28, f"{_many(each.evaluated, 'token')}, {_many(len(each.rows), 'row')}", class_="small"
-        )
-    left = band.edges[min(within) - band.first]
+    number: int, within: Mapping[int, Cell], band: _Band, y: float, high: float, labels: Labels
+) -> Iterator[Markup]:
+    left, _ = band.cell(min(within))
     if left > _LEFT:
         yield line(_LEFT, y + high / 2, left - 3, y + high / 2, class_="known")
     for place, cell in within.items():
-        x, right = band.edges[place - band.first], band.edges[place - band.first + 1] - 3
+        x, right = band.cell(place)
         yield _drawn(cell, x, y, right - x, high, labels, f"pass {number}, place {place + 1}")
 
 
@@ -209,7 +143,7 @@ def _drawn(cell: Cell, x: float, y: float, wide: float, high: float, labels: Lab
         how = {State.LEANED: " leaned", State.CUT: " cut-off"}.get(cell.state, "")
         p = cell.row.p_choice if cell.token == cell.row.choice else cell.row.p_offered
         shape = standing(x, y, wide, high, cell.origin, p, how)
-    parts = [tag("title", f"{where}: {_words(cell, labels)}"), shape]
+    parts = [tag("title", f"{where}: {cell_words(cell, labels)}"), shape]
     middle = x + wide / 2 + (0 if cell.state in (State.GUESS, State.END) else 3)
     if cell.token is not None:
         idle = {State.GUESS: " idle", State.CUT: " fell"}.get(cell.state, "")
@@ -222,22 +156,17 @@ def _drawn(cell: Cell, x: float, y: float, wide: float, high: float, labels: Lab
     return tag("g", Markup("").join(parts))
 
 
-def _words(cell: Cell, labels: Labels) -> str:
-    row = cell.row
-    choice = f"the model’s choice “{labels.of(row.choice).text}” {row.p_choice:.2f}"
-    if row.offered is None:
-        return f"{cell.state.value}, {choice}"
-    p = "" if row.p_offered is None else f" {row.p_offered:.2f}"
-    return f"“{labels.of(row.offered).text}”{p} {cell.state.value}; {choice}"
-
-
 def _output(one: Decoding, band: _Band, y: float, labels: Labels) -> Iterator[Markup]:
     yield text(0, y + 15, "output", class_="head")
     for place in range(band.first, min(band.end, len(one.output))):
         token = one.output[place]
-        x, right = band.edges[place - band.first], band.edges[place - band.first + 1] - 3
+        x, right = band.cell(place)
         label = labels.of(token.id)
         yield chip(x, y, right - x, _LOW, label, token, token_words(token, label.text, place + 1))
+
+
+def _cost(one: Pass) -> str:
+    return f"{_many(one.evaluated, 'token')}, {_many(len(one.rows), 'row')}"
 
 
 def _many(count: int, what: str) -> str:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from flows.report_page.document import render
+from flows.trace_page.cells import FORMS
 from flows.trace_page.files import method_of
 from flows.trace_page.graph import graph
-from flows.trace_page.grid import FORMS, grid
+from flows.trace_page.grid import grid
 from flows.trace_page.overview import name, overview
 from flows.trace_page.picture import LETTERS, MEANINGS, Labels, kind, safe
 from operators.decoding.forward import Origin
@@ -87,7 +88,8 @@ def update_words(update: Update) -> str:
     tokens = update.tokens
     counts = [(origin, sum(token.origin is origin for token in tokens)) for origin in Origin]
     told = ", ".join(f"{count} {origin.value}" for origin, count in counts if count)
-    return f"{len(tokens)} tokens in {update.passes} passes{': ' if told else ''}{told}"
+    passes = f"{update.passes} pass{'' if update.passes == 1 else 'es'}"
+    return f"{len(tokens)} tokens in {passes}{': ' if told else ''}{told}"
 
 
 def _interest(update: Update) -> tuple[int, int]:

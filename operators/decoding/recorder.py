@@ -9,8 +9,9 @@ from time import perf_counter
 
 import numpy as np
 
+from operators.decoding.decided import Seen, decoding
 from operators.decoding.forward import Forward, Logits, Method, Session, Task
-from operators.decoding.trace import Decoding, Row, Seen, decoding
+from operators.decoding.trace import Decoding, Row
 from operators.decoding.translator import Sessions
 
 

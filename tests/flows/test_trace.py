@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from flows.cli import app
+from flows.trace_page.cells import State, cells
 from flows.trace_page.files import pictures, write_pictures
 from flows.trace_page.graph import graph
-from flows.trace_page.grid import State, cells, grid
+from flows.trace_page.grid import grid
 from flows.trace_page.page import trace_page
 from flows.trace_page.picture import Labels
 from flows.tracing import partials_of, read_trace

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from flows.methods import method
 from flows.settings import TranslateSettings
+from operators.decoding.decided import unchanged
 from operators.decoding.forward import Method, Origin, Task
 from operators.decoding.recorder import Recorder
-from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled, unchanged
+from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Sessions, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
