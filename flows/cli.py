@@ -1,4 +1,4 @@
-"""The command line: ``surtitle file``, ``surtitle replay``, ``surtitle bench`` and ``surtitle report``."""
+"""The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
 import os
 import sys
@@ -30,6 +30,7 @@ from flows.options import (
 )
 from flows.report_command import report
 from flows.settings import load_settings
+from flows.trace_command import trace
 from operators.errors import INTERNAL_EXIT_CODE, InputError, SurtitleError, UsageError
 
 app = typer.Typer(
@@ -42,6 +43,7 @@ app = typer.Typer(
 
 app.command()(bench)
 app.command()(report)
+app.command()(trace)
 app.command()(devices)
 
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]

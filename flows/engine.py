@@ -12,6 +12,7 @@ from flows.methods import SPECULATIVE, method
 from flows.settings import TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
+from operators.decoding.forward import Method, Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
@@ -36,9 +37,12 @@ class Engine(NamedTuple):
 
     def translator(self, settings: TranslateSettings) -> Translator:
         """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
+        return Translator(self.prompt, self.pool, self.method(settings), translator_settings(settings))
+
+    def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
+        """The decoding method that ``settings`` name, weighing what passes cost here where it does so."""
         weighs = settings.method == "recycle" and settings.block is None
-        decode = method(settings, self.costs()) if weighs else method(settings)
-        return Translator(self.prompt, self.pool, decode, translator_settings(settings))
+        return method(settings, self.costs()) if weighs else method(settings)
 
 
 def open_translator(settings: TranslateSettings, progress: Progress | None = None) -> Translator:

@@ -43,6 +43,10 @@ def report(
     simulstream: Annotated[
         Path | None, typer.Option(help="Write the captions here, as a log that OmniSTEval reads.")
     ] = None,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(help="Show this trace (of surtitle trace --json) on the page; may be repeated."),
+    ] = None,
 ) -> None:
     """Tell how late and how stable captions were, from what a run wrote.
 
@@ -52,7 +56,11 @@ def report(
     from flows.report_page.gather import Gathered
     from flows.report_page.page import write_page
     from flows.report_tables import print_report
+    from flows.tracing import read_trace
 
+    traced = trace or []
+    if traced and output is None:
+        raise UsageError("--trace is shown on a page; say with --output where to write it")
     spoken = language(to or "German")
     files = {"--output": output, "--json": json, "--simulstream": simulstream}
     _check_count(events, files)
@@ -62,7 +70,8 @@ def report(
             _refuse_without_text(
                 reading.path, {"--reference": reference, "--tokenizer": split, "--simulstream": simulstream}
             )
-    written = _check_outputs(files, [*events, *([] if reference is None else [reference])])
+    written = _check_outputs(files, [*events, *([] if reference is None else [reference]), *traced])
+    traces = [read_trace(path) for path in traced]
     results = []
     for reading in readings:
         gathered = Gathered(reading)
@@ -73,7 +82,7 @@ def report(
         captions = read_events(events[0], Caption)
         write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(spoken)))
     if output is not None:
-        write_page(results, output)
+        write_page(results, output, traces)
     for number, (_, result) in enumerate(results, 1):
         if len(results) > 1:
             typer.echo(f"{result.source}\n")

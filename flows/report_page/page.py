@@ -1,47 +1,46 @@
 """The page itself: everything put together into one file that asks nobody for anything."""
 
-import base64
-import hashlib
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from flows.report_page import listing, segments
 from flows.report_page.cards import cards
+from flows.report_page.document import packaged, policy, render
 from flows.report_page.gather import Gathered
 from flows.report_page.histograms import histograms
 from flows.report_page.plots import erasure
 from flows.report_tables import stream_tables
+from flows.trace_page.picture import style_sheet
+from flows.trace_page.section import section
+from operators.decoding.trace import Trace
 from operators.errors import OutputError
 from operators.metrics.figures import Report
 from operators.text_layout import cleaned
 
 
-def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path) -> None:
-    """Write the page about one run, or about two; raises `OutputError`."""
-    made = page([gathered for gathered, _ in runs], [report for _, report in runs])
+def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path, traces: Sequence[Trace] = ()) -> None:
+    """Write the page about one run, or about two, and ``traces`` of segments; raises `OutputError`."""
+    made = page([gathered for gathered, _ in runs], [report for _, report in runs], traces)
     try:
         path.write_text(made, encoding="utf-8", newline="\n")
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def page(runs: Sequence[Gathered], reports: Sequence[Report]) -> str:
+def page(runs: Sequence[Gathered], reports: Sequence[Report], traces: Sequence[Trace] = ()) -> str:
     """The page as HTML. The same files give the same page."""
     names = ["A", "B"] if len(runs) > 1 else ["The run"]
     totals = [report.total for report in reports]
     pairs = segments.matched(reports)
     drawn = segments.opened(pairs, runs, names)
-    script, style = _file("page.js"), _file("page.css")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_file("page.html")).render(
-        policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'",
+    script, style = packaged("flows.report_page", "page.js"), packaged("flows.report_page", "page.css")
+    style += style_sheet() if traces else ""
+    return render(
+        "flows.report_page",
+        "page.html",
+        policy=policy(style, script),
         # Ours, and the same for every page: nothing from a file is ever put into them.
         script=Markup(script),
         style=Markup(style),
@@ -65,13 +64,6 @@ def page(runs: Sequence[Gathered], reports: Sequence[Report]) -> str:
         columns=listing.columns(pairs, names),
         listed=listing.listed(pairs, drawn),
         drawn=list(drawn.values()),
+        traces=[section(trace, number) for number, trace in enumerate(traces, 1)],
         count=len(pairs),
     )
-
-
-def _file(name: str) -> str:
-    return files("flows.report_page").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -14,8 +14,7 @@ import msgspec
 
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.forward import Method, Task, drive
-from operators.decoding.session import PrefixSession
+from operators.decoding.forward import Method, Session, Task, drive
 from operators.decoding.windows import split_source
 from operators.events import Effort
 from operators.prompts.prompt import Prompt
@@ -27,7 +26,7 @@ _RECENT = 16
 class Sessions(Protocol):
     """Where sessions come from: one per key, possibly a new one each time."""
 
-    def session(self, key: str) -> AbstractContextManager[PrefixSession]:
+    def session(self, key: str) -> AbstractContextManager[Session]:
         """Lend the session of ``key``."""
         ...
 

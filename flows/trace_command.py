@@ -1,0 +1,80 @@
+"""``surtitle trace``: its options, and what it prints and writes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from connectors.jsonl import check_writable
+from flows.options import TRANSLATION, Group, Overrides, takes
+from flows.settings import load_settings
+from flows.waiting import Waiting
+from operators.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from operators.decoding.trace import Trace
+
+#: What is not about decoding has no say in a trace.
+_DECODING: Group = {name: option for name, option in TRANSLATION.items() if option.stage == "translate"}
+
+
+@takes(_DECODING)
+def trace(
+    overrides: Overrides,
+    partials: Annotated[Path, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS")],
+    segment: Annotated[int, typer.Option(min=0, help="Number of the segment.")] = 0,
+    stream: Annotated[str | None, typer.Option(help="Its stream, where several have such a segment.")] = None,
+    settings: Annotated[
+        Path | None, typer.Option("--settings", help="TOML file; options override it.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures into this folder (SVG).")] = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="Write the trace here, for surtitle report --trace.")
+    ] = None,
+) -> None:
+    """Tell for one segment which pass decided which token, and draw it.
+
+    Each update is translated; of every token the trace says where it came from, which pass decided it, how
+    probable it was and what the model would have said.
+    """
+    # Imported here: the other commands need none of it, and start the sooner.
+    from flows.engine import open_engine
+    from flows.trace_page.files import check_folder, write_pictures
+    from flows.trace_page.page import write_trace_page
+    from flows.trace_tables import print_trace
+    from flows.tracing import partials_of, record
+
+    wanted = load_settings(settings, overrides).translate
+    _check_outputs(output, json, partials)
+    if svg is not None:
+        check_folder(svg)
+    updates = partials_of(partials, segment, stream)
+    with Waiting(quiet=False, captions=False) as waiting:
+        made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)
+    written = [str(path) for path in (json, output) if path is not None]
+    if json is not None:
+        _write(made, json)
+    if output is not None:
+        write_trace_page(made, output)
+    if svg is not None:
+        written.append(f"{len(write_pictures(made, svg))} pictures in {svg}")
+    print_trace(made, written)
+
+
+def _check_outputs(output: Path | None, json: Path | None, partials: Path) -> None:
+    for path in (output, json):
+        if path is not None:
+            check_writable(path, reading=[partials])
+    if output is not None and json is not None and output.resolve() == json.resolve():
+        raise UsageError(f"--output and --json would both be written to {output}; choose another for one")
+
+
+def _write(made: "Trace", path: Path) -> None:
+    try:
+        path.write_bytes(msgspec.json.encode(made) + b"\n")
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""The trace of a segment as pictures and as a page."""

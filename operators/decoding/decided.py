@@ -1,0 +1,76 @@
+"""What watched passes decided: it shows in what the method asked for next, and in what it returned."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from operators.decoding.forward import Decoded, Origin, Task
+from operators.decoding.trace import Decoding, Pass, Row, Token, deciding
+
+
+class Seen(NamedTuple):
+    """A pass as it was watched: what it decided shows only in what comes after."""
+
+    #: The output's tokens before the first row.
+    known: tuple[int, ...]
+    #: Without ``stands`` and ``ends``.
+    rows: tuple[Row, ...]
+    evaluated: int
+    model_ms: float
+
+
+def decoding(task: Task, seen: Sequence[Seen], decoded: Decoded) -> Decoding:
+    """What a method did for a task, from the passes that were seen and what it returned."""
+    after = [*(one.known for one in seen[1:]), decoded.tokens]
+    passes = tuple(
+        Pass(len(one.known), _judged(one, then), one.evaluated, one.model_ms)
+        for one, then in zip(seen, after, strict=True)
+    )
+    if passes:
+        passes = (*passes[:-1], _ended(passes[-1], task, decoded))
+    return Decoding(
+        prompt_tokens=len(task.prompt),
+        draft=tuple(task.draft),
+        committed=task.committed,
+        output=_tokens(decoded, passes),
+        finished=decoded.finished,
+        passes=passes,
+    )
+
+
+def unchanged(output: Sequence[int]) -> Decoding:
+    """A window whose source had not changed: its output stands unseen."""
+    tokens = tuple(Token(token, Origin.COMMITTED, 0, None) for token in output)
+    return Decoding(0, tuple(output), len(output), tokens, finished=True, passes=())
+
+
+def _judged(one: Seen, then: Sequence[int]) -> tuple[Row, ...]:
+    stand = then[len(one.known) : len(one.known) + len(one.rows)]
+    decided = (
+        msgspec.structs.replace(row, stands=token) for row, token in zip(one.rows, stand, strict=False)
+    )
+    return (*decided, *one.rows[len(stand) :])
+
+
+def _ended(last: Pass, task: Task, decoded: Decoded) -> Pass:
+    """The last pass, with the row marked that ended the output."""
+    place = last.decided
+    if not decoded.finished or place >= len(last.rows) or last.rows[place].choice not in task.stop:
+        return last
+    end = msgspec.structs.replace(last.rows[place], ends=True)
+    return msgspec.structs.replace(last, rows=(*last.rows[:place], end, *last.rows[place + 1 :]))
+
+
+def _tokens(decoded: Decoded, passes: Sequence[Pass]) -> tuple[Token, ...]:
+    begins = [one.begin for one in passes]
+    tokens = []
+    for place, (token, origin) in enumerate(zip(decoded.tokens, decoded.origins, strict=True)):
+        number = deciding(begins, place)
+        row = passes[number - 1].rows[place - begins[number - 1]] if number else None
+        tokens.append(Token(token, origin, number, None if row is None else _probability(row, token)))
+    return tuple(tokens)
+
+
+def _probability(row: Row, token: int) -> float | None:
+    return row.p_choice if token == row.choice else row.p_offered

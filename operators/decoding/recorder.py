@@ -1,0 +1,104 @@
+"""Watches a translator at work: its method's tasks and results, and every pass that its sessions answer.
+
+The methods and the translator are as they always are. What watching costs is no part of a pass' time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+
+import numpy as np
+
+from operators.decoding.decided import Seen, decoding
+from operators.decoding.forward import Forward, Logits, Method, Session, Task
+from operators.decoding.trace import Decoding, Row
+from operators.decoding.translator import Sessions
+
+
+class Recorder:
+    """Stands in for a translator's method and for its sessions."""
+
+    def __init__(self, method: Callable[[Task], Method], sessions: Sessions) -> None:
+        self._method = method
+        self._sessions = sessions
+        self._task: Task | None = None
+        self._seen: list[Seen] = []
+        self._key = ""
+        self._decodings: dict[str, Decoding] = {}
+
+    def method(self, task: Task) -> Method:
+        """Decode as the method does that is watched."""
+        self._task, self._seen = task, []
+        decoded = yield from self._method(task)
+        self._decodings[self._key] = decoding(task, self._seen, decoded)
+        return decoded
+
+    @contextmanager
+    def session(self, key: str) -> Iterator[Session]:
+        """Lend the session of ``key``, watched."""
+        self._key = key
+        with self._sessions.session(key) as session:
+            yield _Watched(session, self._see)
+
+    def release(self, key: str) -> None:
+        """Free what ``key`` holds."""
+        self._sessions.release(key)
+
+    def take(self) -> dict[str, Decoding]:
+        """What was decoded since the last call, by the session's key."""
+        taken, self._decodings = self._decodings, {}
+        return taken
+
+    def _see(self, request: Forward, logits: Logits, evaluated: int, model_s: float) -> None:
+        assert self._task is not None, "a pass belongs to a task"
+        prompt = len(self._task.prompt)
+        output, first = list(request.tokens[prompt:]), request.logits_from + 1 - prompt
+        offered = _offered(output, first, self._task)
+        rows = tuple(
+            _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
+        )
+        self._seen.append(Seen(tuple(output[:first]), rows, evaluated, round(1000 * model_s, 3)))
+
+
+class _Watched:
+    """A session that tells of each request and its answer."""
+
+    def __init__(self, session: Session, see: Callable[[Forward, Logits, int, float], None]) -> None:
+        self._session = session
+        self._see = see
+        self.reused = 0
+
+    def forward(self, request: Forward) -> Logits:
+        """Answer the request as the session does."""
+        began = perf_counter()
+        logits = self._session.forward(request)
+        model_s = perf_counter() - began
+        self.reused = self._session.reused
+        # Before the method gets them: it may overwrite them.
+        self._see(request, logits, len(request.tokens) - self.reused, model_s)
+        return logits
+
+
+def _offered(output: Sequence[int], first: int, task: Task) -> Sequence[int]:
+    """The tokens that the rows judge: the last row of a block of the draft judges the one behind it, too."""
+    draft = list(task.draft[: task.limit])
+    is_block = first < len(output) < len(draft) and output == draft[: len(output)]
+    return draft[first : len(output) + 1] if is_block else output[first:]
+
+
+def _row(row: Logits, offered: int | None) -> Row:
+    choice = int(row.argmax())
+    weights = np.exp(row - row[choice])
+    total = float(weights.sum())
+    return Row(
+        choice,
+        _probability(1.0, total),
+        offered,
+        None if offered is None else _probability(float(weights[offered]), total),
+    )
+
+
+def _probability(weight: float, total: float) -> float:
+    """Four decimals; 0 where logits are no numbers."""
+    p = weight / total
+    return round(min(1.0, p), 4) if p >= 0.0 else 0.0

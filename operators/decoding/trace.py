@@ -1,0 +1,160 @@
+"""What became of every token of one segment, pass by pass: the record that pictures are drawn from.
+
+Santilli et al. (2023) draw the dependencies between tokens in this way (their DDGviz): a token that a pass
+confirmed together with those before it did not have to wait for them.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from operators.decoding.forward import Origin
+
+#: Of the file's form.
+VERSION = 1
+
+Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+TokenId = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one row of logits says about one place of the output."""
+
+    #: The model's most likely token, and its probability.
+    choice: TokenId
+    p_choice: Probability
+    #: The token that was offered at this place, if any; its probability.
+    offered: TokenId | None = None
+    p_offered: Probability | None = None
+    #: The token that stands here by this pass; None where it decided nothing.
+    stands: TokenId | None = None
+    #: Whether the output ends here, by the model's choice.
+    ends: bool = False
+
+
+class Pass(msgspec.Struct, frozen=True):
+    """One forward pass."""
+
+    #: Place of the output that the first row is about; what is before it was known.
+    begin: Count
+    #: All rows that were asked for, those behind a token that fell among them.
+    rows: tuple[Row, ...]
+    #: Tokens that were evaluated, what was new of the prompt among them.
+    evaluated: Count
+    model_ms: Annotated[float, msgspec.Meta(ge=0.0)]
+
+    @property
+    def decided(self) -> int:
+        """Places that this pass decided."""
+        return sum(row.stands is not None for row in self.rows)
+
+
+class Token(msgspec.Struct, frozen=True):
+    """One token of an output."""
+
+    id: TokenId
+    origin: Origin
+    #: Number of the pass that decided it, from 1 on; 0 if it stands unseen.
+    decided: Count
+    #: Its probability there; None if it stands unseen.
+    p: Probability | None
+
+
+class Decoding(msgspec.Struct, frozen=True):
+    """One window of a segment at one update. Without passes its source had not changed."""
+
+    prompt_tokens: Count
+    #: The last output, and how many of its tokens were committed.
+    draft: tuple[TokenId, ...]
+    committed: Count
+    output: tuple[Token, ...]
+    #: False if the output was cut at the limit of its length.
+    finished: bool
+    passes: tuple[Pass, ...]
+
+
+class Update(msgspec.Struct, frozen=True):
+    """One update of the segment."""
+
+    revision: Count
+    is_final: bool
+    #: What the recogniser said, and its translation.
+    source: str
+    text: str
+    #: One for each window; several only where the source is longer than the context.
+    windows: tuple[Decoding, ...]
+
+    @property
+    def passes(self) -> int:
+        """Forward passes, of all windows."""
+        return sum(len(window.passes) for window in self.windows)
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The output, of all windows."""
+        return [token for window in self.windows for token in window.output]
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was decoded for one segment."""
+
+    version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
+    #: Of the program.
+    surtitle: str
+    stream: str
+    segment: Count
+    #: Name of the model's file.
+    model: str
+    #: How it was decoded: the settings of the translate stage.
+    settings: dict[str, str | int | float | bool | None]
+    #: The text of each token that occurs; one that is no whole character is spelled as bytes, ``<0xE2>``.
+    pieces: dict[TokenId, str]
+    updates: tuple[Update, ...]
+
+
+def spelled(piece: bytes) -> str:
+    """The text of a token; the bytes of one that is no whole character."""
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return "".join(f"<0x{byte:02X}>" for byte in piece)
+
+
+def occurring(updates: Sequence[Update]) -> set[int]:
+    """The ids of all tokens that occur."""
+    found: set[int] = set()
+    for window in (window for update in updates for window in update.windows):
+        found.update(window.draft, (token.id for token in window.output))
+        for row in (row for one in window.passes for row in one.rows):
+            found.update(token for token in (row.choice, row.offered, row.stands) if token is not None)
+    return found
+
+
+def consistent(trace: Trace) -> bool:
+    """Whether the parts of a trace agree, so that it can be drawn: one from a file need not."""
+    return occurring(trace.updates) <= trace.pieces.keys() and all(
+        _fits(window) for update in trace.updates for window in update.windows
+    )
+
+
+def _fits(window: Decoding) -> bool:
+    if not window.passes:
+        return all(token.decided == 0 for token in window.output)
+    begins = [one.begin for one in window.passes]
+    ends = [one.begin + one.decided for one in window.passes]
+    return (
+        begins[0] <= max(len(window.draft), len(window.output))
+        # Each pass decides something, and the next one goes on there; the last may only end the output.
+        and begins[1:] == ends[:-1]
+        and all(one.decided for one in window.passes[:-1])
+        and len(window.output) <= ends[-1]
+        and all(token.decided == deciding(begins, place) for place, token in enumerate(window.output))
+    )
+
+
+def deciding(begins: Sequence[int], place: int) -> int:
+    """The number of the pass that decided a place, given where each begins."""
+    return bisect_right(begins, place)

@@ -1,0 +1,155 @@
+"""A trace of toy runs is exact: it says what was decoded, by which pass, and changes nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import settings as how
+from hypothesis import strategies as st
+
+from flows.methods import method
+from flows.settings import TranslateSettings
+from operators.decoding.decided import unchanged
+from operators.decoding.forward import Method, Origin, Task
+from operators.decoding.recorder import Recorder
+from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled
+from operators.decoding.translator import SegmentState, Sessions, Translator, TranslatorSettings
+from operators.models.pool import SessionPool
+from operators.prompts.prompt import EndOfTurn, Prompt
+from tests.toy import ToyStore, ToyVocabulary
+
+METHODS = ("retranslate", "continuous", "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi")
+
+settings = st.builds(
+    lambda name, bias, more: msgspec.convert({"method": name, "bias": bias, **more}, TranslateSettings),
+    st.sampled_from(METHODS),
+    st.sampled_from([0.0, 0.2, 0.45]),
+    st.sampled_from(
+        [{}, {"sure": 0.0, "block": 3}, {"accept": "top-2"}, {"min_block": 3}, {"proposal_bias": 0.3}]
+    ),
+)
+updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
+
+
+def translator(sessions: Sessions, decode: Callable[[Task], Method], *, max_source: int = 100) -> Translator:
+    vocabulary = ToyVocabulary()
+    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
+    return Translator(
+        prompt, sessions, decode, TranslatorSettings(max_source=max_source, max_output=40, finals_differ=True)
+    )
+
+
+def pool() -> SessionPool:
+    return SessionPool(ToyStore(4), (1, 2), 3)
+
+
+def run(
+    model: Translator, texts: list[str], recorder: Recorder | None = None
+) -> list[tuple[Any, dict[str, Decoding]]]:
+    state, made = SegmentState(), []
+    for number, text in enumerate(texts):
+        state, output = model.update("s/000000", state, text, is_final=number == len(texts) - 1)
+        made.append((output, recorder.take() if recorder else {}))
+    return made
+
+
+def traced(
+    chosen: TranslateSettings, texts: list[str], **options: int
+) -> list[tuple[Any, dict[str, Decoding]]]:
+    recorder = Recorder(method(chosen), pool())
+    return run(translator(recorder, recorder.method, **options), texts, recorder)
+
+
+@given(settings, updates)
+@how(max_examples=40)
+def test_watching_changes_no_output_and_no_cost(chosen: TranslateSettings, texts: list[str]) -> None:
+    for (plain, _), (output, decodings) in zip(
+        run(translator(pool(), method(chosen)), texts), traced(chosen, texts), strict=True
+    ):
+        assert output.tokens == plain.tokens
+        passes = [one for decoding in decodings.values() for one in decoding.passes]
+        assert len(passes) == output.effort.passes == plain.effort.passes
+        assert sum(one.evaluated for one in passes) == plain.effort.evaluated
+
+
+@given(settings, updates)
+@how(max_examples=40)
+def test_outputs_are_rebuilt_from_what_each_pass_decided(chosen: TranslateSettings, texts: list[str]) -> None:
+    for _, decodings in traced(chosen, texts):
+        for one in decodings.values():
+            output = [token.id for token in one.output]
+            built = list(one.draft[: one.passes[0].begin])
+            for number, each in enumerate(one.passes, 1):
+                assert each.begin == len(built)
+                built += [row.stands for row in each.rows if row.stands is not None]
+                # Whatever a pass decided and was not cut has that pass' number, and none other has.
+                for place, token in enumerate(one.output):
+                    assert (token.decided == number) == (each.begin <= place < len(built))
+            # An output that repeats itself is cut.
+            assert output == built[: len(output)]
+
+
+@given(settings, updates)
+@how(max_examples=40)
+def test_every_row_and_every_token_has_its_probability(chosen: TranslateSettings, texts: list[str]) -> None:
+    for _, decodings in traced(chosen, texts):
+        for one in decodings.values():
+            for row in (row for each in one.passes for row in each.rows):
+                assert 0.0 <= (row.p_offered or 0.0) <= row.p_choice <= 1.0
+                assert (row.offered is None) == (row.p_offered is None)
+                assert row.stands in (None, row.offered, row.choice)
+            for token in one.output:
+                assert (token.p is None) == (token.decided == 0)
+                if token.origin is Origin.OWN:
+                    assert one.passes[token.decided - 1].rows[0].p_choice > 0
+
+
+@given(settings, updates)
+@how(max_examples=40)
+def test_a_trace_is_the_same_after_it_was_written_and_read(
+    chosen: TranslateSettings, texts: list[str]
+) -> None:
+    made = tuple(
+        Update(number, is_final=False, source=text, text="", windows=tuple(decodings.values()))
+        for number, (text, (_, decodings)) in enumerate(zip(texts, traced(chosen, texts), strict=True))
+    )
+    pieces = {token: spelled(ToyVocabulary().piece(token)) for token in occurring(made)}
+    trace = Trace(
+        surtitle="0", stream="s", segment=0, model="toy", settings={"method": chosen.method},
+        pieces=pieces, updates=made,
+    )  # fmt: skip
+    assert consistent(trace)
+    assert msgspec.json.decode(msgspec.json.encode(trace), type=Trace) == trace
+
+
+def test_without_a_draft_each_token_is_the_models_own_and_has_a_pass_of_its_own() -> None:
+    ((output, decodings),) = traced(TranslateSettings(method="retranslate"), ["a b c"])
+    (one,) = decodings.values()
+    assert [token.decided for token in one.output] == list(range(1, len(output.tokens) + 1))
+    assert {token.origin for token in one.output} == {Origin.OWN}
+    assert [len(each.rows) for each in one.passes] == [1] * len(one.passes)
+    assert one.passes[-1].rows[0].ends
+
+
+def test_a_long_source_has_a_decoding_for_each_window_that_changed() -> None:
+    first, second = traced(TranslateSettings(), ["a b c " * 5, "a b c " * 5 + "a"], max_source=8)
+    assert list(first[1]) == ["s/000000/0", "s/000000/1"]
+    # The last update is decoded in another way than those before it, and so is every window of it.
+    assert list(second[1]) == ["s/000000/0", "s/000000/1"]
+
+
+def test_a_window_that_did_not_change_stands_unseen() -> None:
+    one = unchanged([4, 5])
+    assert [(token.id, token.origin, token.decided, token.p) for token in one.output] == [
+        (4, Origin.COMMITTED, 0, None),
+        (5, Origin.COMMITTED, 0, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("piece", "text"), [(b" Die", " Die"), (b"\xe2", "<0xE2>"), (b"\xff\x80", "<0xFF><0x80>"), (b"", "")]
+)
+def test_a_token_that_is_no_whole_character_is_spelled_as_bytes(piece: bytes, text: str) -> None:
+    assert spelled(piece) == text
