@@ -2,7 +2,7 @@
 # make PYTHON=… names the interpreter; CMAKE_ARGS=… adds options for llama.cpp, see .ci/setup.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint lock clean
+.PHONY: help setup demo test test-long soak lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -31,6 +31,11 @@ test: $(READY) ## run the tests
 
 test-long: $(READY) ## kill a run 200 times and compare what it wrote (8 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/test_recovery.py
+
+soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (40 minutes)
+	.venv/bin/python -m tests.soak toy --segments 10000 --recovery
+	.venv/bin/python -m tests.soak toy --segments 10000 --web
+	.venv/bin/python -m tests.soak real --segments 1000 --recovery --web
 
 lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/ruff check
