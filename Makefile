@@ -26,8 +26,8 @@ demo: $(READY) ## translate a recorded English talk into German captions
 	@sample=$$(.venv/bin/python -c '$(SAMPLE)') && set -x && \
 		.venv/bin/surtitle file "$$sample" --to German --log surtitle-demo.jsonl
 
-test: $(READY) ## run the tests
-	.venv/bin/pytest
+test: $(READY) ## run the tests, two at a time
+	.venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 test-long: $(READY) ## kill a run 200 times and compare what it wrote (8 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/test_recovery.py

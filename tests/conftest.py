@@ -5,12 +5,38 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from connectors.model_files import resolve_model
 from operators.models.llama import LlamaModel
 from tests.virtual_microphone import _server, virtual_microphone
 
 __all__ = ["_server", "virtual_microphone"]
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
+#: Files that begin first where tests run side by side, so that no long one is left over at the end.
+LONGEST_FIRST = (
+    "test_readme.py",
+    "test_cli.py",
+    "test_bench.py",
+    "test_recovery.py",
+    "test_web_page.py",
+)
+#: Files that play sound into a microphone take turns: each wants both processors in real time.
+HEARD = {"test_readme.py", "test_live.py", "test_microphone.py"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests of a file follow each other in one process, as they share what it took long to make."""
+    rank = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+    for item in items:
+        group = "heard" if item.path.name in HEARD else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
