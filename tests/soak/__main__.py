@@ -1,8 +1,9 @@
 """A run of hours, watched: ``python -m tests.soak toy --segments 10000 --web``.
 
 The program is run as its users run it, with every file that it can write, and looked at from outside at
-every hundredth of its work. It fails when the run does not hold its bounds (`tests.soak.verdict`). The toy is
-a model of random weights that llama.cpp loads like any other, so that only its size is not real.
+every hundredth of its work. It fails when the run does not hold its bounds (`tests.soak.verdict`); Ctrl-C
+ends it with what was seen until then. The toy is a model of random weights that llama.cpp loads like any
+other, so that only its size is not real.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from threading import Thread
 from time import sleep
 
 from tests.soak import speech
-from tests.soak.verdict import faults, table
+from tests.soak.verdict import HEAD, are_enough, drift, faults, row, trend
 from tests.soak.vitals import Progress, Sample, sample
 from tests.tiny_gguf import pieces, write_model
 
@@ -32,6 +33,8 @@ _LOOK_S = 0.05
 
 def main() -> int:
     """Run, watch, print; the exit code says whether all bounds were held."""
+    # A shell lets what runs in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="surtitle-soak-", dir=given.folder) as name:
         folder = Path(name)
@@ -42,9 +45,10 @@ def main() -> int:
             flush=True,
         )
         samples = _watched(folder, given)
-        print(table(samples))
         print(f"files: {', '.join(f'{size / 2**20:.1f} MiB {path}' for path, size in _sizes(folder))}")
     found = faults(samples)
+    if are_enough(samples):
+        print(f"when warm: resident memory within {drift(samples):.2%}, an update {trend(samples):+.1%}")
     print("\n".join(f"OUT OF BOUNDS: {fault}" for fault in found) or "all bounds were held")
     return 1 if found else 0
 
@@ -64,7 +68,9 @@ def _arguments() -> argparse.Namespace:
 def _watched(folder: Path, given: argparse.Namespace) -> list[Sample]:
     progress = Progress(folder / "log.jsonl")
     says = subprocess.PIPE if given.web else None
-    with subprocess.Popen(_command(folder, given), cwd=ROOT, text=True, stderr=says) as process:
+    command = _command(folder, given)
+    # In a session of its own, so that Ctrl-C is ours to hand on.
+    with subprocess.Popen(command, cwd=ROOT, text=True, stderr=says, start_new_session=True) as process:
         try:
             with _viewed(process) if given.web else nullcontext():
                 samples = _samples(process, progress, given.segments)
@@ -72,8 +78,9 @@ def _watched(folder: Path, given: argparse.Namespace) -> list[Sample]:
         finally:
             process.kill()
     progress.look()
-    if code or progress.segments != given.segments:
-        sys.exit(f"the run ended with {code} after {progress.segments} of {given.segments} segments")
+    print(f"the run ended with {code} after {progress.segments} of {given.segments} segments")
+    if code:
+        sys.exit(code)
     summary = json.loads((folder / "summary.json").read_bytes())
     assert summary["updates"] == progress.updates, "the summary must say what was done"
     return samples
@@ -105,13 +112,17 @@ def _toy(folder: Path) -> str:
 def _samples(process: "subprocess.Popen[str]", progress: Progress, segments: int) -> list[Sample]:
     """A sample when the first segment is over and at every hundredth of the work; none when it is done."""
     made: list[Sample] = []
-    while process.poll() is None:
-        sleep(_LOOK_S)
-        progress.look()
-        if progress.segments >= segments:
-            break
-        if progress.segments >= max(1, len(made) * segments / 100):
-            made.append(sample(process.pid, progress))
+    print(HEAD, flush=True)
+    try:
+        while process.poll() is None and progress.segments < segments:
+            if progress.segments >= max(1, len(made) * segments / 100):
+                made.append(sample(process.pid, progress))
+                if len(made) % 5 == 1:
+                    print(row(made[0], made[max(0, len(made) - 6)], made[-1]), flush=True)
+            sleep(_LOOK_S)
+            progress.look()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)
     return made
 
 
@@ -128,8 +139,8 @@ def _viewed(process: "subprocess.Popen[str]") -> Iterator[None]:
     yield
     viewer.join(60)
     print(f"the viewer read {viewer.octets / 2**20:.1f} MiB, {viewer.finals} finals")
-    process.stderr.readline()
-    process.send_signal(signal.SIGINT)
+    if process.stderr.readline():  # it stays until Ctrl-C, unless it has had one
+        process.send_signal(signal.SIGINT)
 
 
 class _Viewer(Thread):

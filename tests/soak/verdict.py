@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import linear_regression
+from statistics import quantiles
 from typing import NamedTuple
 
 from tests.soak.vitals import Sample
@@ -11,7 +11,9 @@ from tests.soak.vitals import Sample
 WARM = 0.05
 #: How far resident memory may then go from where it was, as a share of it.
 MEMORY = 0.03
-#: How much more an update may cost at the end of the run, by the line that fits best.
+#: Samples without which nothing can be said.
+FEWEST = 12
+#: How much more processor time an update may take in the last third of the run than in the first.
 COST = 0.10
 
 
@@ -37,6 +39,11 @@ def warm(samples: Sequence[Sample]) -> list[Sample]:
     return [one for one in samples if one.segments >= WARM * samples[-1].segments]
 
 
+def are_enough(samples: Sequence[Sample]) -> bool:
+    """Whether anything can be said."""
+    return bool(samples) and len(warm(samples)) >= FEWEST
+
+
 def drift(samples: Sequence[Sample]) -> float:
     """How far resident memory went from where it was when the run was warm, as a share."""
     first, *later = (one.resident for one in warm(samples))
@@ -44,14 +51,20 @@ def drift(samples: Sequence[Sample]) -> float:
 
 
 def trend(samples: Sequence[Sample]) -> float:
-    """How much more processor time an update takes at the end than when the run was warm, as a share."""
+    """How much more an update takes in the last third of the run than when it was warm, as a share.
+
+    By the lower quartiles: other programs can only make a part of a run dearer than it is.
+    """
     costs = [part.cpu_ms for part in parts(warm(samples))]
-    slope, begin = linear_regression(range(len(costs)), costs)
-    return slope * (len(costs) - 1) / begin
+    third = len(costs) // 3
+    first, last = (quantiles(part, n=4)[0] for part in (costs[:third], costs[-third:]))
+    return last / first - 1
 
 
 def faults(samples: Sequence[Sample]) -> list[str]:
     """What was out of bounds, in sentences."""
+    if not are_enough(samples):
+        return [f"{len(samples)} samples are too few to tell"]
     found = []
     if drift(samples) > MEMORY:
         found.append(f"resident memory went {drift(samples):.1%} from where it was, more than {MEMORY:.0%}")
@@ -60,22 +73,18 @@ def faults(samples: Sequence[Sample]) -> list[str]:
         if len(numbers) > 1:
             found.append(f"{name} were not constant: {numbers[0]} to {numbers[-1]}")
     if trend(samples) > COST:
-        found.append(f"an update took {trend(samples):.1%} more at the end, more than {COST:.0%}")
+        found.append(f"an update took {trend(samples):.1%} more in the last third, more than {COST:.0%}")
     return found
 
 
-def table(samples: Sequence[Sample], rows: int = 20) -> str:
-    """The samples as a table, some of them."""
-    every = max(1, len(samples) // rows)
-    lines = ["segments  updates  wall s  RSS MiB  private  fds  threads  CPU ms/update  wall ms/update"]
-    picked = [*samples[::every], *([] if len(samples) % every == 1 or every == 1 else [samples[-1]])]
-    for before, one in zip([None, *picked], picked, strict=False):
-        text = (
-            f"{one.segments:8}  {one.updates:7}  {one.wall_s - samples[0].wall_s:6.0f}  "
-            f"{one.resident / 1024:7.1f}  {one.private / 1024:7.1f}  {one.descriptors:3}  {one.threads:7}"
-        )
-        if before is not None:
-            (part,) = parts([before, one])
-            text += f"  {part.cpu_ms:13.2f}  {part.wall_ms:14.2f}"
-        lines.append(text)
-    return "\n".join(lines)
+HEAD = "segments  updates  wall s  RSS MiB  private  fds  threads  CPU ms/update  wall ms/update"
+
+
+def row(first: Sample, before: Sample, now: Sample) -> str:
+    """A line of the table under `HEAD`, with the cost of an update since ``before``."""
+    (part,) = parts([before, now])
+    return (
+        f"{now.segments:8}  {now.updates:7}  {now.wall_s - first.wall_s:6.0f}  {now.resident / 1024:7.1f}  "
+        f"{now.private / 1024:7.1f}  {now.descriptors:3}  {now.threads:7}  {part.cpu_ms:13.2f}  "
+        f"{part.wall_ms:14.2f}"
+    )
