@@ -22,14 +22,15 @@ def synthetic(seed: int = 0) -> Iterator[Partials]:
     for number in count():
         words: list[str] = []
         made = []
-        for revision in range(random.randint(2, 6)):
+        for revision in range(random.randint(1, 4)):
             words = [
                 *words[: max(0, len(words) - random.randint(0, 1))],
                 *random.choices(("the", "he", "th"), k=2),
             ]
-            at_s += 1.0
+            at_s += 1.6
             made.append(_partial(number, revision, " ".join(words), at_s))
         made[-1]["is_final"] = True
+        at_s += 0.3
         yield iter(made)
 
 
@@ -62,5 +63,5 @@ def write(path: Path, segments: Iterator[Partials], number: int) -> float:
 def _partial(segment: int, revision: int, text: str, end_s: float) -> dict[str, Any]:
     return {
         "stream": STREAM, "segment": segment, "revision": revision, "text": text, "is_final": False,
-        "start_s": end_s - revision - 1.0, "end_s": end_s, "arrival_s": end_s + 0.1,
+        "start_s": end_s - 1.6 * (revision + 1), "end_s": end_s, "arrival_s": end_s + 0.1,
     }  # fmt: skip
