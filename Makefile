@@ -2,7 +2,7 @@
 # make PYTHON=… names the interpreter; CMAKE_ARGS=… adds options for llama.cpp, see .ci/setup.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint lock clean
+.PHONY: help setup demo test test-long soak lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -21,16 +21,20 @@ $(READY): requirements.lock scorers.lock pyproject.toml .ci/setup
 # The sample speech is a part of the recogniser's wheel. find_spec imports nothing.
 SAMPLE := import importlib.util, pathlib; \
 	print(pathlib.Path(importlib.util.find_spec("moonshine_voice").origin).with_name("assets") / "two_cities.wav")
+TALK = $(shell .venv/bin/python -c '$(SAMPLE)')
 
-demo: $(READY) ## translate a recorded English talk into German captions
-	@sample=$$(.venv/bin/python -c '$(SAMPLE)') && set -x && \
-		.venv/bin/surtitle file "$$sample" --to German --log surtitle-demo.jsonl
+demo: $(READY) ## translate a recorded English talk into German captions; make demo TALK=… takes your own
+	.venv/bin/surtitle file "$(TALK)" --to German --log surtitle-demo.jsonl
 
-test: $(READY) ## run the tests
-	.venv/bin/pytest
+test: $(READY) ## run the tests, two at a time
+	.venv/bin/pytest -n 2 --no-loadscope-reorder
 
 test-long: $(READY) ## kill a run 200 times and compare what it wrote (8 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/test_recovery.py
+
+soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)
+	.venv/bin/python -m tests.soak toy --segments 10000 --recovery --web
+	.venv/bin/python -m tests.soak real --segments 1000 --recovery --web
 
 lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/ruff check

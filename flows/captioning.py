@@ -24,6 +24,7 @@ from flows.settings import Settings
 from flows.waiting import Waiting
 from operators.errors import InputError
 from operators.events import Caption, Event, Partial, Translation
+from operators.metrics.quantiles import Quantiles
 
 #: The events that can stand in for the stages before them, and the input that each of them is.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
@@ -36,7 +37,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
         with closing(runtime.audience):
             dataflow, where = _prepare(settings, runtime, waiting)
             if profile:
-                runtime.overheads_s = []
+                runtime.overheads_s = Quantiles()
             # Only a run that can begin leaves a folder behind: another try may be asked for something else.
             # Also what comes after the flow ends well when it is interrupted.
             with recovery(settings) as how, interrupt_sets(runtime.stop):

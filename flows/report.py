@@ -2,11 +2,11 @@
 
 import sys
 from pathlib import Path
-from statistics import median
 
 import msgspec
 
 from operators.errors import OutputError
+from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
 
 
@@ -40,15 +40,15 @@ def print_summary(summary: Summary, log: str | None) -> None:
     sys.stdout.flush()
 
 
-def print_profile(overheads_s: list[float], summary: Summary) -> None:
+def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
     """Print what an update costs beside the forward passes."""
-    if not overheads_s or not summary.updates:
+    if not overheads_s.count or not summary.updates:
         print("surtitle: too few updates to profile", file=sys.stderr)
         return
-    everything = 1000 * sum(overheads_s) / len(overheads_s)
-    model = 1000 * summary.model_s / summary.updates
+    everything = 1000 * overheads_s.total / overheads_s.count
+    median_s, model = overheads_s.at(0.5)[0], 1000 * summary.model_s / summary.updates
     print(
-        f"{'profile':>9}  per update: {1000 * median(overheads_s):.2f} ms at the median beside the model's "
+        f"{'profile':>9}  per update: {1000 * median_s:.2f} ms at the median beside the model's "
         f"forward passes (mean {everything:.2f} ms), forward passes {model:.1f} ms (mean)"
     )
 

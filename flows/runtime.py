@@ -23,6 +23,7 @@ from operators.decoding.translator import Translator
 from operators.events import ErasureRecord
 from operators.languages import language
 from operators.metrics.erasure import ErasureMeter, ErasureState
+from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.recognizers.protocol import Recognizer
@@ -52,8 +53,8 @@ class Runtime:
         #: What is wrong with an input that is used all the same, as far as it goes.
         self.complaints: list[str] = []
         self.clock: Clock = WallClock(self.now) if settings.is_live else VirtualClock()
-        #: Seconds between two records that no forward pass accounts for, one entry per update.
-        self.overheads_s: list[float] | None = None
+        #: When set, it counts the seconds between two records that no forward pass accounts for.
+        self.overheads_s: Quantiles | None = None
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
         self.screen = open_screen(target.columns)
@@ -94,7 +95,7 @@ class Runtime:
             if self.overheads_s is not None:
                 now = perf_counter()
                 if self._last_record_s is not None:
-                    self.overheads_s.append(now - self._last_record_s - record.effort.model_s)
+                    self.overheads_s.add(now - self._last_record_s - record.effort.model_s)
                 self._last_record_s = now
 
     def summary(self, log: str | None = None) -> Summary:

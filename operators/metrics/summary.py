@@ -1,13 +1,11 @@
 """The closing summary of a run, accumulated record by record."""
 
-from array import array
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from operators.events import Effort, ErasureRecord
+from operators.metrics.quantiles import Quantiles
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -58,12 +56,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryMeter:
-    """Adds up erasure records; holds six numbers per update and nothing else that grows."""
+    """Adds up erasure records, any number of them in bounded memory."""
 
     def __init__(self) -> None:
-        self._arrival = array("d")
-        self._speech = array("d")
-        self._parts = {name: array("d") for name in LatencyParts.__struct_fields__}
+        self._arrival = Quantiles()
+        self._speech = Quantiles()
+        self._parts = {f"{name}_s": Quantiles() for name in LatencyParts.__struct_fields__}
         self._overtaken = 0
         self._effort = Effort()
         self._finals: list[_Finals] = [_Finals(), _Finals()]
@@ -72,12 +70,12 @@ class SummaryMeter:
 
     def add(self, record: ErasureRecord) -> None:
         """Count one update."""
-        self._arrival.append(record.latency_from_arrival_s)
-        self._speech.append(record.latency_from_speech_s)
+        self._arrival.add(record.latency_from_arrival_s)
+        self._speech.add(record.latency_from_speech_s)
         for name, seconds in self._parts.items():
-            part_s = getattr(record.latency, f"{name}_s", None)
+            part_s = getattr(record.latency, name, None)
             if part_s is not None:
-                seconds.append(part_s)
+                seconds.add(part_s)
         self._overtaken += record.overtaken
         self._effort = self._effort + record.effort
         self._signature = record.signature
@@ -92,7 +90,7 @@ class SummaryMeter:
         effort = self._effort
         return Summary(
             segments=raw.count,
-            updates=len(self._arrival),
+            updates=self._arrival.count,
             ne_raw=_ratio(self._erased[0], raw.length),
             ne_shown=_ratio(self._erased[1], shown.length),
             ne_raw_mean=_ratio(raw.ne, raw.count),
@@ -101,7 +99,9 @@ class SummaryMeter:
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
             latency_ms=_percentiles(self._arrival),
             latency_from_speech_ms=_percentiles(self._speech),
-            latency_parts_ms=LatencyParts(**{name: _percentiles(s) for name, s in self._parts.items()}),
+            latency_parts_ms=LatencyParts(
+                **{name.removesuffix("_s"): _percentiles(part) for name, part in self._parts.items()}
+            ),
             overtaken=self._overtaken,
             lost_s=lost_s,
             absent_s=absent_s,
@@ -129,8 +129,8 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _percentiles(seconds: Sequence[float]) -> Percentiles | None:
-    if not seconds:
+def _percentiles(seconds: Quantiles) -> Percentiles | None:
+    if not seconds.count:
         return None
-    p50, p95 = np.percentile(seconds, [50, 95])
-    return Percentiles(1000 * float(p50), 1000 * float(p95))
+    p50, p95 = seconds.at(0.5, 0.95)
+    return Percentiles(1000 * p50, 1000 * p95)

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from flows.cli import main
+
 SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
-PARTIALS = Path(__file__).parent.parent / "samples" / "partials.jsonl"
+SAMPLES = Path(__file__).parent.parent / "samples"
+PARTIALS = SAMPLES / "partials.jsonl"
 TIMES = {
     "arrival_s", "started_s", "ready_s", "shown_s", "effort",
     "latency", "latency_from_speech_s", "latency_from_arrival_s",
@@ -183,7 +186,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_gets_one_clear_sentence_and_no_traceback(mistake: str, tmp_path: Path) -> None:
+def test_a_mistake_gets_one_clear_sentence_and_no_traceback(
+    mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     good = PARTIALS.read_text()
     (tmp_path / "good.jsonl").write_text(good)
     (tmp_path / "bad.jsonl").write_text(good.splitlines()[0] + '\n{"event": "partial", "stream": 3}\n')
@@ -192,12 +197,25 @@ def test_a_mistake_gets_one_clear_sentence_and_no_traceback(mistake: str, tmp_pa
         '{"event":"erasure","stream":"a","segment":0,"revision":0,"is_final":true}\n'
     )
     arguments, code, words = MISTAKES[mistake]
-    done = surtitle(*arguments, cwd=tmp_path)
-    assert done.returncode == code, done.stderr
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "panicked" not in done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["surtitle", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    stderr = capfd.readouterr().err
+    assert end.value.code == code, stderr
+    assert words in stderr
+    assert "Traceback" not in stderr
+    assert "panicked" not in stderr
     assert (tmp_path / "good.jsonl").read_text() == good
+
+
+def test_a_mistake_that_a_stage_finds_ends_the_process_without_a_panic(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text((SAMPLES / "captions.jsonl").read_text() + "not an event\n")
+    done = surtitle("file", "--from-captions", bad, "--skip-bad", "--srt", "/dev/full")
+    assert done.returncode == 4
+    assert done.stderr.startswith("surtitle: /dev/full cannot be written: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path) -> None:
