@@ -137,6 +137,12 @@ def test_the_event_type_is_known_by_the_fields_alone(tmp_path: Path, one_of_each
         assert event_type_of(path) is type(event)
 
 
+def test_the_event_type_may_be_spelled_with_escapes(tmp_path: Path) -> None:
+    path = write(tmp_path / "events.jsonl", line(event="partial").replace(b"partial", b"\\u0070artial"))
+    assert event_type_of(path) is Partial
+    assert validate(path, Partial) == 1
+
+
 def test_lines_that_are_no_events_do_not_hide_the_type(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", b"\n", b"# made by hand\n", b'{"note": 1}\n', line())
     assert event_type_of(path) is Partial
@@ -172,6 +178,8 @@ BAD_LINES = {
     'field "revision": expected a whole number from 0 up': line(revision=-1),
     'field "arrival_s": expected a number from 0 up': line(arrival_s=-0.1),
     'field "arrival_s": number out of range': line().replace(b'"arrival_s": 1.0', b'"arrival_s": 1e999'),
+    'field "arrival_s": expected a number of at most 10,000,000,000': line(arrival_s=1e300),
+    'field "segment": expected a whole number of at most 9,007,199,254,740,991': line(segment=2**53),
     'field "text" is missing': line(text=None),
     'field "text": expected text, found nothing': line().replace(b'"It was"', b"null"),
     'field "is_final": expected true or false, found a whole number': line(is_final=1),
@@ -363,7 +371,7 @@ def test_real_time_hands_over_events_when_they_arrived(tmp_path: Path) -> None:
 
 
 def test_a_source_that_waits_neither_blocks_nor_outlives_a_stop(tmp_path: Path) -> None:
-    path = write_events(tmp_path / "p.jsonl", [partial(arrival_s=1e300)])
+    path = write_events(tmp_path / "p.jsonl", [partial(arrival_s=1e9)])
     stop = threading.Event()
     part = JsonlSource(path, Partial, realtime=True, stop=stop).build_part("in", "part", None)
     began = time.monotonic()
@@ -554,12 +562,13 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
 # Round trip
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-finite = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
-counts = st.integers(min_value=0, max_value=2**40)
+finite = st.floats(min_value=0, max_value=1e10)
+counts = st.integers(min_value=0, max_value=2**53 - 1)
+lengths = st.integers(min_value=0, max_value=10**9)
 segments_of = {"stream": texts, "segment": counts, "revision": counts, "is_final": st.booleans()}
 times_of = {"start_s": finite, "end_s": finite, "arrival_s": finite}
 efforts = st.builds(Effort, drafted=counts, accepted=counts, decoded=counts, model_s=finite)
-erasures = st.builds(Erasure, length=counts, erased=counts, ne_segment=finite, ne_stream=finite)
+erasures = st.builds(Erasure, length=lengths, erased=lengths, ne_segment=finite, ne_stream=finite)
 any_events = st.one_of(
     st.builds(AudioChunk, stream=texts, start_s=finite, pcm=st.binary(max_size=40), is_last=st.booleans()),
     st.builds(Partial, **segments_of, **times_of, text=texts),
@@ -569,7 +578,7 @@ any_events = st.one_of(
         **times_of,
         source=texts,
         text=texts,
-        tokens=st.lists(counts).map(tuple),
+        tokens=st.lists(st.integers(0, 2**31 - 1)).map(tuple),
         pieces=st.lists(texts).map(tuple),
         ready_s=finite,
         effort=efforts,
