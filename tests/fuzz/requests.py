@@ -174,5 +174,6 @@ ACCESS = Subject(
     check_access,
     (b"captions.example:80\nhttp://captions.example:80\nsurtitle-80=open-sesame\ntoken=open-sesame\nrun-1",),
     _HEADERS,
-    {},
+    {"a cookie of quoted backslashes": b'127.0.0.1\n\nsurtitle-80="' + b"\\" * 16_000 + b'"'},
+    longest_s=0.3,
 )
