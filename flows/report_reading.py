@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectors.jsonl import event_type_of, read_events
+from connectors.text_file import read_lines
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language
@@ -105,20 +106,10 @@ def _check_times(events: Path, caption: Caption) -> None:
 
 
 def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> list[str]:
-    lines = list(_lines(path))
+    lines = read_lines(path)
     if len(lines) != len(segments):
         raise InputError(
             f"{path} has {len(lines)} lines, but {events} {len(segments)} segments; a reference is one line "
             "for each segment, in the order of the streams and of their segments"
         )
     return lines
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            yield from file
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8; save it as UTF-8") from None

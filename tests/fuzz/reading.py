@@ -172,4 +172,11 @@ SETTINGS = Subject(
 LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})
 REPLAY = Subject(check_replay, (_CAPTIONS, _TRANSLATIONS), _JSON, {})
 REPORT = Subject(check_report, (_CAPTIONS, _LOG), _JSON, {})
-BENCH = Subject(check_bench, (_PARTIALS, b"One sentence.\nAnd another one, that is longer.\n"), _JSON, {})
+BENCH = Subject(
+    check_bench,
+    (_PARTIALS, b"One sentence.\nAnd another one, that is longer.\n"),
+    _JSON,
+    {
+        "a line of many words": b"a " * 200_000,
+    },
+)
