@@ -3,7 +3,6 @@
 ``make fuzz`` asks the same of many more inputs.
 """
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,30 +10,18 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.correct import Subject
+from tests.fuzz.mutation import mutated
 from tests.fuzz.subjects import SUBJECTS
 
 #: Examples of those that take long.
 _FEW = {"replay": 20, "report": 25, "recording": 60}
 
 
-# A number, a word or a text; else a single byte.
-_PART = re.compile(rb'"[^"\n]*"|[\w.+-]+|.', re.DOTALL)
-
-
 @st.composite
 def inputs(draw: st.DrawFn, subject: Subject) -> bytes:
     """A valid input, a few places of which were changed."""
-    token = st.sampled_from(subject.tokens)
-    one = token | token | token | st.binary(max_size=8)
-    data = bytearray(draw(st.sampled_from(subject.seeds)))
-    for _ in range(draw(st.sampled_from((1, 1, 1, 1, 2, 3, 5)))):
-        if draw(st.sampled_from((True, True, False))) and (parts := list(_PART.finditer(data))):
-            at, end = draw(st.sampled_from(parts)).span()
-        else:
-            at = draw(st.integers(0, len(data)))
-            end = min(len(data), at + draw(st.sampled_from((0, 0, 1, 2, 4, 8, 40, 10**6))))
-        data[at:end] = draw(one)
-    return bytes(data)
+    data = draw(st.sampled_from(subject.seeds))
+    return mutated(data, subject, draw(st.randoms(use_true_random=True)))
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -42,7 +29,7 @@ def test_any_bytes_give_a_clear_answer(name: str, tmp_path: Path) -> None:
     subject = SUBJECTS[name]
 
     @settings(
-        max_examples=_FEW.get(name, 300), deadline=None, derandomize=True, database=None,
+        max_examples=_FEW.get(name, 200), deadline=None, derandomize=True, database=None,
         phases=(Phase.explicit, Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
