@@ -40,7 +40,7 @@ def main(folder: Path, name: str, options: list[str]) -> None:
             case 0:
                 return bytes(atheris.Mutate(data, longest))
             case 1:
-                # What native code reads looks the same to it, however far it gets: valid inputs would be lost.
+                # All that native code reads looks the same to it: valid inputs would soon be gone.
                 return mutated(random.choice(subject.seeds), subject, random)[:longest]
             case _:
                 return mutated(data, subject, random)[:longest]
