@@ -158,6 +158,15 @@ def test_a_file_without_events_names_its_first_line_and_what_is_missing(tmp_path
         event_type_of(write(path, b"\n\n"))
 
 
+def test_gigabytes_of_something_else_are_not_looked_through(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\n")
+    os.truncate(path, 2**36)
+    began = time.process_time()
+    with pytest.raises(InputError, match="line 2: expected at most 8,388,608 bytes in a line, found more"):
+        event_type_of(path)
+    assert time.process_time() - began < 2
+
+
 def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         validate(tmp_path / "none.jsonl", Partial)

@@ -4,6 +4,8 @@ Coverage is what atheris sees of surtitle's own modules; options are libFuzzer's
 left in the folder as ``crash-…``, ``timeout-…`` or ``oom-…``, and the exit code is not 0.
 """
 
+import contextlib
+import io
 import shutil
 import sys
 import tempfile
@@ -12,7 +14,10 @@ from random import Random
 
 import atheris
 
-with atheris.instrument_imports(include=["connectors", "flows", "operators", "tomllib", "h11", "uvicorn"]):
+with (
+    contextlib.redirect_stderr(io.StringIO()),
+    atheris.instrument_imports(include=["connectors", "flows", "operators", "tomllib", "h11", "uvicorn"]),
+):
     from tests.fuzz.mutation import mutated
     from tests.fuzz.subjects import SUBJECTS
 
