@@ -33,7 +33,9 @@ _PIECE = regex.compile(
     rf"{_OPENING}{{0,3}}{_IDEOGRAPH}[\p{{M}}\u200d]*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.",
     regex.DOTALL,
 )
-_CLUSTER = regex.compile(r"\X")
+#: A character as a reader sees it (a grapheme cluster). Flags come first: to find where one of many in a row
+#: ends, \X looks back over all of them.
+CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
 
 
 class Piece(NamedTuple):
@@ -58,7 +60,7 @@ def cleaned(text: str) -> str:
 
 def clusters(text: str) -> list[str]:
     """The characters of a cleaned text as a reader sees them (grapheme clusters)."""
-    return _CLUSTER.findall(text)
+    return CLUSTER.findall(text)
 
 
 def width(text: str) -> int:
