@@ -78,7 +78,8 @@ class AudioDecoder:
         """Seconds that the header promised and that were not there; 0 until the end was reached."""
         if not self._is_over:
             return 0.0
-        undecoded_s = self._info.duration_s - self.read_s
+        # A stream may also have more than its header says.
+        undecoded_s = max(0.0, self._info.duration_s - self.read_s)
         return self._info.missing_s + (undecoded_s if math.isfinite(undecoded_s) else 0.0)
 
     def blocks(self) -> Iterator[bytes]:

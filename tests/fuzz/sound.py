@@ -75,11 +75,12 @@ _MODEL = b"GGUF" + struct.pack("<IQQ", 3, 1, 2) + b"".join(
     )
 )  # fmt: skip
 
+_FLAC = _recording("FLAC", 8_000)
 RECORDING = Subject(
     check_recording,
-    (_recording("WAV", 16_000), _recording("WAV", 44_100, 2), _recording("FLAC", 8_000), _RF64),
+    (_recording("WAV", 16_000), _recording("WAV", 44_100, 2), _FLAC, _RF64),
     (*_SIZES, *b"RIFF,RF64,WAVE,fmt ,data,ds64,LIST,fact,fLaC,OggS,FORM".split(b",")),
-    {},
+    {"a stream that goes on behind its end": _FLAC + _FLAC[19:]},
 )
 MODEL = Subject(
     check_model,
