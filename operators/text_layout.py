@@ -12,10 +12,11 @@ from typing import NamedTuple
 import regex
 import wcwidth
 
-# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48).
+# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48). What begins a
+# string ends the one before it: a thousand that never end would be looked through a thousand times.
 _ESCAPE = regex.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*+[0-~]"
 )
 # Bidi embeddings, overrides and isolates; further invisible characters that only carry instructions.

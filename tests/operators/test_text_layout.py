@@ -124,3 +124,10 @@ def test_flags_without_end_take_no_longer_than_other_characters() -> None:
     assert clusters("🇩🇪" * 50_000) == ["🇩🇪"] * 50_000
     assert clusters("🇩🇪🇫\u0301🇷") == ["🇩🇪", "🇫\u0301", "🇷"]
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("begun", ["\x9d", "\x90", "\x1b]", "\x9b", "\x9dx"])
+def test_escape_sequences_that_never_end_take_no_longer_than_other_text(begun: str) -> None:
+    began = time.process_time()
+    assert cleaned(begun * 100_000 + " the text").endswith("text")
+    assert time.process_time() - began < 2
