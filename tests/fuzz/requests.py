@@ -24,7 +24,7 @@ from tests.fuzz.correct import Subject
 
 _LANGUAGES = Languages(source="en", target="de")
 _STATUS = re.compile(rb"^HTTP/1\.1 ([0-9]{3}) ", re.MULTILINE)
-_ANSWERS = {200, 304, 307, 400, 403, 404, 405, 421, 431, 503}
+_ANSWERS = {200, 304, 307, 400, 403, 404, 405, 413, 421, 431, 503}
 _TOKEN = "open-sesame"
 # Turns of the loop within which an answer is made.
 _TURNS = 40
