@@ -35,7 +35,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=st
     """What all events share: which stream they belong to."""
 
     #: Name of the audio stream; unique within a run.
-    stream: str
+    stream: Annotated[str, msgspec.Meta(max_length=1000)]
 
     @property
     def key(self) -> str:

@@ -189,6 +189,7 @@ BAD_LINES = {
     'field "arrival_s": number out of range': line().replace(b'"arrival_s": 1.0', b'"arrival_s": 1e999'),
     'field "arrival_s": expected a number of at most 10,000,000,000': line(arrival_s=1e300),
     'field "segment": expected a whole number of at most 9,007,199,254,740,991': line(segment=2**53),
+    'field "stream": expected text of length <= 1000': line(stream="x" * 1001),
     'field "text" is missing': line(text=None),
     'field "text": expected text, found nothing': line().replace(b'"It was"', b"null"),
     'field "is_final": expected true or false, found a whole number': line(is_final=1),
