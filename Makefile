@@ -2,7 +2,7 @@
 # make PYTHON=… names the interpreter; CMAKE_ARGS=… adds options for llama.cpp, see .ci/setup.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long soak lint lock clean
+.PHONY: help setup demo test test-long soak fuzz lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -35,6 +35,21 @@ test-long: $(READY) ## kill a run 200 times and compare what it wrote (8 minutes
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)
 	.venv/bin/python -m tests.soak toy --segments 10000 --recovery --web
 	.venv/bin/python -m tests.soak real --segments 1000 --recovery --web
+
+# make fuzz FUZZ_S=600 FUZZ='lines replay' asks these two longer; what is answered wrongly stays in .venv/fuzzed.
+FUZZ_S := 60
+FUZZ = $(shell .venv/bin/python -c 'from tests.fuzz.subjects import SUBJECTS; print(*SUBJECTS)')
+
+fuzz: $(READY) .venv/fuzz ## ask all that reads foreign bytes some more of them, a minute each (13 minutes)
+	@for subject in $(FUZZ); do \
+		echo "fuzz: $$subject" && \
+		PYTHONPATH=.venv/fuzz .venv/bin/python -m tests.fuzz .venv/fuzzed $$subject \
+			-max_total_time=$(FUZZ_S) -timeout=30 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 || exit 1; \
+	done
+
+.venv/fuzz: pyproject.toml
+	.venv/bin/uv --no-config pip install --quiet --python .venv --target $@ --group fuzz
+	@touch $@
 
 lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/ruff check

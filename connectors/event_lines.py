@@ -58,7 +58,7 @@ def type_of_line(line: bytes) -> type[Event]:
     """
     fields = _decode(msgspec.json.Decoder(dict[str, msgspec.Raw]), line)
     if "event" in fields:
-        name = bytes(fields["event"]).decode().strip('"')
+        name = _text(fields["event"])
         if name not in EVENT_TYPES:
             raise BadLine(f'field "event": expected one of {", ".join(EVENT_TYPES)}, found {name[:40]!r}')
         return EVENT_TYPES[name]
@@ -69,6 +69,13 @@ def type_of_line(line: bytes) -> type[Event]:
     nearest = min(_NEEDED, key=lambda kind: (-len(_NEEDED[kind] & fields.keys()), len(_NEEDED[kind])))
     lacks = ", ".join(f'"{name}"' for name in sorted(_NEEDED[nearest] - fields.keys()))
     raise BadLine(f'not an event; of the fields of "{event_name(nearest)}" it lacks {lacks}')
+
+
+def _text(value: msgspec.Raw) -> str:
+    try:
+        return msgspec.json.decode(value, type=str)
+    except msgspec.DecodeError:
+        return bytes(value).decode()
 
 
 class LineDecoder(Generic[E]):
@@ -123,10 +130,16 @@ def _in_words(message: str) -> str:
         field = f"{field}.{missing.group(1)}".lstrip(".")
         return f'field "{field}" is missing'
     message = re.sub(r"`(\w+)` >= 0(\.0)?", lambda kind: f"{_WORDS[kind.group(1)]} from 0 up", message)
+    message = re.sub(r"`(\w+)` (<|>)= (\S+)", _bound, message)
     message = re.sub(r"`(\w+)`", lambda kind: _WORDS.get(kind.group(1), kind.group(1)), message)
     message = message.replace(", got ", ", found ")
     message = message[:1].lower() + message[1:]
     return f'field "{field}": {message}' if field else message
+
+
+def _bound(found: re.Match[str]) -> str:
+    side = "at most" if found.group(2) == "<" else "at least"
+    return f"{_WORDS[found.group(1)]} of {side} {float(found.group(3)):,.0f}"
 
 
 class SegmentState(NamedTuple):

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from connectors.event_lines import BadLine, E, LineDecoder, SegmentOrder, SegmentState, type_of_line
 from connectors.jsonl_sink import JsonlSink
-from connectors.line_reader import LineReader
+from connectors.line_reader import LONGEST_LINE, LineReader
 from connectors.output_file import check_writable
 from operators.errors import InputError, OutputError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
@@ -51,7 +51,9 @@ class JsonlPosition(msgspec.Struct, frozen=True):
 def event_type_of(path: Path) -> type[Event]:
     """The event type that a file holds, judged by its first line that is an event at all.
 
-    :raises InputError: when the file cannot be read or no line in it is an event.
+    Looks for it as far as one line can be long, not through gigabytes of something else.
+
+    :raises InputError: when the file cannot be read or no line there is an event.
     """
     first_bad: InputError | None = None
     with LineReader(path) as lines:
@@ -60,6 +62,8 @@ def event_type_of(path: Path) -> type[Event]:
                 return type_of_line(line)
             except BadLine as bad:
                 first_bad = first_bad or _error(lines, bad)
+            if lines.offset > LONGEST_LINE:
+                break
     raise first_bad or InputError(f"{path} is empty; expected one JSON object per line")
 
 

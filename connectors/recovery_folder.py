@@ -14,6 +14,7 @@ from typing import Any, Self
 import msgspec
 from bytewax.recovery import RecoveryConfig, init_db_dir
 
+from connectors.damage import DAMAGED
 from connectors.snapshot_store import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
@@ -28,7 +29,7 @@ class _Identity(msgspec.Struct, frozen=True):
 
     schema: int
     workers: int
-    settings: dict[str, Any]
+    settings: dict[str, dict[str, Any]]
 
 
 class RecoveryFolder:
@@ -104,7 +105,7 @@ class RecoveryFolder:
     def _read(self) -> _Identity:
         try:
             return msgspec.json.decode((self.path / _NAME).read_bytes(), type=_Identity)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *DAMAGED):
             raise InputError(
                 f"{self.path} is no folder that a run was remembered in: give another one, or one that is "
                 "not there yet"
@@ -115,7 +116,7 @@ def _difference(there: _Identity, here: _Identity) -> str:
     if there.workers != here.workers:
         return f"{there.workers} workers there, {here.workers} here"
     for stage in {**there.settings, **here.settings}:
-        one, other = there.settings.get(stage) or {}, here.settings.get(stage) or {}
+        one, other = there.settings.get(stage, {}), here.settings.get(stage, {})
         for key in {**one, **other}:
             if one.get(key) != other.get(key):
                 return f"{stage}.{key} is {one.get(key)!r} there and {other.get(key)!r} here"

@@ -14,6 +14,7 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.cpu import cpu_name
+from connectors.damage import DAMAGED
 from operators.models.tuning import Tuning
 
 #: Seconds after which a machine that was too busy to tell is asked again.
@@ -39,7 +40,7 @@ def remembered_tuning(key: str) -> Tuning | None:
     try:
         tuning = msgspec.json.decode(path.read_bytes(), type=Tuning)
         age_s = time.time() - path.stat().st_mtime
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DAMAGED):
         return None
     return tuning if tuning.is_steady or age_s < _ASK_AGAIN_AFTER_S else None
 

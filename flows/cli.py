@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -130,9 +131,19 @@ def _fail(error: SurtitleError) -> NoReturn:
     sys.exit(error.exit_code)
 
 
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """What Python has lone surrogates for is no text: it can be neither printed nor written."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{argument} is not UTF-8; give the file another name") from None
+
+
 def main() -> NoReturn:
     """Run the command line; the exit code tells usage (2), input (3), output (4) and internal errors (70)."""
     try:
+        _check_arguments(sys.argv[1:])
         app()
     except SurtitleError as error:
         _forget_output()

@@ -5,9 +5,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from connectors.jsonl import event_type_of, read_events
+from connectors.text_file import read_lines
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language
@@ -18,11 +17,6 @@ from operators.metrics.tokenizers import erasure_signature, latency_tokenizer, t
 
 #: How latency is counted; see docs/figures.md.
 _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"
-
-# Thirty years: nothing that is a stream's clock goes on for longer, and sums of what is here stay numbers.
-_LONGEST_S = 1e9
-# No text of a segment has more tokens.
-_LONGEST_TEXT = 1e9
 
 
 class Measured(NamedTuple):
@@ -54,7 +48,6 @@ class Reading(NamedTuple):
         if self.kind is ErasureRecord:
             for record in read_events(self.path, ErasureRecord):
                 if only is None or (record.stream, record.segment) in only:
-                    _check_sizes(self.path, record)
                     yield Measured(record, None)
             return
         signature = erasure_signature(self.spoken.tokenizer, None)
@@ -110,37 +103,13 @@ def _check_times(events: Path, caption: Caption) -> None:
         raise InputError(
             f"{place}: its speech ends at {caption.end_s:g} s, before it begins; correct its times"
         )
-    if max(caption.end_s, caption.arrival_s, caption.ready_s, caption.shown_s or 0.0) > _LONGEST_S:
-        raise InputError(
-            f"{place}: a time is greater than {_LONGEST_S:g} s; give seconds since the stream began"
-        )
-
-
-def _check_sizes(events: Path, record: ErasureRecord) -> None:
-    place = f"{events}: stream {record.stream!r}, segment {record.segment}, revision {record.revision}"
-    parts = () if record.latency is None else msgspec.structs.astuple(record.latency)
-    late_s = [record.latency_from_speech_s, record.latency_from_arrival_s, *parts]
-    if max(abs(part_s) for part_s in late_s if part_s is not None) > _LONGEST_S:
-        raise InputError(f"{place}: a latency is greater than {_LONGEST_S:g} s; correct it")
-    if max(max(text.length, text.erased) for text in (record.raw, record.shown)) > _LONGEST_TEXT:
-        raise InputError(f"{place}: a text has more than {_LONGEST_TEXT:g} tokens; correct its counts")
 
 
 def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> list[str]:
-    lines = list(_lines(path))
+    lines = read_lines(path)
     if len(lines) != len(segments):
         raise InputError(
             f"{path} has {len(lines)} lines, but {events} {len(segments)} segments; a reference is one line "
             "for each segment, in the order of the streams and of their segments"
         )
     return lines
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            yield from file
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8; save it as UTF-8") from None

@@ -10,6 +10,7 @@ from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 
 from operators.events import Caption, Translation
+from operators.text_layout import CLUSTER
 
 
 @operator
@@ -47,7 +48,9 @@ def caption(translation: Translation, mask_k: int) -> Caption:
 
 # Where a word may end (Unicode word boundaries, UAX 29): in scripts without spaces after each ideograph.
 _BOUNDARY = regex.compile(r"(?w)\b")
-_CLUSTER = regex.compile(r"\X")
+# Half a flag. A boundary next to one is looked for through all that are in a row; an ideograph stands alone,
+# and that flags are not cut in two is seen to below.
+_FLAG_LETTER = regex.compile(r"\p{RI}")
 
 
 def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
@@ -60,9 +63,9 @@ def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
     if mask_k <= 0:
         return len(text)
     cut = len("".join(pieces[:-mask_k]))
-    words = {boundary.start() for boundary in _BOUNDARY.finditer(text)}
+    words = {boundary.start() for boundary in _BOUNDARY.finditer(_FLAG_LETTER.sub("字", text))}
     visible = 0
-    for cluster in _CLUSTER.finditer(text):
+    for cluster in CLUSTER.finditer(text):
         if cluster.end() > cut:
             break
         if cluster.end() in words:

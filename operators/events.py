@@ -14,15 +14,28 @@ import msgspec
 #: Samples per second of every `AudioChunk`.
 SAMPLE_RATE = 16_000
 
-Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
+#: Three hundred years: no stream goes on for longer, and sums of what is read stay numbers.
+LONGEST_S = 1e10
+#: No count is greater; a browser, too, holds it exactly.
+MOST = 2**53 - 1
+
+Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=LONGEST_S)]
+#: Seconds that may be before the moment that they are counted from.
+SignedSeconds = Annotated[float, msgspec.Meta(ge=-LONGEST_S, le=LONGEST_S)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+#: Tokens of one text.
+Length = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+#: An id in a model's vocabulary.
+Token = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+#: One count divided by another.
+Ratio = Annotated[float, msgspec.Meta(ge=0.0, le=float(MOST))]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
     """What all events share: which stream they belong to."""
 
     #: Name of the audio stream; unique within a run.
-    stream: str
+    stream: Annotated[str, msgspec.Meta(max_length=1000)]
 
     @property
     def key(self) -> str:
@@ -115,7 +128,7 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     #: The translated text; always the concatenation of ``pieces``.
     text: str
     #: Token ids of the translation, in the vocabulary of the model that made it.
-    tokens: tuple[int, ...]
+    tokens: tuple[Token, ...]
     #: The text of each token; a token that ends inside a character has the empty text.
     pieces: tuple[str, ...]
     #: Copied from the `Partial`.
@@ -161,20 +174,20 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     """Erasure of one text: of one update, and of all updates so far."""
 
     #: Tokens of the text.
-    length: Count
+    length: Length
     #: Tokens of the text before it that had to be erased to get here: E(i).
-    erased: Count
+    erased: Length
     #: Normalised erasure of this segment so far: sum of E up to here, divided by ``length``.
-    ne_segment: float
+    ne_segment: Ratio
     #: Normalised erasure of the stream so far, pooled over its segments.
-    ne_stream: float
+    ne_stream: Ratio
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
     """Where the time from speech to caption went, in seconds; docs/live.md says what each part means."""
 
     #: From the end of the speech that a hypothesis covers until it left the recogniser.
-    recogniser_s: float
+    recogniser_s: SignedSeconds
     #: Until the model took it up; absent in files that do not say.
     queue_s: Seconds | None = None
     #: Until its translation was done.
@@ -191,11 +204,11 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     #: Erasure of what the viewer saw.
     shown: Erasure
     #: Draft tokens that stood, divided by those offered (A/D); absent without a draft.
-    accepted_over_drafted: float | None = None
+    accepted_over_drafted: Ratio | None = None
     #: Draft tokens that stood, divided by the tokens of the output (A/O); absent when it is empty.
-    accepted_over_output: float | None = None
+    accepted_over_output: Ratio | None = None
     #: Seconds from the end of the speech that the hypothesis covers until the caption was shown, or ready.
-    latency_from_speech_s: float
+    latency_from_speech_s: SignedSeconds
     #: Seconds from the hypothesis' arrival until then.
     latency_from_arrival_s: Seconds
     #: Of what these consist.

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import regex
 import wcwidth
 
-# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48).
+# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48). What begins a
+# string ends the one before it: a thousand that never end would be looked through a thousand times.
 _ESCAPE = regex.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*+[0-~]"
 )
 # Bidi embeddings, overrides and isolates; further invisible characters that only carry instructions.
@@ -33,7 +34,9 @@ _PIECE = regex.compile(
     rf"{_OPENING}{{0,3}}{_IDEOGRAPH}[\p{{M}}\u200d]*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.",
     regex.DOTALL,
 )
-_CLUSTER = regex.compile(r"\X")
+#: A character as a reader sees it (a grapheme cluster). Flags come first: to find where one of many in a row
+#: ends, \X looks back over all of them.
+CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
 
 
 class Piece(NamedTuple):
@@ -58,7 +61,7 @@ def cleaned(text: str) -> str:
 
 def clusters(text: str) -> list[str]:
     """The characters of a cleaned text as a reader sees them (grapheme clusters)."""
-    return _CLUSTER.findall(text)
+    return CLUSTER.findall(text)
 
 
 def width(text: str) -> int:

@@ -14,6 +14,10 @@ from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.metrics.tokenizers import Tokenizer
 from operators.prefix import common_prefix
 
+# Segments of a stream that are unfinished at once; no recogniser has more than a few, and the one that began
+# first is then counted as it stands.
+_MOST_OPEN = 1024
+
 
 def erasure(before: tuple[str, ...], after: tuple[str, ...]) -> int:
     """Tokens of ``before`` that must be erased before it can be extended to ``after``: E(i)."""
@@ -63,6 +67,8 @@ class ErasureMeter:
     def record(self, caption: Caption) -> ErasureRecord:
         """Count what this caption erased of the one before it."""
         state = self.state
+        if caption.segment not in state.open and len(state.open) >= _MOST_OPEN:
+            self._close(next(iter(state.open)))
         raw, shown = state.open.setdefault(caption.segment, (_Open(), _Open()))
         record = ErasureRecord(
             stream=caption.stream,

@@ -137,6 +137,12 @@ def test_the_event_type_is_known_by_the_fields_alone(tmp_path: Path, one_of_each
         assert event_type_of(path) is type(event)
 
 
+def test_the_event_type_may_be_spelled_with_escapes(tmp_path: Path) -> None:
+    path = write(tmp_path / "events.jsonl", line(event="partial").replace(b"partial", b"\\u0070artial"))
+    assert event_type_of(path) is Partial
+    assert validate(path, Partial) == 1
+
+
 def test_lines_that_are_no_events_do_not_hide_the_type(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", b"\n", b"# made by hand\n", b'{"note": 1}\n', line())
     assert event_type_of(path) is Partial
@@ -150,6 +156,15 @@ def test_a_file_without_events_names_its_first_line_and_what_is_missing(tmp_path
         event_type_of(write(path, line(event="subtitle")))
     with pytest.raises(InputError, match="is empty"):
         event_type_of(write(path, b"\n\n"))
+
+
+def test_gigabytes_of_something_else_are_not_looked_through(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\n")
+    os.truncate(path, 2**36)
+    began = time.process_time()
+    with pytest.raises(InputError, match="line 2: expected at most 8,388,608 bytes in a line, found more"):
+        event_type_of(path)
+    assert time.process_time() - began < 2
 
 
 def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
@@ -172,6 +187,9 @@ BAD_LINES = {
     'field "revision": expected a whole number from 0 up': line(revision=-1),
     'field "arrival_s": expected a number from 0 up': line(arrival_s=-0.1),
     'field "arrival_s": number out of range': line().replace(b'"arrival_s": 1.0', b'"arrival_s": 1e999'),
+    'field "arrival_s": expected a number of at most 10,000,000,000': line(arrival_s=1e300),
+    'field "segment": expected a whole number of at most 9,007,199,254,740,991': line(segment=2**53),
+    'field "stream": expected text of length <= 1000': line(stream="x" * 1001),
     'field "text" is missing': line(text=None),
     'field "text": expected text, found nothing': line().replace(b'"It was"', b"null"),
     'field "is_final": expected true or false, found a whole number': line(is_final=1),
@@ -363,7 +381,7 @@ def test_real_time_hands_over_events_when_they_arrived(tmp_path: Path) -> None:
 
 
 def test_a_source_that_waits_neither_blocks_nor_outlives_a_stop(tmp_path: Path) -> None:
-    path = write_events(tmp_path / "p.jsonl", [partial(arrival_s=1e300)])
+    path = write_events(tmp_path / "p.jsonl", [partial(arrival_s=1e9)])
     stop = threading.Event()
     part = JsonlSource(path, Partial, realtime=True, stop=stop).build_part("in", "part", None)
     began = time.monotonic()
@@ -554,12 +572,13 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
 # Round trip
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-finite = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
-counts = st.integers(min_value=0, max_value=2**40)
+finite = st.floats(min_value=0, max_value=1e10)
+counts = st.integers(min_value=0, max_value=2**53 - 1)
+lengths = st.integers(min_value=0, max_value=10**9)
 segments_of = {"stream": texts, "segment": counts, "revision": counts, "is_final": st.booleans()}
 times_of = {"start_s": finite, "end_s": finite, "arrival_s": finite}
 efforts = st.builds(Effort, drafted=counts, accepted=counts, decoded=counts, model_s=finite)
-erasures = st.builds(Erasure, length=counts, erased=counts, ne_segment=finite, ne_stream=finite)
+erasures = st.builds(Erasure, length=lengths, erased=lengths, ne_segment=finite, ne_stream=finite)
 any_events = st.one_of(
     st.builds(AudioChunk, stream=texts, start_s=finite, pcm=st.binary(max_size=40), is_last=st.booleans()),
     st.builds(Partial, **segments_of, **times_of, text=texts),
@@ -569,7 +588,7 @@ any_events = st.one_of(
         **times_of,
         source=texts,
         text=texts,
-        tokens=st.lists(counts).map(tuple),
+        tokens=st.lists(st.integers(0, 2**31 - 1)).map(tuple),
         pieces=st.lists(texts).map(tuple),
         ready_s=finite,
         effort=efforts,

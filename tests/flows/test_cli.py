@@ -278,3 +278,10 @@ def test_a_reader_that_goes_away_ends_the_run_with_one_sentence() -> None:
     assert done.returncode == 4
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("surtitle: ")
+
+
+@pytest.mark.parametrize("command", ["replay", "report", "bench"])
+def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(command: str) -> None:
+    done = surtitle(command, b"talk\xff.jsonl".decode("utf-8", "surrogateescape"))
+    assert done.returncode == 2
+    assert done.stderr == "surtitle: talk\\udcff.jsonl is not UTF-8; give the file another name\n"
