@@ -5,6 +5,7 @@ It holds Bytewax' snapshots, and beside them what the run was asked for: no othe
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +19,11 @@ from connectors.snapshot_store import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
 #: Version of what is stored, the states of all stages among it; it goes up when one of them changes.
-SCHEMA = 1
+SCHEMA = 2
 
 _NAME = "run.json"
+# What Rust says of an error of SQLite's.
+_SQLITE_FAILURE = re.compile(r'SqliteFailure\(Error \{[^}]*\}, Some\("([^"]*)"\)\)')
 
 
 class _Identity(msgspec.Struct, frozen=True):
@@ -109,6 +112,17 @@ class RecoveryFolder:
                 f"{self.path} is no folder that a run was remembered in: give another one, or one that is "
                 "not there yet"
             ) from None
+
+
+def store_error(error: BaseException, config: RecoveryConfig) -> OutputError | None:
+    """What to tell a user where Bytewax ended a run because it could not store a snapshot; None else."""
+    failure = _SQLITE_FAILURE.search(str(error))
+    if failure is None:
+        return None
+    return OutputError(
+        f"{config.db_dir}: the run cannot be remembered there any more, {failure[1]}: make room and start "
+        "the same command again; it goes on from what was remembered"
+    )
 
 
 def _difference(there: _Identity, here: _Identity) -> str:

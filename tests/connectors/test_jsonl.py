@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors import line_reader
+from connectors.backlog import Held
 from connectors.jsonl import JsonlPosition, JsonlSink, JsonlSource, check_writable, event_type_of, validate
 from operators.errors import InputError, OutputError
 from operators.events import (
@@ -457,7 +458,7 @@ def test_a_resumed_run_refuses_files_that_became_shorter(tmp_path: Path) -> None
     with pytest.raises(InputError, match="has become shorter"):
         JsonlSource(path, Partial).build_part("in", "part", JsonlPosition(offset=10_000))
     with pytest.raises(OutputError, match="has become shorter"):
-        JsonlSink(path).build_part("out", "part", 10_000)
+        JsonlSink(path).build_part("out", "part", Held(10_000))
 
 
 def test_one_file_is_whole_however_many_workers_there_are(tmp_path: Path) -> None:
@@ -482,7 +483,7 @@ def test_a_batch_is_on_disk_as_soon_as_it_was_written(tmp_path: Path) -> None:
     part = JsonlSink(out).build_part("out", "part", None)
     part.write_batch([partial(), partial(0, 1)])
     assert validate(out, Partial) == 2
-    assert part.snapshot() == out.stat().st_size
+    assert part.snapshot() == Held(out.stat().st_size)
     part.close()
 
 
@@ -533,7 +534,7 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
     out = tmp_path / "out.jsonl"
     part = JsonlSink(out).build_part("out", "part", None)
     part.write_batch([partial()])
-    file = part._file._file
+    file = part._target._file._file
 
     class Full:
         def __getattr__(self, name: str) -> Any:
@@ -544,7 +545,7 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
                 raise OSError(28, "No space left on device")
             return file.write(data[:-40])
 
-    monkeypatch.setattr(part._file, "_file", Full())
+    monkeypatch.setattr(part._target._file, "_file", Full())
     with pytest.raises(OutputError, match="No space left"):
         part.write_batch([partial(0, 1)])
     assert validate(out, Partial) == 1
