@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Generic
@@ -59,7 +59,7 @@ def event_type_of(path: Path) -> type[Event]:
             try:
                 return type_of_line(line)
             except BadLine as bad:
-                first_bad = first_bad or _error(lines, bad)
+                first_bad = first_bad or _error(lines, bad, line)
     raise first_bad or InputError(f"{path} is empty; expected one JSON object per line")
 
 
@@ -71,9 +71,10 @@ def validate(path: Path, event_type: type[Event]) -> int:
     return sum(1 for _ in read_events(path, event_type))
 
 
-def read_events(path: Path, event_type: type[E]) -> Iterator[E]:
+def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | None = None) -> Iterator[E]:
     """The events of a file, one at a time, outside of a flow.
 
+    :arg cut: Told in a sentence when the last line breaks off, as a crash leaves it, and is passed over.
     :raises InputError: for the first line that cannot be used, with file, line, field and what was expected.
     """
     decoder, order = LineDecoder(event_type), SegmentOrder()
@@ -83,7 +84,10 @@ def read_events(path: Path, event_type: type[E]) -> Iterator[E]:
                 event = decoder.decode(line)
                 order.check(event, lines.number)
             except BadLine as bad:
-                raise _error(lines, bad) from None
+                if cut is None or not _is_cut(line, bad):
+                    raise _error(lines, bad, line) from None
+                cut(f"{path}, line {lines.number}: the file was cut there; all lines before it are used")
+                return
             yield event
 
 
@@ -193,7 +197,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
 
     def _reject(self, line: bytes, bad: BadLine) -> None:
         if self._rejects is None:
-            raise _error(self._lines, bad) from None
+            raise _error(self._lines, bad, line) from None
         self._rejects.write(line)
         for piece in self._lines.rest():
             self._rejects.write(piece)
@@ -255,5 +259,11 @@ def _due_s(event: Event) -> float:
             return 0.0
 
 
-def _error(lines: LineReader, bad: BadLine) -> InputError:
-    return InputError(f"{lines.path}, line {lines.number}: {bad}")
+def _is_cut(line: bytes, bad: BadLine) -> bool:
+    """Whether it is a last line of which only the beginning was written."""
+    return not line.endswith(b"\n") and not bad.is_json
+
+
+def _error(lines: LineReader, bad: BadLine, line: bytes) -> InputError:
+    what_to_do = "; the file was cut there: remove that line, or use --skip-bad" if _is_cut(line, bad) else ""
+    return InputError(f"{lines.path}, line {lines.number}: {bad}{what_to_do}")

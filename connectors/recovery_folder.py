@@ -15,6 +15,7 @@ from typing import Any, Self
 import msgspec
 from bytewax.recovery import RecoveryConfig, init_db_dir
 
+from connectors.output_file import WriteError
 from connectors.snapshot_store import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
@@ -22,6 +23,8 @@ from operators.errors import InputError, OutputError, UsageError
 SCHEMA = 2
 
 _NAME = "run.json"
+# What a store takes for a start, and its journal.
+_FIRST_BYTES = 512 * 1024
 # What Rust says of an error of SQLite's.
 _SQLITE_FAILURE = re.compile(r'SqliteFailure\(Error \{[^}]*\}, Some\("([^"]*)"\)\)')
 
@@ -55,7 +58,10 @@ class RecoveryFolder:
                 self._make()
             self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise OutputError(f"{path}: the run cannot be remembered there: {error.strerror}") from None
+            trouble = WriteError(path, error)
+            raise OutputError(
+                f"{path}: the run cannot be remembered there: {trouble.reason}; {trouble.what_to_do}"
+            ) from None
         try:
             self._take()
         except BaseException:
@@ -80,6 +86,10 @@ class RecoveryFolder:
         being_made = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         being_made.mkdir(parents=True)
         try:
+            # Bytewax panics, aloud, where SQLite finds no room.
+            room = being_made / "room"
+            room.write_bytes(bytes(_FIRST_BYTES * self._identity.workers))
+            room.unlink()
             init_db_dir(being_made, self._identity.workers)  # type: ignore[no-untyped-call]  # the same
             (being_made / _NAME).write_bytes(msgspec.json.format(msgspec.json.encode(self._identity)))
             being_made.rename(self.path)

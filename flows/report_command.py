@@ -70,7 +70,7 @@ def report(
     if json is not None:
         write_whole(json, msgspec.json.format(msgspec.json.encode(results[0][1])) + b"\n")
     if simulstream is not None:
-        captions = read_events(events[0], Caption)
+        captions = read_events(events[0], Caption, lambda _told: None)
         write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(spoken)))
     if output is not None:
         write_page(results, output)
