@@ -102,7 +102,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._is_lagging = self._overflows = False
         self._again_at = 0.0
         if watch is not None:
-            watch.watch(target.path, lambda: self.missing)
+            watch.watch(lambda: self.missing)
 
     @property
     def missing(self) -> Missing | None:

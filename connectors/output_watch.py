@@ -13,12 +13,12 @@ class OutputWatch:
 
     def __init__(self, tell: Callable[[str, str, bool], None]) -> None:
         self.tell = tell
-        self._backlogs: dict[str, Callable[[], Missing | None]] = {}
+        self._files: list[Callable[[], Missing | None]] = []
 
-    def watch(self, path: str, missing: Callable[[], Missing | None]) -> None:
-        """Ask for what this file lacks when the run is over."""
-        self._backlogs[path] = missing
+    def watch(self, missing: Callable[[], Missing | None]) -> None:
+        """Ask this for what a file lacks when the run is over."""
+        self._files.append(missing)
 
     def missing(self) -> list[Missing]:
         """What files lack by now."""
-        return [missing for ask in self._backlogs.values() if (missing := ask()) is not None]
+        return [missing for ask in self._files if (missing := ask()) is not None]
