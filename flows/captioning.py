@@ -47,7 +47,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
                     _run(dataflow, runtime, how)
                 _sum_up(settings, runtime, quiet=quiet)
                 if where and settings.input.microphone is None:
-                    _stay(where, runtime)
+                    _stay(runtime)
     _complain(settings, runtime)
 
 
@@ -91,10 +91,10 @@ def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
         print_profile(runtime.overheads_s, summary)
 
 
-def _stay(where: str, runtime: Runtime) -> None:
+def _stay(runtime: Runtime) -> None:
     """Let browsers read what there was, until Ctrl-C; at once when that is how the captions ended."""
     if not runtime.stop.is_set():
-        _say(f"that was all; the captions stay until Ctrl-C at {where}")
+        _say(f"that was all; the captions stay until Ctrl-C at {runtime.audience.address}")
         runtime.stop.wait()
 
 
@@ -111,7 +111,7 @@ def recovery(settings: Settings) -> Iterator[Recovery | None]:
     # Where it runs, how it is shown and how fast do not change what a run is.
     same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
     del same["recovery"], same["web"], same["output"]["terminal"], same["output"]["summary"]
-    del same["translate"]["threads"]
+    del same["translate"]["threads"], same["recognize"]["azure"]["key"]
     with RecoveryFolder(Path(settings.recovery.folder), same) as folder:
         yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
 

@@ -532,7 +532,7 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out.jsonl"
-    part = JsonlSink(out).build_part("out", "part", None)
+    part: Any = JsonlSink(out).build_part("out", "part", None)
     part.write_batch([partial()])
     file = part._target._file._file
 
@@ -543,7 +543,7 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
         def write(self, data: bytes) -> int:
             if len(data) < 50:
                 raise OSError(28, "No space left on device")
-            return file.write(data[:-40])
+            return int(file.write(data[:-40]))
 
     monkeypatch.setattr(part._target._file, "_file", Full())
     with pytest.raises(OutputError, match="No space left"):
