@@ -38,11 +38,15 @@ class Target(Protocol[R, P]):
     path: str
 
     @property
+    def deletions(self) -> int:
+        """How often it was found deleted, with all that it held."""
+
+    @property
     def position(self) -> P:
         """How far it is written, as its sink resumes from it."""
 
-    def begin(self) -> bool:
-        """Make ready for records; whether the file was deleted, and begins anew."""
+    def begin(self) -> None:
+        """Make ready for records, and make the file again where it was deleted."""
 
     def append(self, record: R) -> None:
         """Write one record, or nothing of it."""
@@ -154,8 +158,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
 
     def _catch_up(self) -> None:
         try:
-            if self._target.begin():
-                self._begin_anew()
+            self._begin()
             while self._waiting:
                 self._target.append(self._waiting[0])
                 self._keep(self._waiting.popleft())
@@ -163,6 +166,14 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             self._lag(error)
         else:
             self._is_written()
+
+    def _begin(self) -> None:
+        deletions = self._target.deletions
+        try:
+            self._target.begin()
+        finally:
+            if self._target.deletions != deletions:
+                self._begin_anew()
 
     def _keep(self, record: T) -> None:
         size = self._target.size_of(record)

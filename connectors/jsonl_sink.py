@@ -74,12 +74,15 @@ class _Lines:
     def position(self) -> int:
         return self._file.size
 
-    def begin(self) -> bool:
+    @property
+    def deletions(self) -> int:
+        return self._file.deletions
+
+    def begin(self) -> None:
         size = self._file.size
-        begins_anew = self._file.reopen()
+        self._file.reopen()
         if self._file.size != size:
             self._lacks_newline = self._file.breaks_off
-        return begins_anew
 
     def append(self, record: Event) -> None:
         line = self._encoder.encode_lines([record])

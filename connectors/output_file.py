@@ -101,6 +101,8 @@ class OutputFile:
         self._is_synced = True
         #: Bytes of a regular file; of anything else, bytes that were written.
         self.size = size or 0
+        #: How often it was deleted, with all that it held.
+        self.deletions = 0
         # Whether there may be more in the file than that.
         self._is_ragged = False
         try:
@@ -122,22 +124,23 @@ class OutputFile:
         #: Whether it has a size, and can be cut back.
         self.is_regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
 
-    def reopen(self) -> bool:
-        """See that the file is still there; whether it was deleted, so that it begins anew.
+    def reopen(self) -> None:
+        """See that the file is still there, and make it again where it was deleted.
 
         Where somebody has put another file in its place, that one goes on behind what it holds.
         """
         try:
-            if not self.is_regular or not (self._file.closed or is_deleted(self._file.fileno(), self._path)):
-                return False
-            # What was deleted takes up room for as long as it is open.
-            self._file.close()
-            self.size, self._is_ragged, self._is_synced = 0, False, True
+            if not self._file.closed:
+                if not self.is_regular or not is_deleted(self._file.fileno(), self._path):
+                    return
+                # What was deleted takes up room for as long as it is open.
+                self._file.close()
+                self.size, self._is_ragged, self._is_synced = 0, False, True
+                self.deletions += not self._path.exists() or self._path.stat().st_size == 0
             self._open()
             self.size = os.fstat(self._file.fileno()).st_size if self.is_regular else 0
         except OSError as error:
             raise WriteError(self._path, error) from None
-        return self.size == 0
 
     def write(self, items: bytes) -> None:
         """Write whole items; when not all of them find room, a regular file keeps none."""

@@ -85,13 +85,16 @@ class _Cues:
     def position(self) -> SubtitlePosition:
         return SubtitlePosition(self._file.size, self._cues)
 
-    def begin(self) -> bool:
-        begins_anew = self._file.reopen()
-        if begins_anew:
+    @property
+    def deletions(self) -> int:
+        return self._file.deletions
+
+    def begin(self) -> None:
+        self._file.reopen()
+        if self._file.size == 0:
             self._cues = 0
-        if self._kind == "vtt" and self._file.size == 0:
-            self._file.write(VTT_HEADER.encode())
-        return begins_anew
+            if self._kind == "vtt":
+                self._file.write(VTT_HEADER.encode())
 
     def append(self, record: Cue) -> None:
         self._file.write(self._text(record).encode())

@@ -49,6 +49,8 @@ class WavFile:
         # Whether there may be more in the file, or another header.
         self._is_ragged = True
         self._is_synced = True
+        #: How often it was deleted, with all that it held.
+        self.deletions = 0
         try:
             with contextlib.ExitStack() as on_error:
                 self._open()
@@ -79,20 +81,20 @@ class WavFile:
         self._write(0, _header(self._samples))
         self._is_ragged = False
 
-    def begin(self) -> bool:
-        """Have a header in it; whether it was deleted, and begins anew."""
+    def begin(self) -> None:
+        """Have a header in it, and make it again where it was deleted."""
         try:
-            was_deleted = self._file < 0 or is_deleted(self._file, self._path)
-            if was_deleted:
+            if self._file >= 0 and is_deleted(self._file, self._path):
                 # What was deleted takes up room for as long as it is open.
                 self.close()
                 self._samples, self._is_ragged, self._is_synced = 0, True, True
+                self.deletions += 1
+            if self._file < 0:
                 self._open()
             if self._is_ragged:
                 self._trim()
         except OSError as error:
             raise WriteError(self._path, error) from None
-        return was_deleted
 
     def append(self, record: AudioChunk) -> None:
         """Write a chunk, or nothing of it."""

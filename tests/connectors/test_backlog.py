@@ -1,4 +1,4 @@
-"""Files that cannot be written for a while: what waits, what is lost, what is told, what a resumed run knows."""
+"""Files that cannot be written for a while: what waits, what is lost, what is told."""
 
 import errno
 import os
@@ -40,6 +40,7 @@ class Disk:
     """A file on a disk that can be full, or not take what it was given; each record has 10 bytes."""
 
     path = "talk.jsonl"
+    deletions = 0
 
     def __init__(self) -> None:
         self.records: list[Event] = []
@@ -52,8 +53,8 @@ class Disk:
     def position(self) -> int:
         return len(self.records)
 
-    def begin(self) -> bool:
-        return False
+    def begin(self) -> None:
+        pass
 
     def append(self, record: Event) -> None:
         self.attempts += 1
@@ -200,7 +201,7 @@ def sinks(folder: Path, watch: OutputWatch) -> dict[str, tuple[Any, Callable[[in
             stream="talk", start_s=number / 10, pcm=bytes([number + 1, 0]) * (SAMPLE_RATE // 10)
         )
 
-    made = {
+    made: dict[str, tuple[Any, Callable[[int], Any]]] = {
         "out.jsonl": (JsonlSink(folder / "out.jsonl", watch=watch), partial),
         "out.srt": (SubtitleSink(folder / "out.srt", "srt", watch=watch), CUES.__getitem__),
         "out.vtt": (SubtitleSink(folder / "out.vtt", "vtt", watch=watch), CUES.__getitem__),
