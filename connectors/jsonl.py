@@ -1,10 +1,12 @@
 """Events in files of JSON lines: one event per line, of one type per file."""
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Generic
 
@@ -125,6 +127,8 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.stop = stop or threading.Event()
         #: Lines that were put aside so far, in this run and those that it resumed.
         self.rejected = 0
+        #: Of these, lines for which there was no room, in this run.
+        self.not_kept = 0
         self._began: float | None = None
 
     def begin(self, clock_s: float) -> None:
@@ -198,10 +202,8 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
     def _reject(self, line: bytes, bad: BadLine) -> None:
         if self._rejects is None:
             raise _error(self._lines, bad, line) from None
-        self._rejects.write(line)
-        for piece in self._lines.rest():
-            self._rejects.write(piece)
         self._source.rejected += 1
+        self._source.not_kept += not self._rejects.write(chain([line], self._lines.rest()))
 
     @override
     def next_awake(self) -> datetime | None:
@@ -237,13 +239,23 @@ class _Rejects:
         except OSError as error:
             raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
-    def write(self, data: bytes) -> None:
+    def write(self, line: Iterable[bytes]) -> bool:
+        """Put a line aside, in pieces, or nothing of it; whether there was room."""
+        size = self.size
         try:
-            with self._path.open("ab") as file:
-                file.write(data)
-        except OSError as error:
-            raise OutputError(f"{self._path} cannot be written: {error.strerror}") from None
-        self.size += len(data)
+            with self._path.open("ab", buffering=0) as file:
+                for piece in line:
+                    left = memoryview(piece)
+                    while left:
+                        left = left[file.write(left) :]
+                    size += len(piece)
+        except OSError:
+            # It is still in the file that it came from.
+            with contextlib.suppress(OSError):
+                os.truncate(self._path, self.size)
+            return False
+        self.size = size
+        return True
 
 
 def _due_s(event: Event) -> float:

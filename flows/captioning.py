@@ -86,7 +86,10 @@ def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
         except OutputError as error:
             runtime.unwritten.append(str(error))
     if not quiet:
-        print_summary(summary, settings.output.log)
+        try:
+            print_summary(summary, settings.output.log)
+        except OSError as error:
+            runtime.unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
     if runtime.overheads_s is not None:
         print_profile(runtime.overheads_s, summary)
 
@@ -132,7 +135,10 @@ def _complain(settings: Settings, runtime: Runtime) -> None:
     source = runtime.source
     if isinstance(source, JsonlSource) and source.rejected:
         lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"
-        complaints.append(f"{lines} not valid and put aside in {source.rejected_path}; the others were used")
+        aside = f"put aside in {source.rejected_path}"
+        if source.not_kept:
+            aside += f", but for {source.not_kept} that could not be written there"
+        complaints.append(f"{lines} not valid and {aside}; the others were used")
     missing = [cleaned(str(one)) for one in runtime.outputs.missing()]
     if missing and settings.recovery.folder:
         missing.append("make room and start the same command again: what is still kept is written then")
