@@ -7,9 +7,10 @@ from pathlib import Path
 from bytewax.outputs import FixedPartitionedSink
 from typing_extensions import override
 
-from connectors.backlog import Backlog, Held
+from connectors.backlog import Backlog
 from connectors.output_file import check_writable
 from connectors.output_watch import OutputWatch
+from connectors.record_file import Held
 from connectors.wav_file import WavFile, WavPosition
 from operators.errors import OutputError
 from operators.events import AudioChunk

@@ -9,68 +9,21 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Self
 
-import msgspec
 from bytewax.outputs import StatefulSinkPartition
 from typing_extensions import override
 
 from connectors.output_file import WriteError
 from connectors.output_watch import OutputWatch
+from connectors.record_file import Held, P, RecordFile, T
 from operators.errors import OutputError
-from operators.events import Event
 from operators.missing import Missing, Span
-from operators.subtitles.timing import Cue
 
 #: Bytes of records that wait for one file: an hour of captions, two minutes of sound.
 MOST_WAITING = 4 * 2**20
 #: Seconds between two attempts to write a file again.
 _AGAIN_S = 3.0
-
-T = TypeVar("T", bound=Event | Cue)
-R = TypeVar("R", bound=Event | Cue, contravariant=True)
-P = TypeVar("P")
-
-
-class Target(Protocol[R, P]):
-    """A file of records. Each method raises `WriteError` when it cannot be written for now."""
-
-    path: str
-
-    @property
-    def deletions(self) -> int:
-        """How often it was found deleted, with all that it held."""
-
-    @property
-    def position(self) -> P:
-        """How far it is written, as its sink resumes from it."""
-
-    def begin(self) -> None:
-        """Make ready for records, and make the file again where it was deleted."""
-
-    def append(self, record: R) -> None:
-        """Write one record, or nothing of it."""
-
-    def size_of(self, record: R) -> int:
-        """Bytes that a record takes, more or less."""
-
-    def sync(self) -> None:
-        """See that what was written survives when the machine goes down."""
-
-    def cut_back(self, position: P) -> None:
-        """Forget what was written after a position; it raises nothing."""
-
-    def close(self) -> None:
-        """Close the file; it raises nothing."""
-
-
-class Held(msgspec.Struct, Generic[T, P], frozen=True):
-    """The resume state of a sink: what is in its file, what waits for it, and what it will never have."""
-
-    position: P
-    waiting: tuple[T, ...] = ()
-    lost: Span = Span()
-    reason: str = ""
 
 
 class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
@@ -85,7 +38,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
 
     def __init__(
         self,
-        target: Target[T, P],
+        target: RecordFile[T, P],
         watch: OutputWatch | None,
         held: Held[T, P] | None = None,
         now: Callable[[], float] = monotonic,

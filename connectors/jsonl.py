@@ -1,10 +1,9 @@
 """Events in files of JSON lines: one event per line, of one type per file."""
 
-import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -18,7 +17,8 @@ from connectors.event_lines import BadLine, E, LineDecoder, SegmentOrder, Segmen
 from connectors.jsonl_sink import JsonlSink
 from connectors.line_reader import LineReader
 from connectors.output_file import check_writable
-from operators.errors import InputError, OutputError
+from connectors.rejects import Rejects
+from operators.errors import InputError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 
 __all__ = [
@@ -162,7 +162,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._clock_s = position.clock_s
         self._decoder = LineDecoder(source.event_type)
         self._order = SegmentOrder(position.segments)
-        self._rejects = _Rejects(source.rejected_path, position.rejected_bytes) if source.skip_bad else None
+        self._rejects = Rejects(source.rejected_path, position.rejected_bytes) if source.skip_bad else None
         self._lines = LineReader(source.path, position.offset, position.line)
         self._awake: datetime | None = None
         source.rejected = position.rejected
@@ -223,39 +223,6 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
     @override
     def close(self) -> None:
         self._lines.close()
-
-
-class _Rejects:
-    """The file of rejected lines; a run that rejects none leaves none behind."""
-
-    def __init__(self, path: Path, size: int) -> None:
-        self._path = path
-        self.size = size
-        try:
-            if size:
-                os.truncate(path, size)
-            else:
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror}") from None
-
-    def write(self, line: Iterable[bytes]) -> bool:
-        """Put a line aside, in pieces, or nothing of it; whether there was room."""
-        size = self.size
-        try:
-            with self._path.open("ab", buffering=0) as file:
-                for piece in line:
-                    left = memoryview(piece)
-                    while left:
-                        left = left[file.write(left) :]
-                    size += len(piece)
-        except OSError:
-            # It is still in the file that it came from.
-            with contextlib.suppress(OSError):
-                os.truncate(self._path, self.size)
-            return False
-        self.size = size
-        return True
 
 
 def _due_s(event: Event) -> float:

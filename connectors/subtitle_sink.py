@@ -9,9 +9,10 @@ import msgspec
 from bytewax.outputs import FixedPartitionedSink
 from typing_extensions import override
 
-from connectors.backlog import Backlog, Held
+from connectors.backlog import Backlog
 from connectors.output_file import OutputFile, check_writable
 from connectors.output_watch import OutputWatch
+from connectors.record_file import Held
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.timing import Cue
 

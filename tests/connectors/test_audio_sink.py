@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from connectors.audio_decoder import AudioDecoder, probe
 from connectors.audio_file import AudioFileSource
 from connectors.audio_sink import WavPosition, WavSink
-from connectors.backlog import Held
+from connectors.record_file import Held
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
 

@@ -14,11 +14,12 @@ import soundfile
 
 from connectors import backlog as backlogs
 from connectors.audio_sink import WavSink
-from connectors.backlog import Backlog, Held
+from connectors.backlog import Backlog
 from connectors.jsonl import validate
 from connectors.jsonl_sink import JsonlSink
 from connectors.output_file import WriteError
 from connectors.output_watch import OutputWatch
+from connectors.record_file import Held
 from connectors.subtitle_sink import SubtitleSink
 from connectors.whole_file import write_whole
 from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial

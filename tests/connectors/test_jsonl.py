@@ -22,7 +22,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors import line_reader
-from connectors.backlog import Held
 from connectors.jsonl import (
     JsonlPosition,
     JsonlSink,
@@ -32,6 +31,7 @@ from connectors.jsonl import (
     read_events,
     validate,
 )
+from connectors.record_file import Held
 from operators.errors import InputError, OutputError
 from operators.events import (
     AnyEvent,

@@ -18,8 +18,8 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import cluster_main
 
-from connectors.backlog import Held
 from connectors.jsonl import JsonlSource
+from connectors.record_file import Held
 from connectors.subtitle_sink import Format, SubtitlePosition, SubtitleSink
 from operators.errors import OutputError
 from operators.events import Caption
