@@ -38,7 +38,7 @@ def drop_in_mid_sentence(session: Session) -> None:
     session.drop()
 
 
-def settings(folder: Path, host: str, *, in_file: bool = False) -> list[str]:
+def settings(folder: Path, host: str, *, in_file: bool = False, finish_s: float = 30.0) -> list[str]:
     """Arguments of a run that writes all that there is to write into ``folder/out``."""
     with wave.open(str(folder / "talk.wav"), "wb") as speech:
         speech.setparams((1, 2, 16_000, 0, "NONE", ""))
@@ -47,7 +47,8 @@ def settings(folder: Path, host: str, *, in_file: bool = False) -> list[str]:
     path = folder / "surtitle.toml"
     secrets = (f'key = "{KEY}"\n', f'token = "{TOKEN}"\n') if in_file else ("", "")
     path.write_text(
-        f'[recognize]\nengine = "azure"\n[recognize.azure]\nhost = "{host}"\nfinish_s = 0.5\n{secrets[0]}'
+        f'[recognize]\nengine = "azure"\n[recognize.azure]\nhost = "{host}"\nfinish_s = {finish_s}\n'
+        f"{secrets[0]}"
         f"[web]\nport = 0\nenabled = true\n{secrets[1]}"
         '[output]\nlog = "out/log.jsonl"\ncaptions = "out/captions.jsonl"\npartials = "out/partials.jsonl"\n'
         'translations = "out/translations.jsonl"\nsrt = "out/talk.srt"\nvtt = "out/talk.vtt"\n'
@@ -117,10 +118,8 @@ def test_a_whole_run_and_its_report_show_no_secret(tmp_path: Path, in_file: bool
             process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
         assert process.returncode == 0, said + stderr
-        # It was a run, with all that it should write: the key was used, the connection lost and found again.
+        # It was a run, and the key was used.
         assert server.sessions[-1].headers["Ocp-Apim-Subscription-Key"] == KEY
-    assert b"connected again" in said
-    assert page.text
     files = written(tmp_path)
     assert files.keys() >= FILES
     assert {"run.json", "part-0.sqlite3"} <= files.keys()
@@ -132,6 +131,8 @@ def test_a_whole_run_and_its_report_show_no_secret(tmp_path: Path, in_file: bool
         said, stdout, stderr, seen, done.stdout, done.stderr, repr(page.__dict__).encode()
     )
     assert [name for name, data in files.items() if holds_secret(data)] == []
+    assert b"connected again" in said
+    assert page.text
 
 
 def test_no_failure_shows_a_secret(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def _start_case(
     folder: Path, server: AzureServer | None, before: str, changed: dict[str, str]
 ) -> "subprocess.Popen[bytes]":
     folder.mkdir()
-    arguments = settings(folder, server.url if server else "ws://127.0.0.1:1")
+    arguments = settings(folder, server.url if server else "ws://127.0.0.1:1", finish_s=0.5)
     if "AZURE_SPEECH_REGION" in changed:
         path = folder / "surtitle.toml"
         path.write_text(path.read_text().replace(f'host = "{server.url if server else ""}"\n', ""))
