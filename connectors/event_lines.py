@@ -43,7 +43,14 @@ _FIELD = re.compile(r" - at `\$\.(.+)`$")
 
 
 class BadLine(ValueError):  # noqa: N818 - it becomes an InputError once file and line are known
-    """A line does not hold the event that it should; the message names the field and what was expected."""
+    """A line does not hold the event that it should; the message names the field and what was expected.
+
+    :arg is_json: Whether it is JSON at all, which a line that was cut never is.
+    """
+
+    def __init__(self, message: str, *, is_json: bool = True) -> None:
+        super().__init__(message)
+        self.is_json = is_json
 
 
 def event_name(event_type: type[Event]) -> str:
@@ -109,7 +116,7 @@ def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
         # Not left to msgspec, which does not look into fields that it skips.
         return decoder.decode(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise BadLine(f"not UTF-8 (byte {error.start + 1} of the line)") from None
+        raise BadLine(f"not UTF-8 (byte {error.start + 1} of the line)", is_json=False) from None
     except RecursionError:
         raise BadLine("not an event: brackets are nested too deeply") from None
     except msgspec.ValidationError as error:
@@ -118,7 +125,7 @@ def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
         reason = str(error).removeprefix("JSON is malformed: ")
         if reason == "Input data was truncated":
             reason = "it breaks off in the middle"
-        raise BadLine(f"not valid JSON: {reason}") from None
+        raise BadLine(f"not valid JSON: {reason}", is_json=False) from None
 
 
 def _in_words(message: str) -> str:

@@ -5,6 +5,7 @@ It holds Bytewax' snapshots, and beside them what the run was asked for: no othe
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +16,18 @@ import msgspec
 from bytewax.recovery import RecoveryConfig, init_db_dir
 
 from connectors.damage import DAMAGED
+from connectors.output_file import WriteError
 from connectors.snapshot_store import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
 #: Version of what is stored, the states of all stages among it; it goes up when one of them changes.
-SCHEMA = 1
+SCHEMA = 2
 
 _NAME = "run.json"
+# What a store takes for a start, and its journal.
+_FIRST_BYTES = 512 * 1024
+# What Rust says of an error of SQLite's.
+_SQLITE_FAILURE = re.compile(r'SqliteFailure\(Error \{[^}]*\}, Some\("([^"]*)"\)\)')
 
 
 class _Identity(msgspec.Struct, frozen=True):
@@ -53,7 +59,10 @@ class RecoveryFolder:
                 self._make()
             self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise OutputError(f"{path}: the run cannot be remembered there: {error.strerror}") from None
+            trouble = WriteError(path, error)
+            raise OutputError(
+                f"{path}: the run cannot be remembered there: {trouble.reason}; {trouble.what_to_do}"
+            ) from None
         try:
             self._take()
         except BaseException:
@@ -78,6 +87,10 @@ class RecoveryFolder:
         being_made = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         being_made.mkdir(parents=True)
         try:
+            # Bytewax panics, aloud, where SQLite finds no room.
+            room = being_made / "room"
+            room.write_bytes(bytes(_FIRST_BYTES * self._identity.workers))
+            room.unlink()
             init_db_dir(being_made, self._identity.workers)  # type: ignore[no-untyped-call]  # the same
             (being_made / _NAME).write_bytes(msgspec.json.format(msgspec.json.encode(self._identity)))
             being_made.rename(self.path)
@@ -110,6 +123,17 @@ class RecoveryFolder:
                 f"{self.path} is no folder that a run was remembered in: give another one, or one that is "
                 "not there yet"
             ) from None
+
+
+def store_error(error: BaseException, config: RecoveryConfig) -> OutputError | None:
+    """What to tell a user where Bytewax ended a run because it could not store a snapshot; None else."""
+    failure = _SQLITE_FAILURE.search(str(error))
+    if failure is None:
+        return None
+    return OutputError(
+        f"{config.db_dir}: the run cannot be remembered there any more, {failure[1]}: make room and start "
+        "the same command again; it goes on from what was remembered"
+    )
 
 
 def _difference(there: _Identity, here: _Identity) -> str:

@@ -22,9 +22,10 @@ from flows.run import Recovery, interrupt_sets, run
 from flows.runtime import Runtime
 from flows.settings import Settings
 from flows.waiting import Waiting
-from operators.errors import InputError
+from operators.errors import InputError, OutputError, SurtitleError
 from operators.events import Caption, Event, Partial, Translation
 from operators.metrics.quantiles import Quantiles
+from operators.text_layout import cleaned
 
 #: The events that can stand in for the stages before them, and the input that each of them is.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
@@ -44,11 +45,11 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
                 if how is None or not how.is_resumed:
                     begin_outputs(settings.output)
                 with runtime.screen:
-                    run(dataflow, runtime.stop, runtime.release, how)
+                    _run(dataflow, runtime, how)
                 _sum_up(settings, runtime, quiet=quiet)
                 if where and settings.input.microphone is None:
-                    _stay(where, runtime)
-    _complain(runtime)
+                    _stay(runtime)
+    _complain(settings, runtime)
 
 
 def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Dataflow, str | None]:
@@ -67,21 +68,37 @@ def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Da
     return dataflow, where
 
 
+def _run(dataflow: Dataflow, runtime: Runtime, how: Recovery | None) -> None:
+    try:
+        run(dataflow, runtime.stop, runtime.release, how)
+    except SurtitleError:
+        # There will be no summary to say it.
+        for missing in runtime.outputs.missing():
+            runtime.screen.tell(str(missing))
+        raise
+
+
 def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
     # What was counted before a run was killed is in the log alone.
     summary = runtime.summary(settings.output.log if settings.recovery.folder else None)
     if settings.output.summary:
-        write_summary(summary, Path(settings.output.summary))
+        try:
+            write_summary(summary, Path(settings.output.summary))
+        except OutputError as error:
+            runtime.unwritten.append(str(error))
     if not quiet:
-        print_summary(summary, settings.output.log)
+        try:
+            print_summary(summary, settings.output.log)
+        except OSError as error:
+            runtime.unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
     if runtime.overheads_s is not None:
         print_profile(runtime.overheads_s, summary)
 
 
-def _stay(where: str, runtime: Runtime) -> None:
+def _stay(runtime: Runtime) -> None:
     """Let browsers read what there was, until Ctrl-C; at once when that is how the captions ended."""
     if not runtime.stop.is_set():
-        _say(f"that was all; the captions stay until Ctrl-C at {where}")
+        _say(f"that was all; the captions stay until Ctrl-C at {runtime.audience.address}")
         runtime.stop.wait()
 
 
@@ -98,7 +115,7 @@ def recovery(settings: Settings) -> Iterator[Recovery | None]:
     # Where it runs, how it is shown and how fast do not change what a run is.
     same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
     del same["recovery"], same["web"], same["output"]["terminal"], same["output"]["summary"]
-    del same["translate"]["threads"]
+    del same["translate"]["threads"], same["recognize"]["azure"]["key"]
     with RecoveryFolder(Path(settings.recovery.folder), same) as folder:
         yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
 
@@ -113,13 +130,21 @@ def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Cal
     return at
 
 
-def _complain(runtime: Runtime) -> None:
-    """End with what was wrong with an input that was used as far as it went."""
+def _complain(settings: Settings, runtime: Runtime) -> None:
+    """End with what could not be written, and what was wrong with an input that was used all the same."""
     complaints = list(runtime.complaints)
     source = runtime.source
     if isinstance(source, JsonlSource) and source.rejected:
         lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"
-        complaints.append(f"{lines} not valid and put aside in {source.rejected_path}; the others were used")
+        aside = f"put aside in {source.rejected_path}"
+        if source.not_kept:
+            aside += f", but for {source.not_kept} that could not be written there"
+        complaints.append(f"{lines} not valid and {aside}; the others were used")
+    missing = [cleaned(str(one)) for one in runtime.outputs.missing()]
+    if missing and settings.recovery.folder:
+        missing.append("make room and start the same command again: what is still kept is written then")
+    if missing or runtime.unwritten:
+        raise OutputError("; ".join([*missing, *runtime.unwritten, *complaints]))
     if complaints:
         raise InputError("; ".join(complaints))
 

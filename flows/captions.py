@@ -77,10 +77,10 @@ def build(settings: Settings, runtime: Runtime, end: Callable[[], None] | None =
     if settings.web.enabled:
         # After the screen, so that it costs the terminal's viewers nothing and shown_s says the same.
         captions = op.map("publish", captions, runtime.audience.caption)
-    _save(captions, "captions", settings.output.captions)
+    _save(captions, "captions", settings.output.captions, runtime)
     _subtitle(captions, settings, runtime)
     records = measure("measure", captions, runtime.meter)
-    _save(records, "log", settings.output.log)
+    _save(records, "log", settings.output.log, runtime)
     # A job has nobody else who knows when the last caption was shown.
     op.output("records", records, CallbackSink[ErasureRecord](runtime.take, end or runtime.end))
     return dataflow
@@ -103,7 +103,7 @@ def _captions(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
     if settings.input.captions:
         return _replay(dataflow, Caption, settings.input.captions, settings, runtime)
     translations = _translations(dataflow, settings, runtime)
-    _save(translations, "translations", settings.output.translations)
+    _save(translations, "translations", settings.output.translations, runtime)
     return display("display", translations, settings.display.mask_k)
 
 
@@ -115,7 +115,7 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
     translations = translate("translate", partials, runtime.translator, runtime.clock, keep_up=keep_up)
     # A replay translates all that it reads: what was overtaken is left out, so that it says the same again.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
-    _save(saved, "partials", settings.output.partials)
+    _save(saved, "partials", settings.output.partials, runtime)
     return translations
 
 
@@ -126,7 +126,7 @@ def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
     audio = op.input("audio", dataflow, source)
     if settings.output.audio:
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
-        op.output("save-audio", recorded, WavSink(Path(settings.output.audio)))
+        op.output("save-audio", recorded, WavSink(Path(settings.output.audio), watch=runtime.outputs))
     if settings.input.microphone:
         audio = op.map("hear", audio, runtime.live.hear)
     return recognize("recognize", audio, runtime.recognizer, runtime.now if settings.is_live else None)
@@ -174,9 +174,10 @@ def _replay(
     return op.input(event_type.__name__.lower(), dataflow, source)
 
 
-def _save(events: Stream[E], name: str, path: str | None) -> None:
+def _save(events: Stream[E], name: str, path: str | None, runtime: Runtime) -> None:
     if path:
-        op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), JsonlSink(Path(path)))
+        sink = JsonlSink(Path(path), watch=runtime.outputs)
+        op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), sink)
 
 
 def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -> None:
@@ -189,7 +190,7 @@ def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -
     cues = subtitle("subtitle", captions, settings.output.subtitles, columns, now)
     for kind, path in files.items():
         if path:
-            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind))
+            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind, watch=runtime.outputs))
 
 
 def _partial_of(translation: Translation) -> Partial:

@@ -1,5 +1,6 @@
 """The command line: ``surtitle file``, ``surtitle replay``, ``surtitle bench`` and ``surtitle report``."""
 
+import contextlib
 import os
 import sys
 import traceback
@@ -127,7 +128,9 @@ def _forget_output() -> None:
 
 
 def _fail(error: SurtitleError) -> NoReturn:
-    print(f"surtitle: {error}", file=sys.stderr)
+    # Where even that cannot be written, the exit code tells.
+    with contextlib.suppress(OSError):
+        print(f"surtitle: {error}", file=sys.stderr, flush=True)
     sys.exit(error.exit_code)
 
 

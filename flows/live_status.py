@@ -36,6 +36,8 @@ class LiveStatus:
         self.losses = Losses()
         self._is_absent = False
         self._is_troubled = False
+        # Files that cannot be written for now.
+        self._late_files: set[str] = set()
         self._level_dbfs = -math.inf
         self._heard_s = 0.0
         self._spoken_s = -math.inf
@@ -75,6 +77,11 @@ class LiveStatus:
         self._sentence = sentence
         self._is_troubled = True
 
+    def output(self, path: str, sentence: str, is_late: bool) -> None:
+        """Tell of a file that cannot be written for now, or is again."""
+        self._screen.tell(sentence)
+        (self._late_files.add if is_late else self._late_files.discard)(path)
+
     def _show(self) -> None:
         now_s = self._now()
         state = "speech" if now_s - self._spoken_s < _SPEECH_S else "listening"
@@ -92,4 +99,6 @@ class LiveStatus:
         )
         self._screen.status(status)
         is_wrong = self._is_absent or self._is_troubled
-        self._tell(status, self._sentence if is_wrong else None)
+        # Viewers elsewhere need not know what files there are on this machine.
+        late = "a file of this run cannot be written for now" if self._late_files else None
+        self._tell(status, self._sentence if is_wrong else late)

@@ -128,10 +128,6 @@ WEB: Group = {
         "web", "host", str, "Address that the web page is served at; implies --web.", default="127.0.0.1"
     ),
     "port": _option("web", "port", int, "Its port, 0 for any; implies --web.", default="8080"),
-    "web_token": _option(
-        "web", "token", str, "What viewers from other machines must know; SURTITLE_WEB_TOKEN is safer.",
-        default="a new one",
-    ),
 }  # fmt: skip
 
 REPLAYS: Group = {

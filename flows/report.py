@@ -5,17 +5,15 @@ from pathlib import Path
 
 import msgspec
 
-from operators.errors import OutputError
+from connectors.whole_file import write_whole
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
+from operators.text_layout import cleaned
 
 
 def write_summary(summary: Summary, path: Path) -> None:
     """Write the summary as one JSON object; raises `OutputError`."""
-    try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
-    except OSError as error:
-        raise OutputError(f"{path}: the summary cannot be written ({error.strerror})") from None
+    write_whole(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
 def print_summary(summary: Summary, log: str | None) -> None:
@@ -31,6 +29,7 @@ def print_summary(summary: Summary, log: str | None) -> None:
         "parts": _parts(summary.latency_parts_ms),
         "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else None,
         "sound": _sound(summary),
+        "missing": "; ".join(cleaned(str(one)) for one in summary.missing),
         "log": log,
     }
     print()

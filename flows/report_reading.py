@@ -1,5 +1,6 @@
 """What a run wrote, read into the figures of a report."""
 
+import sys
 from collections.abc import Callable, Collection, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from operators.metrics.erasure import ErasureMeter
 from operators.metrics.figures import Report
 from operators.metrics.report import ReportMeter
 from operators.metrics.tokenizers import erasure_signature, latency_tokenizer, tokenizer
+from operators.text_layout import cleaned
 
 #: How latency is counted; see docs/figures.md.
 _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"
@@ -43,16 +45,18 @@ class Reading(NamedTuple):
     def measured(self, only: Collection[tuple[str, int]] | None = None) -> Iterator[Measured]:
         """Each update of the file, in its order; of the segments ``only`` if that is given.
 
-        NE of the stream then counts those segments alone.
+        NE of the stream then counts those segments alone. A last line that a crash cut is left out, and told.
         """
+        # Who asks for some segments has read the file before.
+        cut = _tell if only is None else lambda _sentence: None
         if self.kind is ErasureRecord:
-            for record in read_events(self.path, ErasureRecord):
+            for record in read_events(self.path, ErasureRecord, cut):
                 if only is None or (record.stream, record.segment) in only:
                     yield Measured(record, None)
             return
         signature = erasure_signature(self.spoken.tokenizer, None)
         meters: dict[str, ErasureMeter] = {}
-        for caption in read_events(self.path, Caption):
+        for caption in read_events(self.path, Caption, cut):
             if only is not None and (caption.stream, caption.segment) not in only:
                 continue
             _check_times(self.path, caption)
@@ -95,6 +99,10 @@ def kind_of(events: Path) -> type[Event]:
             "give captions (written with --captions) or an erasure log (--log)"
         )
     return kind
+
+
+def _tell(sentence: str) -> None:
+    print(f"surtitle: {cleaned(sentence)}", file=sys.stderr)
 
 
 def _check_times(events: Path, caption: Caption) -> None:

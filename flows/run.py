@@ -14,6 +14,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig
 from bytewax.testing import run_main
 
+from connectors.recovery_folder import store_error
 from operators.errors import SurtitleError
 
 
@@ -47,7 +48,7 @@ def run(
             # Not a cluster of one: the thread that waits for its worker takes a third of the speed away.
             run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
         except Exception as error:
-            user_error = _cause(error)
+            user_error = _cause(error) or (store_error(error, recovery.config) if recovery else None)
             if user_error is not None:
                 raise user_error from None
             raise

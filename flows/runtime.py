@@ -12,6 +12,7 @@ import msgspec
 from connectors.audio_file import AudioFileSource
 from connectors.jsonl import JsonlSource, read_events
 from connectors.microphone import MicrophoneSource
+from connectors.output_watch import OutputWatch
 from connectors.terminal import open_screen
 from flows.audience import Audience
 from flows.engine import Progress, open_translator
@@ -52,6 +53,8 @@ class Runtime:
         self.source: AudioFileSource | MicrophoneSource | JsonlSource[Any] | None = None
         #: What is wrong with an input that is used all the same, as far as it goes.
         self.complaints: list[str] = []
+        #: What could not be written when the run was over.
+        self.unwritten: list[str] = []
         self.clock: Clock = WallClock(self.now) if settings.is_live else VirtualClock()
         #: When set, it counts the seconds between two records that no forward pass accounts for.
         self.overheads_s: Quantiles | None = None
@@ -61,6 +64,8 @@ class Runtime:
         #: Who watches in a browser; whoever runs the flow lets them in and closes.
         self.audience = Audience(settings)
         self.live = LiveStatus(self.screen, self.now, self.audience.status)
+        #: Sees to the files that are written.
+        self.outputs = OutputWatch(self.live.output)
         replayed = settings.input.captions is not None
         self._signature = erasure_signature(target.tokenizer, None if replayed else settings.display.mask_k)
         self._tokenizer = tokenizer(target.tokenizer)
@@ -100,14 +105,16 @@ class Runtime:
 
     def summary(self, log: str | None = None) -> Summary:
         """The summary of what has been taken so far, or of all that an erasure log holds."""
-        meter = self._summary
-        if log is not None:
+        meter, missing = self._summary, self.outputs.missing()
+        if log is not None and log not in (one.path for one in missing):
             meter = SummaryMeter()
             for record in read_events(Path(log), ErasureRecord):
                 meter.add(record)
         settings = msgspec.to_builtins(self._settings)
         del settings["web"]["token"]
-        return meter.summary(settings, lost_s=self._lost_s(), absent_s=self.live.losses.absent_s)
+        return meter.summary(
+            settings, lost_s=self._lost_s(), absent_s=self.live.losses.absent_s, missing=missing
+        )
 
     def end(self) -> None:
         """Leave captions as they are: no more will come. It may be called again, and raises nothing."""

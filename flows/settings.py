@@ -11,6 +11,7 @@ import msgspec
 
 from flows.settings_file import check_texts, read_toml
 from operators.errors import UsageError
+from operators.hidden import hide
 from operators.prompts.select import Template
 from operators.recognizers.azure_settings import AzureSettings
 from operators.subtitles.writer import Shown
@@ -132,12 +133,17 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     #: 0 is any that is free.
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
-    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed.
+    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed;
+    #: hidden as soon as it is read.
     token: str | None = None
     #: Names under which viewers reach the server, beside ``host``: those of a proxy, for instance.
     names: tuple[str, ...] = ()
     #: Viewers at once.
     max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
+
+    def __post_init__(self) -> None:
+        if self.token is not None:
+            msgspec.structs.force_setattr(self, "token", hide(self.token))
 
 
 class RecoverySettings(_Stage, frozen=True, kw_only=True):

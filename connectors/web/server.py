@@ -53,18 +53,20 @@ class WebServer:
         self._host = host
         self._port = port
         self._token = checked_token(token, needed=not is_local(host))
+        #: The token that was made because none was given, for viewers to be told.
+        self.new_token = None if token else self._token
         self._names = names
         self._most_clients = most_clients
         self._server: Server | None = None
         self._thread: Thread | None = None
 
     @property
-    def is_open_to_others(self) -> bool:
-        """Whether other machines may reach it."""
-        return not is_local(self._host)
+    def needs_token(self) -> bool:
+        """Whether viewers need a token."""
+        return self._token is not None
 
     def start(self) -> str:
-        """Listen, and give the address to look at, its token included.
+        """Listen, and give the address to look at, without the token that it may need.
 
         :raises OutputError: when the port is taken or may not be listened on.
         """
@@ -94,8 +96,7 @@ class WebServer:
         self._thread.start()
         if not ready.wait(_START_S):
             raise OutputError("the web server does not start; try again, or leave --web out")
-        token = f"?token={self._token}" if self._token else ""
-        return f"http://{_shown(self._host)}:{port}/{token}"
+        return f"http://{_shown(self._host)}:{port}/"
 
     def stop(self) -> None:
         """Tell clients that it is over, give each what it has not got yet, and let go of the port.

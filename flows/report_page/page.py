@@ -9,13 +9,13 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from connectors.whole_file import write_whole
 from flows.report_page import listing, segments
 from flows.report_page.cards import cards
 from flows.report_page.gather import Gathered
 from flows.report_page.histograms import histograms
 from flows.report_page.plots import erasure
 from flows.report_tables import stream_tables
-from operators.errors import OutputError
 from operators.metrics.figures import Report
 from operators.text_layout import cleaned
 
@@ -23,10 +23,7 @@ from operators.text_layout import cleaned
 def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path) -> None:
     """Write the page about one run, or about two; raises `OutputError`."""
     made = page([gathered for gathered, _ in runs], [report for _, report in runs])
-    try:
-        path.write_text(made, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    write_whole(path, made.encode())
 
 
 def page(runs: Sequence[Gathered], reports: Sequence[Report]) -> str:

@@ -1,11 +1,13 @@
 """The closing summary of a run, accumulated record by record."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from operators.events import Effort, ErasureRecord
 from operators.metrics.quantiles import Quantiles
+from operators.missing import Missing
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -51,6 +53,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     #: Forward passes, and seconds spent in them.
     passes: int
     model_s: float
+    #: What files lack that could not be written.
+    missing: tuple[Missing, ...] = ()
     signature: str
     settings: dict[str, Any]
 
@@ -84,8 +88,15 @@ class SummaryMeter:
             if record.is_final:
                 self._finals[which].add(text.length, text.ne_segment)
 
-    def summary(self, settings: dict[str, Any], *, lost_s: float = 0.0, absent_s: float = 0.0) -> Summary:
-        """The figures so far; ``settings`` are those that made them."""
+    def summary(
+        self,
+        settings: dict[str, Any],
+        *,
+        lost_s: float = 0.0,
+        absent_s: float = 0.0,
+        missing: Sequence[Missing] = (),
+    ) -> Summary:
+        """The figures so far; ``settings`` are those that made them, ``missing`` is what files lack."""
         raw, shown = self._finals
         effort = self._effort
         return Summary(
@@ -107,6 +118,7 @@ class SummaryMeter:
             absent_s=absent_s,
             passes=effort.passes,
             model_s=effort.model_s,
+            missing=tuple(missing),
             signature=self._signature,
             settings=settings,
         )

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +22,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors import line_reader
-from connectors.jsonl import JsonlPosition, JsonlSink, JsonlSource, check_writable, event_type_of, validate
+from connectors.jsonl import (
+    JsonlPosition,
+    JsonlSink,
+    JsonlSource,
+    check_writable,
+    event_type_of,
+    read_events,
+    validate,
+)
+from connectors.record_file import Held
 from operators.errors import InputError, OutputError
 from operators.events import (
     AnyEvent,
@@ -226,6 +236,37 @@ def test_the_last_line_may_lack_its_newline_and_others_may_be_blank(tmp_path: Pa
     path = write(tmp_path / "p.jsonl", b"\xef\xbb\xbf", line(), b"\r\n  \n", line(revision=1).rstrip())
     assert validate(path, Partial) == 2
     assert [event.revision for event in read(JsonlSource(path, Partial))] == [0, 1]
+
+
+@pytest.mark.parametrize("half", [line()[:-9], line(text="Grün")[:30] + b"\xc3", b"\0\0\0"])
+def test_a_last_line_that_was_cut_is_never_used_and_passed_over_where_that_is_told(
+    tmp_path: Path, half: bytes
+) -> None:
+    path = write(tmp_path / "p.jsonl", line(), line(revision=1), half)
+    told: list[str] = []
+    assert len(list(read_events(path, Partial, told.append))) == 2
+    assert told == [f"{path}, line 3: the file was cut there; all lines before it are used"]
+    with pytest.raises(InputError, match=r"line 3: .*; the file was cut there: remove that line, or"):
+        validate(path, Partial)
+
+
+@pytest.mark.parametrize("bad", [line()[:-9] + b"\n", line(text=None).rstrip()])
+def test_a_line_that_is_wrong_and_not_cut_is_no_remnant_of_a_crash(tmp_path: Path, bad: bytes) -> None:
+    with pytest.raises(InputError, match="line 2: "):
+        list(read_events(write(tmp_path / "p.jsonl", line(), bad), Partial, print))
+
+
+def test_bad_lines_that_find_no_room_aside_are_counted_and_do_not_end_the_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"bad\n", line(), b"bad, and longer\n", line(revision=1))
+    source = JsonlSource(path, Partial, skip_bad=True)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, limits[1]))
+    try:
+        assert [event.revision for event in read(source)] == [0, 1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (source.rejected, source.not_kept) == (2, 1)
+    assert source.rejected_path.read_bytes() == b"bad\n"
 
 
 def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
@@ -475,7 +516,7 @@ def test_a_resumed_run_refuses_files_that_became_shorter(tmp_path: Path) -> None
     with pytest.raises(InputError, match="has become shorter"):
         JsonlSource(path, Partial).build_part("in", "part", JsonlPosition(offset=10_000))
     with pytest.raises(OutputError, match="has become shorter"):
-        JsonlSink(path).build_part("out", "part", 10_000)
+        JsonlSink(path).build_part("out", "part", Held(10_000))
 
 
 def test_one_file_is_whole_however_many_workers_there_are(tmp_path: Path) -> None:
@@ -500,7 +541,7 @@ def test_a_batch_is_on_disk_as_soon_as_it_was_written(tmp_path: Path) -> None:
     part = JsonlSink(out).build_part("out", "part", None)
     part.write_batch([partial(), partial(0, 1)])
     assert validate(out, Partial) == 2
-    assert part.snapshot() == out.stat().st_size
+    assert part.snapshot() == Held(out.stat().st_size)
     part.close()
 
 
@@ -549,9 +590,9 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out.jsonl"
-    part = JsonlSink(out).build_part("out", "part", None)
+    part: Any = JsonlSink(out).build_part("out", "part", None)
     part.write_batch([partial()])
-    file = part._file._file
+    file = part._target._file._file
 
     class Full:
         def __getattr__(self, name: str) -> Any:
@@ -560,9 +601,9 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
         def write(self, data: bytes) -> int:
             if len(data) < 50:
                 raise OSError(28, "No space left on device")
-            return file.write(data[:-40])
+            return int(file.write(data[:-40]))
 
-    monkeypatch.setattr(part._file, "_file", Full())
+    monkeypatch.setattr(part._target._file, "_file", Full())
     with pytest.raises(OutputError, match="No space left"):
         part.write_batch([partial(0, 1)])
     assert validate(out, Partial) == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bytewax.recovery import init_db_dir
 
-from connectors.recovery_folder import RecoveryFolder
+from connectors.recovery_folder import SCHEMA, RecoveryFolder
 from connectors.snapshot_store import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
@@ -80,7 +80,9 @@ def test_another_run_another_version_and_any_other_folder_are_refused_by_name(tm
         RecoveryFolder(path, {"translate": {"to": "French"}})
     with pytest.raises(UsageError, match="1 workers there, 2 here"):
         RecoveryFolder(path, SETTINGS, workers=2)
-    (path / "run.json").write_text((path / "run.json").read_text().replace('"schema": 1', '"schema": 7'))
+    (path / "run.json").write_text(
+        (path / "run.json").read_text().replace(f'"schema": {SCHEMA}', '"schema": 7')
+    )
     with pytest.raises(InputError, match="schema 7"):
         RecoveryFolder(path, SETTINGS)
     (tmp_path / "other").mkdir()
