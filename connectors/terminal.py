@@ -32,7 +32,11 @@ _ECHO = 2
 
 
 def open_screen(
-    columns: int = COLUMNS, out: TextIO | None = None, *, now: Callable[[], float] = monotonic
+    columns: int = COLUMNS,
+    out: TextIO | None = None,
+    *,
+    plain: bool = False,
+    now: Callable[[], float] = monotonic,
 ) -> Screen:
     """A screen that draws where the output is a terminal, and writes one line for each final elsewhere.
 
@@ -43,10 +47,11 @@ def open_screen(
     :arg columns: Width of a caption line; `operators.languages` knows it for a language. Lines
         are narrower when the terminal is.
     :arg out: Where to write; standard output unless given.
+    :arg plain: Draw nothing, also where it is a terminal.
     :arg now: Seconds on a clock that never goes back.
     """
     out = out or sys.stdout
-    if out.isatty() and os.environ.get("TERM") != "dumb":
+    if not plain and out.isatty() and os.environ.get("TERM") != "dumb":
         return _Drawn(out, columns, now)
     return Lines(out)
 

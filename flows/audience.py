@@ -49,6 +49,11 @@ class Audience:
             return f"{address} for all machines that reach this one and have the whole address"
         return address
 
+    @property
+    def viewers(self) -> int:
+        """How many watch."""
+        return 0 if self._hub is None else self._hub.clients
+
     def caption(self, caption: Caption) -> Caption:
         """Show a caption, and hand it on."""
         if self._hub is not None:

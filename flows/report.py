@@ -3,9 +3,11 @@
 import sys
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import msgspec
 
+from connectors.messages import tell
 from operators.errors import OutputError
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
 
@@ -40,10 +42,18 @@ def print_summary(summary: Summary, log: str | None) -> None:
     sys.stdout.flush()
 
 
+def figures(summary: Summary) -> dict[str, Any]:
+    """The summary in numbers, for a message."""
+    everything: dict[str, Any] = msgspec.to_builtins(summary)
+    for name in ("settings", "signature", "latency_parts_ms"):
+        del everything[name]
+    return everything
+
+
 def print_profile(overheads_s: list[float], summary: Summary) -> None:
     """Print what an update costs beside the forward passes."""
     if not overheads_s or not summary.updates:
-        print("surtitle: too few updates to profile", file=sys.stderr)
+        tell("profile_empty", "too few updates to profile")
         return
     everything = 1000 * sum(overheads_s) / len(overheads_s)
     model = 1000 * summary.model_s / summary.updates
