@@ -69,7 +69,7 @@ def _tell_of_thread(what: threading.ExceptHookArgs) -> None:
     if what.exc_type is SystemExit or what.exc_value is None:
         return
     thread = what.thread.name if what.thread else "?"
-    extra = {"event": "thread_error", "thread": thread}
+    extra = {"event": "thread_error", "in_thread": thread}
     _log.error("a thread ended with an error", exc_info=what.exc_value, extra=extra)
 
 

@@ -8,7 +8,15 @@ import platform
 from collections.abc import Callable
 from importlib.metadata import version
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+)
 from typing_extensions import override
 
 from operators.events import Effort, ErasureRecord
@@ -23,6 +31,8 @@ class RunMetrics:
     """The metrics of one run. Any thread may call any method; none blocks."""
 
     def __init__(self) -> None:
+        # When each series began would be half of them, and Prometheus asks for it in another way.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         build = Info("surtitle_build", "Versions.", registry=self.registry)

@@ -88,7 +88,7 @@ def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
     summary = runtime.summary(settings.output.log if settings.recovery.folder else None)
     if settings.output.summary:
         write_summary(summary, Path(settings.output.summary))
-    tell("run_ended", f"{summary.segments} segments", level=logging.INFO, **figures(summary))
+    tell("run_ended", "the run is over", level=logging.INFO, **figures(summary))
     if not quiet:
         print_summary(summary, settings.output.log)
     if runtime.overheads_s is not None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from threading import Lock
+from threading import Lock, Thread
 from time import monotonic
 
 from connectors.capture_buffer import Losses
@@ -71,16 +71,14 @@ class Watch:
             self._server.stop()
 
     def verdict(self) -> Verdict:
-        """How the run is; a change is told."""
+        """How the run is; a change is told, on a thread that may wait: whoever asks must not."""
         verdict = self.health.verdict()
         with self._lock:
             before, self._told = self._told, verdict
         if before is None or before.cause == verdict.cause:
             return verdict
-        if verdict.cause is not None:
-            tell("health_failing", str(verdict.reason), level=logging.WARNING, cause=verdict.cause)
-        else:
-            tell("health_recovered", "captions come again", level=logging.INFO)
+        # A terminal that takes nothing, for instance, may be what is wrong.
+        Thread(target=_tell_of, args=(verdict,), name="health", daemon=True).start()
         return verdict
 
     # What a run tells.
@@ -130,3 +128,10 @@ class Watch:
         """Something happened to the recogniser; the next hypothesis says that it works."""
         if self.is_on:
             self.health.recognizer(sentence)
+
+
+def _tell_of(verdict: Verdict) -> None:
+    if verdict.cause is not None:
+        tell("health_failing", str(verdict.reason), level=logging.WARNING, cause=verdict.cause)
+    else:
+        tell("health_recovered", "all is well again", level=logging.INFO)
