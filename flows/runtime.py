@@ -78,10 +78,9 @@ class Runtime:
         """The process's translator, loaded when it is asked for first."""
         with self._lock:
             if self._translator is None:
-                self.watch.ready(is_ready=False)
-                engine = open_engine(self._settings.translate, self._progress)
+                with self.watch.loading():
+                    engine = open_engine(self._settings.translate, self._progress)
                 self._pool, self._translator = engine.pool, engine.translator(self._settings.translate)
-                self.watch.ready()
             return self._translator
 
     @property
@@ -92,7 +91,8 @@ class Runtime:
     def recognizer(self, _stream: str) -> Recognizer:
         """A recogniser for one stream."""
         is_live = self._settings.input.microphone is not None
-        return make_recognizer(self._settings.recognize, is_live=is_live, tell=self.live.recognizer)
+        with self.watch.loading():
+            return make_recognizer(self._settings.recognize, is_live=is_live, tell=self.live.recognizer)
 
     def meter(self, resume: ErasureState | None) -> ErasureMeter:
         """The erasure meter of one stream."""

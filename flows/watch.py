@@ -1,7 +1,8 @@
 """Metrics and health as a part of a run: what its stages see, counted and judged, and served where asked."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock, Thread
 from time import monotonic
 
@@ -83,10 +84,21 @@ class Watch:
 
     # What a run tells.
 
-    def ready(self, *, is_ready: bool = True) -> None:
-        """The models are loaded, or not yet."""
+    def ready(self) -> None:
+        """The run begins: from now on captions are owed."""
         if self.is_on:
-            self.health.ready(is_ready=is_ready)
+            self.health.ready()
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """While a model is loaded, nothing is owed."""
+        if self.is_on:
+            self.health.loads(1)
+        try:
+            yield
+        finally:
+            if self.is_on:
+                self.health.loads(-1)
 
     def end(self) -> None:
         """No more will come."""

@@ -48,6 +48,7 @@ class Health:
         self._now = now
         self._lock = Lock()
         self._is_ready = self._is_over = False
+        self._loading = 0
         #: Of each segment that waits: since when, and its newest revision.
         self._waiting: dict[str, tuple[float, int]] = {}
         self._last_caption_at = self._last_sound_at = 0.0
@@ -58,13 +59,22 @@ class Health:
         #: The last word of a recogniser since its last partial.
         self._trouble: str | None = None
 
-    def ready(self, *, is_ready: bool = True) -> None:
-        """The models are loaded; or one has to be loaded, which takes as long as it takes."""
+    def ready(self) -> None:
+        """The run begins."""
         with self._lock:
-            now = self._last_caption_at = self._now()
-            self._is_ready = is_ready
-            if self._source_at is not None:
-                self._source_at = now
+            self._is_ready = True
+            self._forgive()
+
+    def loads(self, more: int) -> None:
+        """So many more models are being loaded, or fewer; that takes as long as it takes."""
+        with self._lock:
+            self._loading += more
+            self._forgive()
+
+    def _forgive(self) -> None:
+        self._last_caption_at = self._now()
+        if self._source_at is not None:
+            self._source_at = self._last_caption_at
 
     def audio(self, duration_s: float, peak_dbfs: float, *, is_live: bool, is_last: bool = False) -> None:
         """A source handed over sound. Only where it is live do its seconds pass as those of the clock do."""
@@ -120,7 +130,7 @@ class Health:
         with self._lock:
             if self._is_over:
                 return Verdict("over")
-            if not self._is_ready:
+            if self._loading or not self._is_ready:
                 return Verdict("starting")
             return self._failing(self._now()) or Verdict("ok")
 

@@ -103,10 +103,10 @@ def test_partials_that_go_on_coming_do_not_hide_that_no_caption_does(health: Hea
 def test_a_model_that_has_to_be_loaded_first_has_its_time(health: Health, clock: Clock) -> None:
     health.audio(0.1, LOUD, is_live=True)
     health.partial("talk/0", 0)
-    health.ready(is_ready=False)
+    health.loads(1)
     clock.now += 60
     assert health.verdict().state == "starting"
-    health.ready()
+    health.loads(-1)
     assert health.verdict().is_well
     clock.now += 10.1
     assert cause(health) == "captions_stalled"
