@@ -61,7 +61,7 @@ class RunMetrics:
         self._lost = self._counter("lost_audio_seconds", "Seconds of sound that were said and not heard.")
         self._absent = self._counter("absent_audio_seconds", "Seconds without a microphone.")
         self._troubles = self._counter(
-            "model_troubles", "Faults of the model that a run lived through.", "kind"
+            "model_troubles", "Updates in which something was wrong with the model.", "kind"
         )
         self._failures = self._counter("write_failures", "Writes that failed.", "output")
         self._messages = self._counter("messages", "Messages of level notice and above.", "level")
@@ -99,6 +99,9 @@ class RunMetrics:
             if record.is_final:
                 self._final.labels(text).inc(erasure.length)
         self._count_effort(record.effort)
+        trouble = getattr(record, "trouble", None)
+        if trouble is not None:
+            self.trouble(str(trouble))
         self._from_partial.observe(record.latency_from_arrival_s)
         # Of a hypothesis that covers more than was said, as some recognisers round, it is below 0.
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
@@ -141,10 +144,9 @@ class RunMetrics:
 
 
 class CountMessages(logging.Handler):
-    """Counts messages, and the kinds of trouble with the model and with writing.
+    """Counts messages, and writes that failed.
 
-    Whoever meets with it only has to log it, with ``extra={"event": "model_trouble", "kind": "not_finite"}``
-    or ``extra={"event": "write_failed", "output": "captions"}``.
+    Whoever meets with one only has to log it, with ``extra={"event": "write_failed", "output": "captions"}``.
     """
 
     def __init__(self, metrics: RunMetrics) -> None:
@@ -155,8 +157,5 @@ class CountMessages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno > logging.INFO:
             self._metrics.message(record.levelname.lower())
-        match getattr(record, "event", None):
-            case "model_trouble":
-                self._metrics.trouble(str(getattr(record, "kind", "unknown")))
-            case "write_failed":
-                self._metrics.write_failed(str(getattr(record, "output", "unknown")))
+        if getattr(record, "event", None) == "write_failed":
+            self._metrics.write_failed(str(getattr(record, "output", "unknown")))

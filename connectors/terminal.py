@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from connectors.redraw import erase, redraw
 from connectors.roll_up import COLUMNS, ROWS, Row, roll_up, row_width, settled
-from connectors.screen import Lines, Screen, encoding_of, write
+from connectors.screen import Lines, LoggedLines, Screen, encoding_of, write
 from connectors.status_line import Status, sayable, status_text
 from operators.errors import OutputError
 from operators.events import Caption
@@ -35,7 +35,7 @@ def open_screen(
     columns: int = COLUMNS,
     out: TextIO | None = None,
     *,
-    plain: bool = False,
+    is_logged: bool = False,
     now: Callable[[], float] = monotonic,
 ) -> Screen:
     """A screen that draws where the output is a terminal, and writes one line for each final elsewhere.
@@ -47,11 +47,13 @@ def open_screen(
     :arg columns: Width of a caption line; `operators.languages` knows it for a language. Lines
         are narrower when the terminal is.
     :arg out: Where to write; standard output unless given.
-    :arg plain: Draw nothing, also where it is a terminal.
+    :arg is_logged: Draw nothing, and log what is no caption.
     :arg now: Seconds on a clock that never goes back.
     """
     out = out or sys.stdout
-    if not plain and out.isatty() and os.environ.get("TERM") != "dumb":
+    if is_logged:
+        return LoggedLines(out)
+    if out.isatty() and os.environ.get("TERM") != "dumb":
         return _Drawn(out, columns, now)
     return Lines(out)
 

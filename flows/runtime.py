@@ -59,7 +59,7 @@ class Runtime:
         self.overheads_s: list[float] | None = None
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
-        self.screen = open_screen(target.columns, plain=settings.messages.format == "json")
+        self.screen = open_screen(target.columns, is_logged=settings.messages.format == "json")
         #: Who watches in a browser; whoever runs the flow lets them in and closes.
         self.audience = Audience(settings)
         #: Who watches how it runs; whoever runs the flow opens and closes it.

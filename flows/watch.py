@@ -122,7 +122,8 @@ class Watch:
         """Take note of a caption that was shown."""
         if self.is_on:
             self.metrics.record(record)
-            self.health.caption(record.key, record.revision)
+            trouble = getattr(record, "trouble", None)
+            self.health.caption(record.key, record.revision, is_answer=not getattr(trouble, "is_loss", False))
 
     def lose(self, losses: Losses) -> None:
         """Take note of sound that was lost: all of it, so far."""

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Literal, NamedTuple
 
 State = Literal["starting", "ok", "over", "failing"]
-Cause = Literal["captions_stalled", "nothing_recognized", "source_stalled", "source_lost"]
+Cause = Literal["captions_stalled", "no_answers", "nothing_recognized", "source_stalled", "source_lost"]
 
 
 class Rule(NamedTuple):
@@ -52,6 +52,8 @@ class Health:
         #: Of each segment that waits: since when, and its newest revision.
         self._waiting: dict[str, tuple[float, int]] = {}
         self._last_caption_at = self._last_sound_at = 0.0
+        #: Since the last answer of the model: when it gave none for the first, and for the last time.
+        self._no_answers: tuple[float, float] | None = None
         #: When a source handed over something last; None while there is none that has to.
         self._source_at: float | None = None
         self._unheard_s = 0.0
@@ -96,10 +98,13 @@ class Health:
             since = self._waiting.get(key, (self._now(), 0))[0]
             self._waiting[key] = since, revision
 
-    def caption(self, key: str, revision: int) -> None:
-        """The caption of a revision was shown."""
+    def caption(self, key: str, revision: int, *, is_answer: bool = True) -> None:
+        """The caption of a revision was shown; if that was no answer of the model's, it stayed as it was."""
         with self._lock:
             now = self._last_caption_at = self._now()
+            first, last = self._no_answers or (now, now)
+            first = first if now - last <= self._rule.stall_s else now
+            self._no_answers = None if is_answer else (first, now)
             self._unheard_s = 0.0
             _, newest = self._waiting.pop(key, (now, revision))
             if newest > revision:
@@ -142,6 +147,10 @@ class Health:
         waited_s = now - max(first, self._last_caption_at)
         if waited_s > rule.stall_s:
             return Verdict("failing", "captions_stalled", f"no caption for {waited_s:.0f} s despite speech")
+        if self._no_answers is not None:
+            first, last = self._no_answers
+            if last - first > rule.stall_s:
+                return Verdict("failing", "no_answers", f"the model gave no answer for {last - first:.0f} s")
         silent_s = 0.0 if self._source_at is None else now - self._source_at
         if silent_s > rule.stall_s:
             return Verdict("failing", "source_stalled", f"no sound was taken up for {silent_s:.0f} s")

@@ -5,11 +5,15 @@ import logging
 import re
 import subprocess
 import sys
+from io import StringIO
 from typing import Any
 
 import pytest
 
 from connectors.json_messages import JsonMessages
+from connectors.messages import NOTICE
+from connectors.status_line import Status
+from connectors.terminal import open_screen
 
 EVERYBODY = """
 import ctypes, logging, os, sys, threading, warnings
@@ -107,3 +111,15 @@ def test_nobody_reading_ends_no_run() -> None:
         raise BrokenPipeError
 
     JsonMessages(broken).emit(logging.makeLogRecord({"name": "flows.run", "msg": "hello"}))
+
+
+def test_where_messages_are_json_the_screen_has_captions_alone(caplog: pytest.LogCaptureFixture) -> None:
+    out = StringIO()
+    screen = open_screen(out=out, is_logged=True)
+    with caplog.at_level(logging.INFO, "connectors"):
+        screen.tell("a file cannot be written\nfor now")
+        screen.status(Status(state="listening"))
+    assert [(one.message, one.levelname) for one in caplog.records] == [
+        ("a file cannot be written for now", logging.getLevelName(NOTICE))
+    ]
+    assert out.getvalue() == ""

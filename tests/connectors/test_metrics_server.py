@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+import msgspec
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -97,18 +98,30 @@ def test_sound_is_counted_in_seconds() -> None:
     ]  # fmt: skip
 
 
-def test_whoever_logs_trouble_has_it_counted_by_its_kind_and_no_number_of_kinds_is_too_many() -> None:
+class Troubled(ErasureRecord, frozen=True, kw_only=True, tag="troubled"):
+    trouble: str | None = None
+
+
+def test_trouble_of_the_model_is_counted_by_its_kind() -> None:
+    metrics = RunMetrics()
+    fields = msgspec.structs.asdict(record(0, is_final=False))
+    for kind in ("empty", None, "failed_pass", "empty"):
+        metrics.record(Troubled(**fields, trouble=kind))
+    found = counted(metrics)
+    assert (found["model_troubles_total empty"], found["model_troubles_total failed_pass"]) == (2, 1)
+
+
+def test_whoever_logs_a_failed_write_has_it_counted_and_no_number_of_outputs_is_too_many() -> None:
     metrics = RunMetrics()
     log = logging.Logger("operators.models", logging.INFO)
     log.addHandler(CountMessages(metrics))
     for number in range(200):
-        log.warning("again", extra={"event": "model_trouble", "kind": f"kind {number}"})
-    log.error("full", extra={"event": "write_failed", "output": "captions"})
+        log.warning("full", extra={"event": "write_failed", "output": f"output {number}"})
+    log.error("broken")
     log.info("nothing special", extra={"event": "progress"})
     found = counted(metrics)
-    assert found["model_troubles_total kind 0"] == 1
-    assert found["model_troubles_total other"] == 150
-    assert found["write_failures_total captions"] == 1
+    assert found["write_failures_total output 0"] == 1
+    assert found["write_failures_total other"] == 150
     assert (found["messages_total warning"], found["messages_total error"]) == (200, 1)
     assert "messages_total info" not in found
 

@@ -110,7 +110,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
         port = str(taken.getsockname()[1])
         runs = {
             "no such option": [SURTITLE, "replay", "--bogus", "--log-format=json"],
-            "no such file": [SURTITLE, "replay", os.fsdecode(b"nowhere\xff.jsonl"), *as_json],
             "bad line": [SURTITLE, "replay", str(bad), "--skip-bad", *as_json],
             "port taken": [SURTITLE, "replay", CAPTIONS, "--metrics", port, *as_json],
             "defect": [sys.executable, "-c", BROKEN, CAPTIONS],
@@ -123,7 +122,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
     ("name", "code", "event", "beginning"),
     [
         ("no such option", 2, "usage_error", "No such option: --bogus"),
-        ("no such file", 3, "input_error", "nowhere?.jsonl cannot be read: No such file or directory"),
         ("port taken", 4, "output_error", "metrics cannot be served at 127.0.0.1:"),
         ("defect", 70, "internal_error", "this is a defect of surtitle"),
     ],

@@ -181,3 +181,23 @@ def test_a_microphone_that_is_gone_is_said_in_its_own_words_until_it_is_heard(
     assert cause(health) == "source_lost"
     hear(health, clock, 1, QUIET)
     assert health.verdict().is_well
+
+
+def test_captions_that_stand_still_because_the_model_gives_no_answers_are_not_well(
+    health: Health, clock: Clock
+) -> None:
+    def update(number: int, *, is_answer: bool) -> None:
+        health.partial("talk/0", number)
+        clock.now += 1
+        health.caption("talk/0", number, is_answer=is_answer)
+
+    update(0, is_answer=False)
+    clock.now += 1000
+    update(1, is_answer=False)
+    clock.now += 1000
+    assert health.verdict().is_well, "now and then is not worth a restart, however long silence lasts"
+    for number in range(2, 14):
+        update(number, is_answer=False)
+    assert health.verdict()[1:] == ("no_answers", "the model gave no answer for 11 s")
+    update(14, is_answer=True)
+    assert health.verdict().is_well
