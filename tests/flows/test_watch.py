@@ -69,8 +69,8 @@ def health(address: str) -> dict[str, Any]:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Ask again and again, for half a minute at most."""
-    give_up = time.monotonic() + 30
+    """Ask again and again, for a minute at most: the machine may be busy."""
+    give_up = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < give_up
         time.sleep(0.02)
