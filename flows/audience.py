@@ -56,6 +56,11 @@ class Audience:
             return f"{address} for those who add ?token=… with the token that this run was given"
         return address
 
+    @property
+    def viewers(self) -> int:
+        """How many watch."""
+        return 0 if self._hub is None else self._hub.clients
+
     def caption(self, caption: Caption) -> Caption:
         """Show a caption, and hand it on."""
         if self._hub is not None:

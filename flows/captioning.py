@@ -1,8 +1,9 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
-import sys
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,15 @@ import msgspec
 from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
+from connectors.messages import begin_messages, shown_on, tell
 from connectors.output_file import check_writable
 from connectors.recovery_folder import RecoveryFolder
 from connectors.screen import Screen
 from connectors.status_line import Status
-from flows.captions import build
+from flows.captions import INPUTS, build, open_watch
 from flows.outputs import begin_outputs
 from flows.recognition import check_recognizer
-from flows.report import print_profile, print_summary, write_summary
+from flows.report import figures, print_profile, print_summary, write_summary
 from flows.run import Recovery, interrupt_sets, run
 from flows.runtime import Runtime
 from flows.settings import Settings
@@ -33,9 +35,11 @@ REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translati
 
 def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     """Run the captions flow, and close with its summary."""
-    with Waiting(quiet=quiet, captions=settings.output.terminal) as waiting:
+    begin_messages(settings.messages.format)
+    is_silent = quiet or settings.messages.format == "json"
+    with Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
-        with closing(runtime.audience):
+        with closing(runtime.watch), closing(runtime.audience):
             dataflow, where = _prepare(settings, runtime, waiting)
             if profile:
                 runtime.overheads_s = Quantiles()
@@ -44,7 +48,9 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
             with recovery(settings) as how, interrupt_sets(runtime.stop):
                 if how is None or not how.is_resumed:
                     begin_outputs(settings.output)
-                with runtime.screen:
+                _tell_begin(settings, is_resumed=how is not None and how.is_resumed)
+                runtime.watch.ready()
+                with runtime.screen, shown_on(runtime.screen.tell):
                     _run(dataflow, runtime, how)
                 _sum_up(settings, runtime, quiet=quiet)
                 if where and settings.input.microphone is None:
@@ -58,14 +64,25 @@ def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Da
         runtime.at_position = _told_on(runtime.screen, waiting.at_position)
     dataflow = build(settings, runtime)
     _check(settings)
+    open_watch(runtime)
     where = runtime.audience.open()
     if where:
-        _say(f"captions at {where}")
+        tell("web_opened", f"captions at {where}")
     if not settings.input.translations and not settings.input.captions:
         runtime.translator()
     # A line that went on moving would get in between the captions.
     waiting.end()
     return dataflow, where
+
+
+def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
+    given = next(name for name in INPUTS if getattr(settings.input, name))
+    spoken, written = settings.translate.source, settings.translate.target
+    tell(
+        "run_started", f"captions from {given}, {spoken} to {written}", level=logging.INFO,
+        version=version("surtitle"), input=given, source=getattr(settings.input, given),
+        resumed=is_resumed,
+    )  # fmt: skip
 
 
 def _run(dataflow: Dataflow, runtime: Runtime, how: Recovery | None) -> None:
@@ -74,7 +91,7 @@ def _run(dataflow: Dataflow, runtime: Runtime, how: Recovery | None) -> None:
     except SurtitleError:
         # There will be no summary to say it.
         for missing in runtime.outputs.missing():
-            runtime.screen.tell(str(missing))
+            tell("records_missing", str(missing))
         raise
 
 
@@ -86,6 +103,7 @@ def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
             write_summary(summary, Path(settings.output.summary))
         except OutputError as error:
             runtime.unwritten.append(str(error))
+    tell("run_ended", "the run is over", level=logging.INFO, **figures(summary))
     if not quiet:
         try:
             print_summary(summary, settings.output.log)
@@ -98,12 +116,8 @@ def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
 def _stay(runtime: Runtime) -> None:
     """Let browsers read what there was, until Ctrl-C; at once when that is how the captions ended."""
     if not runtime.stop.is_set():
-        _say(f"that was all; the captions stay until Ctrl-C at {runtime.audience.address}")
+        tell("captions_stay", f"that was all; the captions stay until Ctrl-C at {runtime.audience.address}")
         runtime.stop.wait()
-
-
-def _say(sentence: str) -> None:
-    print(f"surtitle: {sentence}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -116,6 +130,7 @@ def recovery(settings: Settings) -> Iterator[Recovery | None]:
     same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
     del same["recovery"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     del same["translate"]["threads"], same["recognize"]["azure"]["key"]
+    del same["metrics"], same["messages"]
     with RecoveryFolder(Path(settings.recovery.folder), same) as folder:
         yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
 

@@ -3,7 +3,6 @@
 As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``.
 """
 
-import sys
 from collections.abc import Callable
 from os.path import realpath
 from pathlib import Path
@@ -17,6 +16,7 @@ from connectors.audio_sink import WavSink
 from connectors.callback import CallbackSink
 from connectors.jsonl import JsonlSource
 from connectors.jsonl_sink import JsonlSink
+from connectors.messages import begin_messages, tell
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import Format, SubtitleSink
 from flows.runtime import Runtime
@@ -44,17 +44,28 @@ _MOST_AT_ONCE = 1000
 def flow(path: str) -> Dataflow:
     """The dataflow that the settings file ``path`` describes."""
     settings = load_settings(Path(path))
+    begin_messages(settings.messages.format)
     runtime = Runtime(settings)
 
     def end() -> None:
         runtime.end()
         runtime.audience.close()
+        runtime.watch.close()
 
     dataflow = build(settings, runtime, end)
+    open_watch(runtime)
+    runtime.watch.ready()
     where = runtime.audience.open()
     if where:
-        print(f"surtitle: captions at {where}", file=sys.stderr, flush=True)
+        tell("web_opened", f"captions at {where}")
     return dataflow
+
+
+def open_watch(runtime: Runtime) -> None:
+    """Serve metrics and health where that was asked for, and say where. Raises `OutputError`."""
+    where = runtime.watch.open()
+    if where:
+        tell("metrics_opened", f"metrics at {where}", address=where)
 
 
 def build(settings: Settings, runtime: Runtime, end: Callable[[], None] | None = None) -> Dataflow:
@@ -111,6 +122,8 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
     if settings.input.translations:
         return _replay(dataflow, Translation, settings.input.translations, settings, runtime)
     partials = _partials(dataflow, settings, runtime)
+    if runtime.watch.is_on:
+        partials = op.map("watch-partials", partials, runtime.watch.partial)
     keep_up = settings.keeps_up
     translations = translate("translate", partials, runtime.translator, runtime.clock, keep_up=keep_up)
     # A replay translates all that it reads: what was overtaken is left out, so that it says the same again.
@@ -127,6 +140,8 @@ def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
     if settings.output.audio:
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
         op.output("save-audio", recorded, WavSink(Path(settings.output.audio), watch=runtime.outputs))
+    if runtime.watch.is_on:
+        audio = op.map("watch-audio", audio, runtime.watch.audio)
     if settings.input.microphone:
         audio = op.map("hear", audio, runtime.live.hear)
     return recognize("recognize", audio, runtime.recognizer, runtime.now if settings.is_live else None)

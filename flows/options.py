@@ -130,6 +130,17 @@ WEB: Group = {
     "port": _option("web", "port", int, "Its port, 0 for any; implies --web.", default="8080"),
 }  # fmt: skip
 
+WATCHING: Group = {
+    "metrics": _option(
+        "metrics", "listen", str, "Serve metrics and /healthz at [HOST:]PORT; 0 is any that is free.",
+        default="nowhere",
+    ),
+    "log_format": _option(
+        "messages", "format", str, "Messages on standard error: text, or json, an object a line.",
+        default="text",
+    ),
+}  # fmt: skip
+
 REPLAYS: Group = {
     "from_partials": _option("input", "partials", str, "Replay partials instead of recognising speech."),
     "from_translations": _option("input", "translations", str, "Replay translations instead of translating."),

@@ -2,9 +2,11 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from connectors.messages import tell
 from connectors.whole_file import write_whole
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
@@ -39,10 +41,18 @@ def print_summary(summary: Summary, log: str | None) -> None:
     sys.stdout.flush()
 
 
+def figures(summary: Summary) -> dict[str, Any]:
+    """The summary in numbers, for a message."""
+    everything: dict[str, Any] = msgspec.to_builtins(summary)
+    for name in ("settings", "signature", "latency_parts_ms"):
+        del everything[name]
+    return everything
+
+
 def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
     """Print what an update costs beside the forward passes."""
     if not overheads_s.count or not summary.updates:
-        print("surtitle: too few updates to profile", file=sys.stderr)
+        tell("profile_empty", "too few updates to profile")
         return
     everything = 1000 * overheads_s.total / overheads_s.count
     median_s, model = overheads_s.at(0.5)[0], 1000 * summary.model_s / summary.updates

@@ -15,10 +15,11 @@ from connectors.microphone import MicrophoneSource
 from connectors.output_watch import OutputWatch
 from connectors.terminal import open_screen
 from flows.audience import Audience
-from flows.engine import Progress, open_translator
+from flows.engine import Progress, open_engine
 from flows.live_status import LiveStatus
 from flows.recognition import make_recognizer
 from flows.settings import Settings
+from flows.watch import Watch
 from operators.clock import Clock, VirtualClock, WallClock
 from operators.decoding.translator import Translator
 from operators.events import ErasureRecord
@@ -27,6 +28,7 @@ from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
+from operators.models.pool import SessionPool, Usage
 from operators.recognizers.protocol import Recognizer
 
 
@@ -45,6 +47,7 @@ class Runtime:
         self.at_position = at_position
         self._lock = Lock()
         self._translator: Translator | None = None
+        self._pool: SessionPool | None = None
         self._last_record_s: float | None = None
         self._summary = SummaryMeter()
         #: When set, sources end as if their input had ended.
@@ -60,10 +63,12 @@ class Runtime:
         self.overheads_s: Quantiles | None = None
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
-        self.screen = open_screen(target.columns)
+        self.screen = open_screen(target.columns, is_logged=settings.messages.format == "json")
         #: Who watches in a browser; whoever runs the flow lets them in and closes.
         self.audience = Audience(settings)
-        self.live = LiveStatus(self.screen, self.now, self.audience.status)
+        #: Who watches how it runs; whoever runs the flow opens and closes it.
+        self.watch = Watch(settings, lambda: self.audience.viewers, lambda: self.usage)
+        self.live = LiveStatus(self.screen, self.now, self.audience.status, self.watch)
         #: Sees to the files that are written.
         self.outputs = OutputWatch(self.live.output)
         replayed = settings.input.captions is not None
@@ -79,13 +84,21 @@ class Runtime:
         """The process's translator, loaded when it is asked for first."""
         with self._lock:
             if self._translator is None:
-                self._translator = open_translator(self._settings.translate, self._progress)
+                with self.watch.loading():
+                    engine = open_engine(self._settings.translate, self._progress)
+                self._pool, self._translator = engine.pool, engine.translator(self._settings.translate)
             return self._translator
+
+    @property
+    def usage(self) -> Usage:
+        """What the model's cache holds."""
+        return Usage() if self._pool is None else self._pool.usage
 
     def recognizer(self, _stream: str) -> Recognizer:
         """A recogniser for one stream."""
         is_live = self._settings.input.microphone is not None
-        return make_recognizer(self._settings.recognize, is_live=is_live, tell=self.live.recognizer)
+        with self.watch.loading():
+            return make_recognizer(self._settings.recognize, is_live=is_live, tell=self.live.recognizer)
 
     def meter(self, resume: ErasureState | None) -> ErasureMeter:
         """The erasure meter of one stream."""
@@ -97,6 +110,7 @@ class Runtime:
             self._summary.add(record)
             self.live.caption(record)
             self.audience.record(record, self._lost_s())
+            self.watch.record(record)
             if self.overheads_s is not None:
                 now = perf_counter()
                 if self._last_record_s is not None:
@@ -120,6 +134,7 @@ class Runtime:
         """Leave captions as they are: no more will come. It may be called again, and raises nothing."""
         self.screen.close()
         self.audience.end()
+        self.watch.end()
 
     def _lost_s(self) -> float:
         """Seconds of sound that were said and not heard."""

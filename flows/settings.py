@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
+from connectors.messages import Format
 from flows.settings_file import check_texts, read_toml
 from operators.errors import UsageError
 from operators.hidden import hide
@@ -146,6 +147,26 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "token", hide(self.token))
 
 
+class MetricsSettings(_Stage, frozen=True, kw_only=True):
+    """Metrics and health for whoever runs it."""
+
+    #: ``[HOST:]PORT`` to serve them at, for this machine unless a host is given; absent for nowhere.
+    listen: Annotated[int, msgspec.Meta(ge=0, le=65535)] | str | None = None
+    #: Seconds without a caption despite speech, or without any sound from the source, that are too many.
+    stall_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600.0)] = 10.0
+    #: Seconds of live sound in which nothing is recognised that are too many; 0 never are, for music.
+    unheard_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 30.0
+    #: Peak level in dBFS below which it is silence.
+    silence_dbfs: Annotated[float, msgspec.Meta(ge=-96.0, le=0.0)] = -40.0
+
+
+class MessagesSettings(_Stage, frozen=True, kw_only=True):
+    """What is told on standard error."""
+
+    #: Sentences for people, or one JSON object a line.
+    format: Format = "text"
+
+
 class RecoverySettings(_Stage, frozen=True, kw_only=True):
     """How a run that was killed goes on."""
 
@@ -164,6 +185,8 @@ class Settings(_Stage, frozen=True, kw_only=True):
     display: DisplaySettings = DisplaySettings()
     output: OutputSettings = OutputSettings()
     web: WebSettings = WebSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    messages: MessagesSettings = MessagesSettings()
     recovery: RecoverySettings = RecoverySettings()
 
     @property

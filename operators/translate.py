@@ -118,7 +118,10 @@ class _Segment(StatefulBatchLogic[Partial, Translation, StageState]):
             partial.key, self._segment, partial.text, is_final=partial.is_final
         )
         if windows <= 1 < len(self._segment.windows):
-            _log.warning("segment %s is longer than the context and is translated in parts", partial.key)
+            where = {"event": "segment_split", "stream": partial.stream, "segment": partial.segment}
+            _log.warning(
+                "segment %s is longer than the context and is translated in parts", partial.key, extra=where
+            )
         if partial.is_final:
             self._translator.release(partial.key, self._segment)
         total_s = perf_counter() - began

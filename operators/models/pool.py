@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from operators.decoding.forward import Logits
 from operators.decoding.session import PrefixSession
@@ -28,6 +28,16 @@ class SequenceStore(Protocol):
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``."""
         ...
+
+
+class Usage(NamedTuple):
+    """What a pool holds."""
+
+    sessions: int = 0
+    #: Sessions that there is room for.
+    most_sessions: int = 0
+    #: Tokens in the cache, the head's counted once.
+    tokens: int = 0
 
 
 class _Sequence:
@@ -60,6 +70,8 @@ class SessionPool:
         self._free = list(range(size, 0, -1))
         self._open: OrderedDict[str, tuple[_Sequence, PrefixSession]] = OrderedDict()
         self._lock = Lock()
+        #: What it held when a session was last given back; it can be read on any thread.
+        self.usage = Usage(0, size, len(self._head))
         if self._head:
             store.evaluate(self.HEAD, self._head, 0, 1)
 
@@ -76,12 +88,19 @@ class SessionPool:
                 # What the cache holds after a failed pass is not known.
                 self._drop(key)
                 raise
+            finally:
+                self._count()
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds; unknown keys are welcome."""
         with self._lock:
             if key in self._open:
                 self._drop(key)
+                self._count()
+
+    def _count(self) -> None:
+        own = sum(max(0, session.held - len(self._head)) for _, session in self._open.values())
+        self.usage = Usage(len(self._open), self.usage.most_sessions, len(self._head) + own)
 
     def _begin(self) -> tuple[_Sequence, PrefixSession]:
         if not self._free:

@@ -18,7 +18,7 @@ from connectors.web.guard import MOST_HEADERS
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
-from connectors.web.server import _quieten
+from connectors.web.server import quieten
 from tests.connectors.web.browser import Page, caption
 from tests.fuzz.correct import Subject
 
@@ -81,7 +81,7 @@ class _Served:
         self.config = Config(
             app, http=Connection, ws="none", log_config=None, h11_max_incomplete_event_size=MOST_HEADERS
         )
-        _quieten()
+        quieten()
         self.config.load()
         self.defects: list[dict[str, Any]] = []
         self.loop.set_exception_handler(lambda _loop, context: self.defects.append(context))
