@@ -1,16 +1,16 @@
-"""Lines of JSON into events: what a line must hold, and in which order lines may come.
+"""Lines of JSON into events: what a line must hold.
 
 No file is opened here. A line that will not do is a `BadLine`, whose message is plain words; whoever
 knows the file and the line number puts them in front.
 """
 
 import re
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from connectors.line_reader import LONGEST_LINE
-from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, SegmentEvent, Translation
+from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
 
 E = TypeVar("E", bound=Event)
 
@@ -25,9 +25,6 @@ _NEEDED = {
     kind: {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
     for kind in sorted(EVENT_TYPES.values(), key=lambda kind: -len(msgspec.structs.fields(kind)))
 }
-
-# Segments whose order is remembered, over all streams of a file; the least recently updated is forgotten.
-_REMEMBERED = 1024
 
 _WORDS = {
     "int": "a whole number",
@@ -123,54 +120,8 @@ def _in_words(message: str) -> str:
         field = f"{field}.{missing.group(1)}".lstrip(".")
         return f'field "{field}" is missing'
     message = re.sub(r"`(\w+)` >= 0(\.0)?", lambda kind: f"{_WORDS[kind.group(1)]} from 0 up", message)
+    message = re.sub(r"`int` <= (\d+)", r"a whole number up to \1", message)
     message = re.sub(r"`(\w+)`", lambda kind: _WORDS.get(kind.group(1), kind.group(1)), message)
     message = message.replace(", got ", ", found ")
     message = message[:1].lower() + message[1:]
     return f'field "{field}": {message}' if field else message
-
-
-class SegmentState(NamedTuple):
-    """What is known of a segment: its last revision, and the line of its final once that came."""
-
-    revision: int
-    ended_at_line: int | None
-
-
-class SegmentOrder:
-    """Sees to it that a segment's revisions only grow and that nothing follows its final.
-
-    Segments of any number of streams may interleave. Memory is bounded: of the 1024 segments that were
-    updated last everything is known, of others nothing.
-    """
-
-    def __init__(self, known: dict[tuple[str, int], SegmentState] | None = None) -> None:
-        self._known = dict(known or {})
-
-    def snapshot(self) -> dict[tuple[str, int], SegmentState]:
-        """What to build another one from."""
-        return dict(self._known)
-
-    def check(self, event: Event, line: int) -> None:
-        """Take note of the event in this line.
-
-        :raises BadLine: when it may not come here; it is then not taken note of.
-        """
-        if not isinstance(event, SegmentEvent):
-            return
-        key = (event.stream, event.segment)
-        before = self._known.get(key)
-        if before is not None:
-            if before.ended_at_line is not None:
-                raise BadLine(
-                    f'field "segment": segment {event.segment} already ended at line {before.ended_at_line}; '
-                    "expected another segment"
-                )
-            if event.revision <= before.revision:
-                raise BadLine(
-                    f'field "revision": expected more than {before.revision}, the revision of segment '
-                    f"{event.segment} before it, found {event.revision}"
-                )
-            del self._known[key]
-        elif len(self._known) >= _REMEMBERED:
-            del self._known[next(iter(self._known))]
-        self._known[key] = SegmentState(event.revision, line if event.is_final else None)

@@ -12,10 +12,11 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.event_lines import BadLine, E, LineDecoder, SegmentOrder, SegmentState, type_of_line
+from connectors.event_lines import BadLine, E, LineDecoder, type_of_line
 from connectors.jsonl_sink import JsonlSink
 from connectors.line_reader import LineReader
 from connectors.output_file import check_writable
+from connectors.segment_order import KnownSegments, SegmentOrder
 from operators.errors import InputError, OutputError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 
@@ -45,7 +46,7 @@ class JsonlPosition(msgspec.Struct, frozen=True):
     #: Seconds that the stream's clock had run, for real time.
     clock_s: float = 0.0
     #: What is known of the segments, to check their order.
-    segments: dict[tuple[str, int], SegmentState] = {}
+    segments: KnownSegments = KnownSegments()
 
 
 def event_type_of(path: Path) -> type[Event]:

@@ -15,7 +15,8 @@ import msgspec
 SAMPLE_RATE = 16_000
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
+#: Up to what a snapshot can hold.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
