@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Generic
@@ -32,6 +32,8 @@ __all__ = [
 
 # While it waits for an event to become due, the source looks this often whether it should stop.
 _LOOK_AGAIN_S = 0.1
+# The same while it is to wait for workers: little beside a step of a model.
+_BREATH_S = 0.002
 
 
 class JsonlPosition(msgspec.Struct, frozen=True):
@@ -101,6 +103,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         spoken, a partial when it arrived, a translation or caption when it was ready.
     :arg batch_size: Events to hand over at once, at most.
     :arg stop: When set, the source ends before its next batch.
+    :arg wait: Says whether it is to hand nothing over for now.
     :raises InputError: while the flow runs, with file, line, field and what was expected.
     """
 
@@ -113,6 +116,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         realtime: bool = False,
         batch_size: int = 64,
         stop: threading.Event | None = None,
+        wait: Callable[[], bool] = lambda: False,
     ) -> None:
         self.path = path
         self.event_type = event_type
@@ -120,6 +124,9 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.realtime = realtime
         self.batch_size = batch_size
         self.stop = stop or threading.Event()
+        self.wait = wait
+        #: Events that were handed over, in this run.
+        self.handed = 0
         #: Lines that were put aside so far, in this run and those that it resumed.
         self.rejected = 0
         self._began: float | None = None
@@ -167,6 +174,9 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._source.begin(self._clock_s)
         self._awake = None
         batch: list[E] = []
+        if self._source.wait():
+            self._awake = datetime.now(UTC) + timedelta(seconds=_BREATH_S)
+            return batch
         while len(batch) < self._source.batch_size:
             line = self._lines.read()
             if not line:
@@ -183,6 +193,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
                 batch.append(event)
             except BadLine as bad:
                 self._reject(line, bad)
+        self._source.handed += len(batch)
         return batch
 
     def _must_wait(self, event: E) -> bool:

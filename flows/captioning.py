@@ -1,24 +1,22 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.output_file import check_writable
-from connectors.recovery_folder import RecoveryFolder
 from connectors.screen import Screen
 from connectors.status_line import Status
 from flows.captions import build
 from flows.outputs import begin_outputs
 from flows.recognition import check_recognizer
+from flows.recovery import recovery
 from flows.report import print_profile, print_summary, write_summary
-from flows.run import Recovery, interrupt_sets, run
+from flows.run import interrupt_sets, run
 from flows.runtime import Runtime
 from flows.settings import Settings
 from flows.waiting import Waiting
@@ -43,7 +41,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
                 if how is None or not how.is_resumed:
                     begin_outputs(settings.output)
                 with runtime.screen:
-                    run(dataflow, runtime.stop, runtime.release, how)
+                    run(dataflow, runtime.stop, runtime.release, how, settings.run.workers)
                 _sum_up(settings, runtime, quiet=quiet)
                 if where and settings.input.microphone is None:
                     _stay(where, runtime)
@@ -86,20 +84,6 @@ def _stay(where: str, runtime: Runtime) -> None:
 
 def _say(sentence: str) -> None:
     print(f"surtitle: {sentence}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def recovery(settings: Settings) -> Iterator[Recovery | None]:
-    """How the settings want a run to be remembered; the folder is this process' own meanwhile."""
-    if settings.recovery.folder is None:
-        yield None
-        return
-    # Where it runs, how it is shown and how fast do not change what a run is.
-    same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
-    del same["recovery"], same["web"], same["output"]["terminal"], same["output"]["summary"]
-    del same["translate"]["threads"]
-    with RecoveryFolder(Path(settings.recovery.folder), same) as folder:
-        yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
 
 
 def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Callable[[float, float], None]:

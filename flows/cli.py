@@ -25,6 +25,7 @@ from flows.options import (
     SPEECH_OUTPUT,
     TRANSLATION,
     WEB,
+    WORKERS,
     Overrides,
     takes,
 )
@@ -69,7 +70,7 @@ def live(
 
 
 @app.command()
-@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WEB)
+@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WORKERS, WEB)
 def file(
     overrides: Overrides,
     audio: Audio = None,
@@ -89,7 +90,7 @@ def file(
 
 
 @app.command()
-@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WEB)
+@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB)
 def replay(
     overrides: Overrides,
     events: Events,

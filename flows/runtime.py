@@ -27,6 +27,9 @@ from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.recognizers.protocol import Recognizer
 
+#: Events that a replay is ahead of the log when every one of them gets there.
+_MOST_AHEAD = 100
+
 
 class Runtime:
     """One per process and flow; workers share it, because two models would fight for the cores."""
@@ -45,6 +48,7 @@ class Runtime:
         self._translator: Translator | None = None
         self._last_record_s: float | None = None
         self._summary = SummaryMeter()
+        self._taken = 0
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
         #: The flow's source, once the flow is built.
@@ -89,6 +93,7 @@ class Runtime:
         """Add one record to the summary."""
         with self._lock:
             self._summary.add(record)
+            self._taken += 1
             self.live.caption(record)
             self.audience.record(record, self._lost_s())
             if self.overheads_s is not None:
@@ -112,6 +117,14 @@ class Runtime:
         """Leave captions as they are: no more will come. It may be called again, and raises nothing."""
         self.screen.close()
         self.audience.end()
+
+    def is_behind(self) -> bool:
+        """Whether other workers have as much of a replay before them as they need to be kept busy.
+
+        More would only be done again by a run that was killed, and take room.
+        """
+        handed = self.source.handed if isinstance(self.source, JsonlSource) else 0
+        return handed - self._taken >= _MOST_AHEAD
 
     def _lost_s(self) -> float:
         """Seconds of sound that were said and not heard."""

@@ -11,10 +11,10 @@ from typing import Any
 
 from typing_extensions import override
 
-from flows.captioning import recovery
 from flows.captions import build
 from flows.engine import method, translator_settings
 from flows.outputs import begin_outputs
+from flows.recovery import recovery
 from flows.run import run
 from flows.runtime import Runtime
 from flows.settings import load_settings
@@ -55,7 +55,7 @@ def main(path: Path) -> None:
     with recovery(settings) as how, runtime.screen:
         if how is None or not how.is_resumed:
             begin_outputs(settings.output)
-        run(build(settings, runtime), runtime.stop, runtime.release, how)
+        run(build(settings, runtime), runtime.stop, runtime.release, how, settings.run.workers)
 
 
 if __name__ == "__main__":
