@@ -57,6 +57,12 @@ def type_of_line(line: bytes) -> type[Event]:
     if "event" in fields:
         name = bytes(fields["event"]).decode().strip('"')
         if name not in EVENT_TYPES:
+            kind_name, _, version = name.partition("/")
+            if kind_name in EVENT_TYPES and version.isdecimal():
+                raise BadLine(
+                    f'field "event": "{name[:40]}" is version {version[:30]} of it, and this surtitle '
+                    "reads version 1; read the file with the surtitle that wrote it, or a newer one"
+                )
             raise BadLine(f'field "event": expected one of {", ".join(EVENT_TYPES)}, found {name[:40]!r}')
         return EVENT_TYPES[name]
     for kind, needed in _NEEDED.items():
@@ -84,6 +90,7 @@ class LineDecoder(Generic[E]):
             return _decode(self._decoder, line)
         except BadLine as bad:
             if str(bad).startswith('field "event"'):
+                type_of_line(line)
                 expected = event_name(self._event_type)
                 raise BadLine(f'field "event": expected "{expected}", found another event') from None
             raise

@@ -29,7 +29,7 @@ from connectors.jsonl_sink import JsonlSink
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import SubtitleSink
 from operators.clock import VirtualClock
-from operators.events import AudioChunk, Partial
+from operators.events import AudioChunk, Caption, Partial
 from operators.show import show
 from operators.subtitles.timing import Cue
 from tests.fake_sound import FakeSound, device
@@ -188,7 +188,7 @@ def test_a_pipe_gets_what_came_after_the_snapshot_again(name: str, tmp_path: Pat
 
 def test_functions_and_the_screen_get_each_caption_at_least_once(tmp_path: Path) -> None:
     spoken = captions()
-    given = [*spoken[:5], TestingSource.ABORT(), *spoken[5:]]
+    given: list[Caption | TestingSource.ABORT] = [*spoken[:5], TestingSource.ABORT(), *spoken[5:]]
     called, drawn = list[Any](), list[Any]()
     init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
     for _ in range(2):
