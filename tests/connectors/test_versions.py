@@ -75,9 +75,7 @@ def test_a_file_of_the_first_version_is_read(kind: str, tmp_path: Path) -> None:
 def test_a_file_of_a_later_version_is_refused_by_name(kind: str, tmp_path: Path) -> None:
     path = write(tmp_path / "events.jsonl", f"{kind}/2", **FIRST[kind])
     for read in (event_type_of, lambda path: validate(path, EVENT_TYPES[kind])):
-        with pytest.raises(
-            InputError, match=f'events.jsonl, line 1: .*"{kind}/2" is version 2'
-        ):
+        with pytest.raises(InputError, match=f'events.jsonl, line 1: .*"{kind}/2" is version 2'):
             read(path)
 
 
