@@ -89,7 +89,7 @@ def kill(process: "subprocess.Popen[str]", growing: Path, random: Random) -> boo
             _wait_for_growth(growing, process)
             process.wait(random.uniform(0.0, 0.12))
         else:
-            process.wait(random.uniform(0.0, 1.0))
+            process.wait(random.uniform(0.0, 0.6))
     except subprocess.TimeoutExpired:
         process.kill()
     _, stderr = process.communicate()

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -15,11 +16,11 @@ import webvtt
 from tests.killing import events, finish, kill, recording, settings, speech, start, subtitles
 
 #: More with `make test-long`.
-KILLS = int(os.environ.get("SURTITLE_KILLS", "12"))
+KILLS = int(os.environ.get("SURTITLE_KILLS", "9"))
 #: For runs of several workers and of audio, each.
-FEWER = KILLS // 4
+FEWER = KILLS // 3
 #: Enough that a run is not over before it was killed so often.
-SEGMENTS = 15 * KILLS
+SEGMENTS = 12 * KILLS
 
 Start = Callable[[Path, Random], "Popen[str]"]
 
@@ -101,7 +102,7 @@ def cues(folder: Path) -> list[list[str]]:
 
 
 def test_a_recording_is_heard_on_and_kept_whole(base: Path) -> None:
-    seconds = 40 * FEWER
+    seconds = 30 * FEWER
     recording(base / "talk.wav", seconds)
     path = new(base / "heard", f'audio = "{base}/talk.wav"')
     killed(path.parent, lambda path, _random: start(path), FEWER)
@@ -114,8 +115,9 @@ def test_a_recording_is_heard_on_and_kept_whole(base: Path) -> None:
         finals = [event["segment"] for event in kind if event["is_final"]]
         assert finals == list(range(len(finals))), name
         assert seconds / 2 <= len(finals) <= seconds / 2 + FEWER
-    shown = sorted(one["shown"] for one in written["captions of talk"] if one["is_final"] and one["shown"])
-    assert cues(path.parent) == [shown, shown]
+    shown = " ".join(one["shown"] for one in written["captions of talk"] if one["is_final"])
+    for texts in cues(path.parent):
+        assert Counter(" ".join(texts).split()) == Counter(shown.split())
 
 
 def test_a_run_that_is_over_is_over(base: Path, unbroken: Path) -> None:
@@ -149,9 +151,9 @@ def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
 
 
 def test_a_folder_of_another_run_is_refused_by_what_differs(base: Path) -> None:
-    speech(base / "speech.jsonl", SEGMENTS)
-    path = new(base / "other", one_stream(base))
-    kill(start(path), path.parent / "log.jsonl", Random(0))
+    speech(base / "short.jsonl", 2)
+    path = new(base / "other", f'partials = "{base}/short.jsonl"')
+    finish(start(path))
     path.write_text(path.read_text() + "[display]\nmask_k = 5\n")
     process = start(path)
     _, stderr = process.communicate(timeout=300)
