@@ -29,7 +29,7 @@ demo: $(READY) ## translate a recorded English talk into German captions
 test: $(READY) ## run the tests
 	.venv/bin/pytest
 
-test-long: $(READY) ## kill a run 200 times and compare what it wrote (8 minutes)
+test-long: $(READY) ## kill runs 320 times and compare what they wrote (15 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/test_recovery.py
 
 lint: $(READY) ## check style, types and the direction of imports

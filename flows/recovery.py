@@ -30,7 +30,8 @@ def take_bytewax_folder(settings: Settings) -> None:
     Bytewax begins when the flow is built, so what must not be found in the folder is deleted here. Under any
     other program nothing is done.
 
-    :raises UsageError: when the settings ask for a folder and Bytewax was given none, or another one.
+    :raises UsageError: when the settings ask for a folder and Bytewax was given none, or another one; when a
+        cluster of processes was given one.
     """
     program = sys.modules["__main__"]
     if getattr(program.__spec__, "name", None) != "bytewax.run":
@@ -42,6 +43,10 @@ def take_bytewax_folder(settings: Settings) -> None:
         raise UsageError(
             f"recovery.folder is {asked}, but Bytewax' runner only goes by its own options: "
             f"add -r {asked} -s 1 -b 0"
+        )
+    if given is not None and getattr(program, "addresses", None) is not None:
+        raise UsageError(
+            f"{given} can be the folder of one process only: give it more workers (-w) instead of -a"
         )
     if given is not None:
         RecoveryFolder(given, _identity(settings))

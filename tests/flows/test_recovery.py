@@ -18,7 +18,7 @@ from tests.killing import events, finish, kill, recording, settings, speech, sta
 #: More with `make test-long`.
 KILLS = int(os.environ.get("SURTITLE_KILLS", "9"))
 #: For runs of several workers and of audio, each.
-FEWER = KILLS // 3
+FEWER = min(40, KILLS // 3)
 #: Enough that a run is not over before it was killed so often.
 SEGMENTS = 12 * KILLS
 
@@ -161,9 +161,22 @@ def test_a_folder_of_another_run_is_refused_by_what_differs(base: Path) -> None:
     assert "display.mask_k is 3 there and 5 here" in stderr
 
 
-def test_a_job_of_bytewax_whose_settings_ask_for_a_folder_is_told_how_to_give_it(base: Path) -> None:
-    path = new(base / "asked", one_stream(base))
-    process = start("bytewax.run", f"tests/recovering.py:flow('{path}')")
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("", "add -r {} -s 1 -b 0"),
+        ("-r elsewhere -s 1 -b 0", "add -r {} -s 1 -b 0"),
+        ("-r {} -s 1 -b 0 -i 0 -a localhost:1;localhost:2", "{} can be the folder of one process only"),
+    ],
+)
+def test_a_job_of_bytewax_that_could_not_go_on_is_told_how_to(
+    tmp_path: Path, options: str, complaint: str
+) -> None:
+    path = new(tmp_path / "job", 'partials = "speech.jsonl"')
+    folder = str(path.parent / "recovery")
+    job = f"tests/recovering.py:flow('{path}')"
+    process = start("bytewax.run", job, *options.format(folder).split())
     _, stderr = process.communicate(timeout=300)
     assert process.returncode != 0
-    assert f"add -r {path.parent}/recovery -s 1 -b 0" in stderr
+    assert complaint.format(folder) in stderr
+    assert not Path(folder).exists()
