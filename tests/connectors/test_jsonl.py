@@ -349,6 +349,19 @@ def test_what_a_resumed_run_knows_of_segments_is_what_the_run_before_it_knew(tmp
 # Reading in a flow
 
 
+def test_a_source_that_is_to_wait_hands_nothing_over_and_looks_again_soon(tmp_path: Path) -> None:
+    path, waits = write_events(tmp_path / "p.jsonl", events(4)), [True, False]
+    source = JsonlSource(path, Partial, wait=lambda: waits.pop(0))
+    part = source.build_part("in", "part", None)
+    assert part.next_batch() == []
+    awake = part.next_awake()
+    assert awake is not None
+    assert awake - datetime.now(UTC) < timedelta(seconds=0.01)
+    assert part.next_batch() == events(4)
+    assert source.handed == 4
+    part.close()
+
+
 def test_batches_are_bounded_and_come_in_order(tmp_path: Path) -> None:
     path = write_events(tmp_path / "p.jsonl", events(100))
     part = JsonlSource(path, Partial, batch_size=30).build_part("in", "part", None)
