@@ -29,7 +29,7 @@ demo: $(READY) ## translate a recorded English talk into German captions; make d
 test: $(READY) ## run the tests, two at a time
 	.venv/bin/pytest -n 2 --no-loadscope-reorder
 
-test-long: $(READY) ## kill a run 200 times and compare what it wrote (8 minutes)
+test-long: $(READY) ## kill runs 320 times and compare what they wrote (15 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/test_recovery.py
 
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)

@@ -13,11 +13,12 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.event_lines import BadLine, E, LineDecoder, SegmentOrder, SegmentState, type_of_line
+from connectors.event_lines import BadLine, E, LineDecoder, type_of_line
 from connectors.jsonl_sink import JsonlSink
 from connectors.line_reader import LONGEST_LINE, LineReader
 from connectors.output_file import check_writable
 from connectors.rejects import Rejects
+from connectors.segment_order import KnownSegments, SegmentOrder
 from operators.errors import InputError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 
@@ -33,6 +34,8 @@ __all__ = [
 
 # While it waits for an event to become due, the source looks this often whether it should stop.
 _LOOK_AGAIN_S = 0.1
+# The same while it is to wait for workers: little beside a step of a model.
+_BREATH_S = 0.002
 
 
 class JsonlPosition(msgspec.Struct, frozen=True):
@@ -47,7 +50,7 @@ class JsonlPosition(msgspec.Struct, frozen=True):
     #: Seconds that the stream's clock had run, for real time.
     clock_s: float = 0.0
     #: What is known of the segments, to check their order.
-    segments: dict[tuple[str, int], SegmentState] = {}
+    segments: KnownSegments = KnownSegments()
 
 
 def event_type_of(path: Path) -> type[Event]:
@@ -110,6 +113,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         spoken, a partial when it arrived, a translation or caption when it was ready.
     :arg batch_size: Events to hand over at once, at most.
     :arg stop: When set, the source ends before its next batch.
+    :arg wait: Says whether it is to hand nothing over for now.
     :raises InputError: while the flow runs, with file, line, field and what was expected.
     """
 
@@ -122,6 +126,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         realtime: bool = False,
         batch_size: int = 64,
         stop: threading.Event | None = None,
+        wait: Callable[[], bool] = lambda: False,
     ) -> None:
         self.path = path
         self.event_type = event_type
@@ -129,6 +134,9 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.realtime = realtime
         self.batch_size = batch_size
         self.stop = stop or threading.Event()
+        self.wait = wait
+        #: Events that were handed over, in this run.
+        self.handed = 0
         #: Lines that were put aside so far, in this run and those that it resumed.
         self.rejected = 0
         #: Of these, lines for which there was no room, in this run.
@@ -178,6 +186,9 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._source.begin(self._clock_s)
         self._awake = None
         batch: list[E] = []
+        if self._source.wait():
+            self._awake = datetime.now(UTC) + timedelta(seconds=_BREATH_S)
+            return batch
         while len(batch) < self._source.batch_size:
             line = self._lines.read()
             if not line:
@@ -194,6 +205,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
                 batch.append(event)
             except BadLine as bad:
                 self._reject(line, bad)
+        self._source.handed += len(batch)
         return batch
 
     def _must_wait(self, event: E) -> bool:

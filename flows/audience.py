@@ -62,7 +62,10 @@ class Audience:
         return 0 if self._hub is None else self._hub.clients
 
     def caption(self, caption: Caption) -> Caption:
-        """Show a caption, and hand it on."""
+        """Show a caption, and hand it on.
+
+        Delivery: at least once; after a resume those since the last snapshot are shown again.
+        """
         if self._hub is not None:
             self._hub.caption(caption)
         return caption

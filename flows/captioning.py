@@ -1,24 +1,22 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.messages import begin_messages, shown_on, tell
 from connectors.output_file import check_writable
-from connectors.recovery_folder import RecoveryFolder
 from connectors.screen import Screen
 from connectors.status_line import Status
 from flows.captions import INPUTS, build, open_watch
 from flows.outputs import begin_outputs
 from flows.recognition import check_recognizer
+from flows.recovery import recovery
 from flows.report import figures, print_profile, print_summary, write_summary
 from flows.run import Recovery, interrupt_sets, run
 from flows.runtime import Runtime
@@ -51,7 +49,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
                 _tell_begin(settings, is_resumed=how is not None and how.is_resumed)
                 runtime.watch.ready()
                 with runtime.screen, shown_on(runtime.screen.tell):
-                    _run(dataflow, runtime, how)
+                    _run(dataflow, runtime, how, settings.run.workers)
                 _sum_up(settings, runtime, quiet=quiet)
                 if where and settings.input.microphone is None:
                     _stay(runtime)
@@ -85,9 +83,9 @@ def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
     )  # fmt: skip
 
 
-def _run(dataflow: Dataflow, runtime: Runtime, how: Recovery | None) -> None:
+def _run(dataflow: Dataflow, runtime: Runtime, how: Recovery | None, workers: int) -> None:
     try:
-        run(dataflow, runtime.stop, runtime.release, how)
+        run(dataflow, runtime.stop, runtime.release, how, workers)
     except SurtitleError:
         # There will be no summary to say it.
         for missing in runtime.outputs.missing():
@@ -118,21 +116,6 @@ def _stay(runtime: Runtime) -> None:
     if not runtime.stop.is_set():
         tell("captions_stay", f"that was all; the captions stay until Ctrl-C at {runtime.audience.address}")
         runtime.stop.wait()
-
-
-@contextmanager
-def recovery(settings: Settings) -> Iterator[Recovery | None]:
-    """How the settings want a run to be remembered; the folder is this process' own meanwhile."""
-    if settings.recovery.folder is None:
-        yield None
-        return
-    # Where it runs, how it is shown and how fast do not change what a run is.
-    same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
-    del same["recovery"], same["web"], same["output"]["terminal"], same["output"]["summary"]
-    del same["translate"]["threads"], same["recognize"]["azure"]["key"]
-    del same["metrics"], same["messages"]
-    with RecoveryFolder(Path(settings.recovery.folder), same) as folder:
-        yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
 
 
 def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Callable[[float, float], None]:

@@ -1,6 +1,7 @@
 """The captions flow: audio, partials, translations, captions, erasure records, each stage replaceable.
 
-As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``.
+As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``. With ``-w 2`` it has two
+workers; with ``-r FOLDER -s 1 -b 0`` a job that was killed goes on.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from connectors.jsonl_sink import JsonlSink
 from connectors.messages import begin_messages, tell
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import Format, SubtitleSink
+from flows.recovery import take_bytewax_folder
 from flows.runtime import Runtime
 from flows.settings import OutputSettings, Settings, load_settings
 from operators.display import display
@@ -42,10 +44,18 @@ _MOST_AT_ONCE = 1000
 
 
 def flow(path: str) -> Dataflow:
-    """The dataflow that the settings file ``path`` describes."""
+    """The dataflow that the settings file ``path`` describes.
+
+    Where Bytewax is given a folder for recovery, it need not be there yet, and belongs to this run.
+    """
     settings = load_settings(Path(path))
     begin_messages(settings.messages.format)
-    runtime = Runtime(settings)
+    return job(settings, Runtime(settings))
+
+
+def job(settings: Settings, runtime: Runtime) -> Dataflow:
+    """The dataflow for Bytewax' own runner, which does not come back when it is over."""
+    take_bytewax_folder(settings)
 
     def end() -> None:
         runtime.end()
@@ -184,6 +194,8 @@ def _replay(
         batch_size=_MOST_AT_ONCE if settings.keeps_up else 1,
         realtime=settings.input.realtime,
         stop=runtime.stop,
+        # What is overtaken never gets to the log.
+        wait=(lambda: False) if settings.keeps_up else runtime.is_behind,
     )
     runtime.source = source
     return op.input(event_type.__name__.lower(), dataflow, source)

@@ -29,6 +29,7 @@ from flows.options import (
     TRANSLATION,
     WATCHING,
     WEB,
+    WORKERS,
     Overrides,
     takes,
 )
@@ -84,7 +85,9 @@ def live(
 
 
 @app.command()
-@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WEB, WATCHING)
+@takes(
+    TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WORKERS, WEB, WATCHING
+)
 def file(
     overrides: Overrides,
     audio: Audio = None,
@@ -104,7 +107,7 @@ def file(
 
 
 @app.command()
-@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WEB, WATCHING)
+@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB, WATCHING)
 def replay(
     overrides: Overrides,
     events: Events,

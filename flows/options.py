@@ -122,6 +122,10 @@ RECOVERY: Group = {
     ),
 }
 
+WORKERS: Group = {
+    "workers": _option("run", "workers", int, "Threads that share the streams of the input.", default="1"),
+}
+
 WEB: Group = {
     "web": _option("web", "enabled", bool, "Show the captions in a browser, too.", "--web"),
     "host": _option(

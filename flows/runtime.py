@@ -31,6 +31,9 @@ from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.models.pool import SessionPool, Usage
 from operators.recognizers.protocol import Recognizer
 
+#: Events that a replay is ahead of the log when every one of them gets there.
+_MOST_AHEAD = 100
+
 
 class Runtime:
     """One per process and flow; workers share it, because two models would fight for the cores."""
@@ -50,6 +53,7 @@ class Runtime:
         self._pool: SessionPool | None = None
         self._last_record_s: float | None = None
         self._summary = SummaryMeter()
+        self._taken = 0
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
         #: The flow's source, once the flow is built.
@@ -108,6 +112,7 @@ class Runtime:
         """Add one record to the summary."""
         with self._lock:
             self._summary.add(record)
+            self._taken += 1
             self.live.caption(record)
             self.audience.record(record, self._lost_s())
             self.watch.record(record)
@@ -135,6 +140,14 @@ class Runtime:
         self.screen.close()
         self.audience.end()
         self.watch.end()
+
+    def is_behind(self) -> bool:
+        """Whether other workers have as much of a replay before them as they need to be kept busy.
+
+        More would only be done again by a run that was killed, and take room.
+        """
+        handed = self.source.handed if isinstance(self.source, JsonlSource) else 0
+        return handed - self._taken >= _MOST_AHEAD
 
     def _lost_s(self) -> float:
         """Seconds of sound that were said and not heard."""

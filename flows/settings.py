@@ -176,6 +176,13 @@ class RecoverySettings(_Stage, frozen=True, kw_only=True):
     interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
 
 
+class RunSettings(_Stage, frozen=True, kw_only=True):
+    """What runs the flow, when that is not Bytewax' own runner."""
+
+    #: Threads among which the streams are dealt out; they share one model.
+    workers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+
+
 class Settings(_Stage, frozen=True, kw_only=True):
     """All settings of a flow."""
 
@@ -188,6 +195,7 @@ class Settings(_Stage, frozen=True, kw_only=True):
     metrics: MetricsSettings = MetricsSettings()
     messages: MessagesSettings = MessagesSettings()
     recovery: RecoverySettings = RecoverySettings()
+    run: RunSettings = RunSettings()
 
     @property
     def is_live(self) -> bool:

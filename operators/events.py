@@ -4,6 +4,10 @@ Each event is a frozen struct, and one JSON object per line on disk. A file of a
 in for the stage that makes them. Written events name their type in the field ``event``; events from
 elsewhere may leave it out, and are then recognised by their fields.
 
+That name is the version, too: ``caption`` is the first one. A new field is optional, so that older files are
+read; a change that an older reader would take for something else gets a new name, ``caption/2``, and every
+reader refuses what it does not know.
+
 Times are seconds. ``*_s`` on a stream's clock counts from the first audio sample of that stream.
 """
 

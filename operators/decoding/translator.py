@@ -32,7 +32,7 @@ class Sessions(Protocol):
         ...
 
 
-class Window(msgspec.Struct, frozen=True):
+class Window(msgspec.Struct, frozen=True, array_like=True):
     """One window of a segment: what was translated last, and into what."""
 
     source: tuple[int, ...]
@@ -42,7 +42,7 @@ class Window(msgspec.Struct, frozen=True):
     stood: tuple[int, ...] = ()
 
 
-class SegmentState(msgspec.Struct, frozen=True):
+class SegmentState(msgspec.Struct, frozen=True, array_like=True):
     """All that an open segment has to remember: token ids, small and picklable."""
 
     windows: tuple[Window, ...] = ()
