@@ -112,7 +112,10 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
         return _replay(dataflow, Translation, settings.input.translations, settings, runtime)
     partials = _partials(dataflow, settings, runtime)
     keep_up = settings.keeps_up
-    translations = translate("translate", partials, runtime.translator, runtime.clock, keep_up=keep_up)
+    note = runtime.model.note
+    translations = translate(
+        "translate", partials, runtime.translator, runtime.clock, keep_up=keep_up, note=note
+    )
     # A replay translates all that it reads: what was overtaken is left out, so that it says the same again.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
     _save(saved, "partials", settings.output.partials)

@@ -26,6 +26,7 @@ from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.recognizers.protocol import Recognizer
+from operators.trouble import TroubleWatch
 
 
 class Runtime:
@@ -57,6 +58,8 @@ class Runtime:
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
         self.screen = open_screen(target.columns)
+        #: How it goes with the language model.
+        self.model = TroubleWatch(self.screen.tell)
         #: Who watches in a browser; whoever runs the flow lets them in and closes.
         self.audience = Audience(settings)
         self.live = LiveStatus(self.screen, self.now, self.audience.status)

@@ -42,6 +42,7 @@ def caption(translation: Translation, mask_k: int) -> Caption:
         ready_s=translation.ready_s,
         overtaken=translation.overtaken,
         effort=translation.effort,
+        trouble=translation.trouble,
     )
 
 

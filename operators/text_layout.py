@@ -15,13 +15,16 @@ import wcwidth
 # CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48).
 _ESCAPE = regex.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)"
+    # No string holds the beginning of another: many without an end would each be read to the end of the text.
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*+[0-~]"
 )
 # Bidi embeddings, overrides and isolates; further invisible characters that only carry instructions.
 _INSTRUCTION = regex.compile(
     r"[\u00ad\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
+# Marks that pile up on one character until they cover the lines around it; no language needs so many.
+_PILE = regex.compile(r"([\p{M}\u200c\u200d]{10})[\p{M}\u200c\u200d]++")
 # All white space but the spaces that forbid a line break, and whatever controls a terminal.
 _SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
 
@@ -34,6 +37,8 @@ _PIECE = regex.compile(
     regex.DOTALL,
 )
 _CLUSTER = regex.compile(r"\X")
+# Some characters can be joined without end: longer clusters are not kept in memory.
+_LONG_CLUSTER = 32
 
 
 class Piece(NamedTuple):
@@ -48,11 +53,12 @@ class Piece(NamedTuple):
 def cleaned(text: str) -> str:
     """The text on one line, with nothing in it that a terminal would obey instead of showing it.
 
-    Escape sequences, control characters, bidi overrides and lone surrogates go; white space is one space.
+    Escape sequences, control characters, bidi overrides, lone surrogates and piles of combining marks go;
+    white space is one space.
     """
     text = _INSTRUCTION.sub("", _ESCAPE.sub("", text))
     # After the others: what is left of a sequence that was cut in two must not become one.
-    text = _SPACE.sub(" ", text).strip(" ")
+    text = _PILE.sub(r"\1", _SPACE.sub(" ", text)).strip(" ")
     return "".join("\ufffd" if unicodedata.category(char) == "Cs" else char for char in text)
 
 
@@ -66,10 +72,16 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(cluster_width, clusters(text)))
 
 
-@lru_cache(4096)
 def cluster_width(cluster: str) -> int:
     """Columns that one character takes."""
+    return _known_width(cluster) if len(cluster) <= _LONG_CLUSTER else _width(cluster)
+
+
+def _width(cluster: str) -> int:
     return max(0, wcwidth.wcswidth(cluster))
+
+
+_known_width = lru_cache(4096)(_width)
 
 
 def pieces(text: str, columns: int) -> Iterator[Piece]:

@@ -14,6 +14,8 @@ from typing_extensions import override
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState, Translator
 from operators.events import Partial, Translation
+from operators.text_layout import cleaned
+from operators.trouble import Trouble
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ def translate(
     clock: Clock,
     *,
     keep_up: bool = False,
+    note: Callable[[Trouble | None, str], None] = lambda _trouble, _why: None,
 ) -> Stream[Translation]:
     """Translate partials, in the order of their segment.
 
@@ -50,10 +53,11 @@ def translate(
         is built.
     :arg clock: Says when a translation was done.
     :arg keep_up: Translate only the newest of what waits, instead of each.
+    :arg note: Told how each update went with the model: what was wrong, and more of that for a person.
     """
 
     def build(resume: StageState | None) -> _Segment:
-        return _Segment(translator(), clock, resume or StageState(), keep_up=keep_up)
+        return _Segment(translator(), clock, resume or StageState(), note, keep_up=keep_up)
 
     keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.key)
     translated = op.stateful_batch("segment", keyed, build)
@@ -61,9 +65,18 @@ def translate(
 
 
 class _Segment(StatefulBatchLogic[Partial, Translation, StageState]):
-    def __init__(self, translator: Translator, clock: Clock, state: StageState, *, keep_up: bool) -> None:
+    def __init__(
+        self,
+        translator: Translator,
+        clock: Clock,
+        state: StageState,
+        note: Callable[[Trouble | None, str], None],
+        *,
+        keep_up: bool,
+    ) -> None:
         self._translator = translator
         self._clock = clock
+        self._note = note
         self._keep_up = keep_up
         self._segment = state.segment
         self._waiting = state.waiting
@@ -117,8 +130,10 @@ class _Segment(StatefulBatchLogic[Partial, Translation, StageState]):
         self._segment, output = self._translator.update(
             partial.key, self._segment, partial.text, is_final=partial.is_final
         )
+        name = f"segment {cleaned(partial.key)}"
         if windows <= 1 < len(self._segment.windows):
-            _log.warning("segment %s is longer than the context and is translated in parts", partial.key)
+            _log.warning("%s is longer than the context and is translated in parts", name)
+        self._note(output.trouble, f"{name}: {output.why}" if output.why else name)
         if partial.is_final:
             self._translator.release(partial.key, self._segment)
         total_s = perf_counter() - began
@@ -140,4 +155,5 @@ class _Segment(StatefulBatchLogic[Partial, Translation, StageState]):
             ready_s=ready_s,
             overtaken=overtaken,
             effort=output.effort.with_total(total_s),
+            trouble=output.trouble,
         )

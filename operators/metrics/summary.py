@@ -1,6 +1,7 @@
 """The closing summary of a run, accumulated record by record."""
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_parts_ms: LatencyParts
     #: Partials that newer ones overtook, and that were never translated.
     overtaken: int
+    #: Updates at which something went wrong with the model, by what it was (`operators.trouble.Trouble`).
+    troubles: dict[str, int]
     #: Seconds of sound that were said and not heard, and during which there was no microphone.
     lost_s: float
     absent_s: float
@@ -65,6 +68,7 @@ class SummaryMeter:
         self._speech = array("d")
         self._parts = {name: array("d") for name in LatencyParts.__struct_fields__}
         self._overtaken = 0
+        self._troubles: Counter[str] = Counter()
         self._effort = Effort()
         self._finals: list[_Finals] = [_Finals(), _Finals()]
         self._erased = [0, 0]
@@ -79,6 +83,8 @@ class SummaryMeter:
             if part_s is not None:
                 seconds.append(part_s)
         self._overtaken += record.overtaken
+        if record.trouble is not None:
+            self._troubles[record.trouble.value] += 1
         self._effort = self._effort + record.effort
         self._signature = record.signature
         for which, text in enumerate((record.raw, record.shown)):
@@ -103,6 +109,7 @@ class SummaryMeter:
             latency_from_speech_ms=_percentiles(self._speech),
             latency_parts_ms=LatencyParts(**{name: _percentiles(s) for name, s in self._parts.items()}),
             overtaken=self._overtaken,
+            troubles=dict(self._troubles.most_common()),
             lost_s=lost_s,
             absent_s=absent_s,
             passes=effort.passes,
