@@ -56,14 +56,13 @@ class NoRoom(ModelTrouble):
 #: Updates in a row without an answer after which the model is taken to be broken, until it answers again.
 BROKEN = 20
 
+# Of the others a viewer sees enough in the captions; they are counted alone.
 _SAID = {
     Trouble.FAILED_PASS: "the model failed; the caption stays as it was, and the next update tries again",
     Trouble.NOT_A_NUMBER: "the model computed no numbers; the caption stays as it was, and the next update "
     "tries again",
     Trouble.EMPTY: "the model answered nothing; the caption stays as it was",
     Trouble.WRONG_SCRIPT: "the model answered in another language's script; the caption stays as it was",
-    Trouble.REPETITION: "the model said the same over and over again; it is kept once",
-    Trouble.LONG_ANSWER: "the model did not end its answer, which was cut",
     Trouble.LONG_SOURCE: "a text is too long to be translated in one update; what is beyond is left for the "
     "next, and left out of a final",
 }
@@ -73,7 +72,7 @@ class TroubleWatch:
     """Takes note of how each update went; any thread may call it."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        """``tell`` is given a sentence for the user: at the first trouble of each kind, and no more of it."""
+        """``tell`` is given a sentence for the user: at the first trouble of most kinds, once."""
         self._tell = tell
         self._lock = Lock()
         self._said: set[Trouble] = set()
@@ -88,7 +87,7 @@ class TroubleWatch:
             self._lost_in_a_row = self._lost_in_a_row + 1 if is_lost else 0
             self._answered = self._answered or not is_lost
             sentences = []
-            if trouble is not None and trouble not in self._said:
+            if trouble in _SAID and trouble not in self._said:
                 self._said.add(trouble)
                 sentences.append(f"{_SAID[trouble]} ({why}); more of that is only counted")
             if self._lost_in_a_row == BROKEN:
