@@ -49,6 +49,8 @@ def caption(translation: Translation, mask_k: int) -> Caption:
 # Where a word may end (Unicode word boundaries, UAX 29): in scripts without spaces after each ideograph.
 _BOUNDARY = regex.compile(r"(?w)\b")
 _CLUSTER = regex.compile(r"\X")
+# Characters around the cut that are looked at.
+_FAR = 500
 
 
 def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
@@ -61,11 +63,14 @@ def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
     if mask_k <= 0:
         return len(text)
     cut = len("".join(pieces[:-mask_k]))
-    words = {boundary.start() for boundary in _BOUNDARY.finditer(text)}
-    visible = 0
-    for cluster in _CLUSTER.finditer(text):
-        if cluster.end() > cut:
+    # The end of a word is not far away, but the text may be long.
+    begin = max(0, cut - _FAR)
+    near = text[begin : cut + _FAR]
+    words = {begin + boundary.start() for boundary in _BOUNDARY.finditer(near)}
+    visible = begin
+    for cluster in _CLUSTER.finditer(near):
+        if begin + cluster.end() > cut:
             break
-        if cluster.end() in words:
-            visible = cluster.end()
+        if begin + cluster.end() in words:
+            visible = begin + cluster.end()
     return len(text[:visible].rstrip())

@@ -25,6 +25,9 @@ _INSTRUCTION = regex.compile(
 )
 # Marks that pile up on one character until they cover the lines around it; no language needs so many.
 _PILE = regex.compile(r"([\p{M}\u200c\u200d]{10})[\p{M}\u200c\u200d]++")
+# The letters of flags, two to a flag: which two can only be told from the beginning of their row, and the
+# time to find all characters of a row grows with its square.
+_FLAGS = regex.compile(r"([\U0001f1e6-\U0001f1ff]{32})[\U0001f1e6-\U0001f1ff]++")
 # All white space but the spaces that forbid a line break, and whatever controls a terminal.
 _SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
 
@@ -54,11 +57,11 @@ def cleaned(text: str) -> str:
     """The text on one line, with nothing in it that a terminal would obey instead of showing it.
 
     Escape sequences, control characters, bidi overrides, lone surrogates and piles of combining marks go;
-    white space is one space.
+    white space is one space. What is left can be laid out in a time that grows with its length alone.
     """
     text = _INSTRUCTION.sub("", _ESCAPE.sub("", text))
     # After the others: what is left of a sequence that was cut in two must not become one.
-    text = _PILE.sub(r"\1", _SPACE.sub(" ", text)).strip(" ")
+    text = _FLAGS.sub(r"\1", _PILE.sub(r"\1", _SPACE.sub(" ", text))).strip(" ")
     return "".join("\ufffd" if unicodedata.category(char) == "Cs" else char for char in text)
 
 

@@ -14,6 +14,10 @@ from operators.languages import Language
 #: Splits a text into tokens.
 Tokenizer = Callable[[str], tuple[str, ...]]
 
+# Characters that are split at once. MeCab needs a time that grows with the square of a word's length, and gives
+# up on some texts; no caption is that long.
+_LONGEST = 2000
+
 _MODULES = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
     "zh": ("tokenizer_zh", "TokenizerZh"),
@@ -34,7 +38,14 @@ def tokenizer(name: str) -> Tokenizer:
         raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(_MODULES)}")
     module, attribute = _MODULES[name]
     split = getattr(import_module(f"sacrebleu.tokenizers.{module}"), attribute)()
-    return lambda text: tuple(split(text).split())
+
+    def tokens(text: str) -> tuple[str, ...]:
+        if len(text) <= _LONGEST:
+            return tuple(split(text).split())
+        parts = (text[begin : begin + _LONGEST] for begin in range(0, len(text), _LONGEST))
+        return tuple(token for part in parts for token in split(part).split())
+
+    return tokens
 
 
 def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:
