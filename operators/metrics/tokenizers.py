@@ -14,8 +14,8 @@ from operators.languages import Language
 #: Splits a text into tokens.
 Tokenizer = Callable[[str], tuple[str, ...]]
 
-# Characters that are split at once. MeCab needs a time that grows with the square of a word's length, and gives
-# up on some texts; no caption is that long.
+# Characters that are split at once. MeCab's time grows with the square of the longest word, and it fails on
+# some long texts; no caption is that long.
 _LONGEST = 2000
 
 _MODULES = {
