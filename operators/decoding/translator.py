@@ -130,12 +130,13 @@ class Translator:
     ) -> tuple[SegmentState, Output]:
         answers: list[_Answer] = []
         left, is_cut = self._settings.max_windows, False
+        # Even a final of such a length has no pass to look again at what did not change.
+        is_long = len(state.windows) >= left
         try:
             for number, part in enumerate(self._split(text)):
                 before = state.windows[number] if number < len(state.windows) else Window((), ())
                 source = self._prompt.source(part)
-                # What did not change is there, even if a final has no pass left to look at it again.
-                if left == 0 and source == before.source:
+                if source == before.source and (is_long or left == 0):
                     answers.append(_Answer(before))
                     continue
                 if is_cut := left == 0:
