@@ -182,6 +182,7 @@ def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None
     for stage, values in (overrides or {}).items():
         given = {key: value for key, value in values.items() if value is not None}
         raw[stage] = {**raw.get(stage, {}), **given}
+    _check_text(raw, where)
     try:
         return msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
@@ -209,6 +210,15 @@ def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, i
         stage = hints[names[key]]
         if isinstance(value, dict) and isinstance(stage, type) and issubclass(stage, msgspec.Struct):
             _check_keys(value, stage, where, f"{key}.")
+
+
+def _check_text(stage: dict[str, Any], where: str, inside: str = "") -> None:
+    """Refuse what no file of ours could hold: the name of a file, most likely, in an old encoding."""
+    for key, value in stage.items():
+        if isinstance(value, dict):
+            _check_text(value, where, f"{inside}{key}.")
+        elif isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+            raise UsageError(f"{where}: {inside}{key} is {value!a}, which is not UTF-8; rename the file")
 
 
 def _in_words(error: msgspec.ValidationError) -> str:
