@@ -99,9 +99,8 @@ class RunMetrics:
             if record.is_final:
                 self._final.labels(text).inc(erasure.length)
         self._count_effort(record.effort)
-        trouble = getattr(record, "trouble", None)
-        if trouble is not None:
-            self.trouble(str(trouble))
+        if record.trouble is not None:
+            self._labelled(self._troubles, record.trouble.value).inc()
         self._from_partial.observe(record.latency_from_arrival_s)
         # Of a hypothesis that covers more than was said, as some recognisers round, it is below 0.
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
@@ -122,10 +121,6 @@ class RunMetrics:
         """Count more sound that was not heard, and more time without a microphone."""
         self._lost.inc(max(0.0, lost_s))
         self._absent.inc(max(0.0, absent_s))
-
-    def trouble(self, kind: str) -> None:
-        """Count a fault of the model."""
-        self._labelled(self._troubles, kind).inc()
 
     def write_failed(self, output: str) -> None:
         """Count a write that failed."""

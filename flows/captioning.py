@@ -131,6 +131,8 @@ def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Cal
 def _complain(settings: Settings, runtime: Runtime) -> None:
     """End with what could not be written, and what was wrong with an input that was used all the same."""
     complaints = list(runtime.complaints)
+    if broken := runtime.model.complaint():
+        complaints.append(broken)
     source = runtime.source
     if isinstance(source, JsonlSource) and source.rejected:
         lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"

@@ -135,7 +135,10 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
     if runtime.watch.is_on:
         partials = op.map("watch-partials", partials, runtime.watch.partial)
     keep_up = settings.keeps_up
-    translations = translate("translate", partials, runtime.translator, runtime.clock, keep_up=keep_up)
+    note = runtime.model.note
+    translations = translate(
+        "translate", partials, runtime.translator, runtime.clock, keep_up=keep_up, note=note
+    )
     # A replay translates all that it reads: what was overtaken is left out, so that it says the same again.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
     _save(saved, "partials", settings.output.partials, runtime)

@@ -30,6 +30,7 @@ def print_summary(summary: Summary, log: str | None) -> None:
         f"{_latency(summary.latency_from_speech_ms)} from speech",
         "parts": _parts(summary.latency_parts_ms),
         "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else None,
+        "trouble": ", ".join(f"{name} {count}" for name, count in summary.troubles.items()),
         "sound": _sound(summary),
         "missing": "; ".join(cleaned(str(one)) for one in summary.missing),
         "log": log,

@@ -1,6 +1,7 @@
 """What the stages of one process share besides events: the model, clock, screen, summary and stop."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
@@ -11,6 +12,7 @@ import msgspec
 
 from connectors.audio_file import AudioFileSource
 from connectors.jsonl import JsonlSource, read_events
+from connectors.messages import tell
 from connectors.microphone import MicrophoneSource
 from connectors.output_watch import OutputWatch
 from connectors.terminal import open_screen
@@ -30,6 +32,7 @@ from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.models.pool import SessionPool, Usage
 from operators.recognizers.protocol import Recognizer
+from operators.trouble import TroubleWatch
 
 #: Events that a replay is ahead of the log when every one of them gets there.
 _MOST_AHEAD = 100
@@ -68,6 +71,8 @@ class Runtime:
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
         self.screen = open_screen(target.columns, is_logged=settings.messages.format == "json")
+        #: How it goes with the language model.
+        self.model = TroubleWatch(partial(tell, "model_trouble"))
         #: Who watches in a browser; whoever runs the flow lets them in and closes.
         self.audience = Audience(settings)
         #: Who watches how it runs; whoever runs the flow opens and closes it.

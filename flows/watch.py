@@ -122,8 +122,8 @@ class Watch:
         """Take note of a caption that was shown."""
         if self.is_on:
             self.metrics.record(record)
-            trouble = getattr(record, "trouble", None)
-            self.health.caption(record.key, record.revision, is_answer=not getattr(trouble, "is_loss", False))
+            is_lost = record.trouble is not None and record.trouble.is_loss
+            self.health.caption(record.key, record.revision, is_answer=not is_lost)
 
     def lose(self, losses: Losses) -> None:
         """Take note of sound that was lost: all of it, so far."""

@@ -15,6 +15,8 @@ from typing import Annotated
 
 import msgspec
 
+from operators.trouble import Trouble
+
 #: Samples per second of every `AudioChunk`.
 SAMPLE_RATE = 16_000
 
@@ -146,6 +148,8 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     #: Updates of this segment since the one before that were never translated: newer ones overtook them.
     overtaken: Count = 0
     effort: Effort = Effort()
+    #: What went wrong with the model; where it gave no answer, the translation is that of an earlier update.
+    trouble: Trouble | None = None
 
 
 class Caption(SegmentEvent, frozen=True, kw_only=True):
@@ -167,6 +171,7 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     #: When the viewer could see it, on the stream's clock; absent where nobody did.
     shown_s: Seconds | None = None
     effort: Effort = Effort()
+    trouble: Trouble | None = None
 
     @property
     def text(self) -> str:
@@ -220,6 +225,8 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     #: Updates of this segment since the record before that newer ones overtook.
     overtaken: Count = 0
     effort: Effort = Effort()
+    #: What went wrong with the model.
+    trouble: Trouble | None = None
     #: How erasure was counted: tokenizer, aggregation, mask and version.
     signature: str
 

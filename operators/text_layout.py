@@ -23,6 +23,11 @@ _ESCAPE = regex.compile(
 _INSTRUCTION = regex.compile(
     r"[\u00ad\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
+# Marks that pile up on one character until they cover the lines around it; no language needs so many.
+_PILE = regex.compile(r"([\p{M}\u200c\u200d]{10})[\p{M}\u200c\u200d]++")
+# The letters of flags, two to a flag: which two can only be told from the beginning of their row, and the
+# time to find all characters of a row grows with its square.
+_FLAGS = regex.compile(r"([\U0001f1e6-\U0001f1ff]{32})[\U0001f1e6-\U0001f1ff]++")
 # All white space but the spaces that forbid a line break, and whatever controls a terminal.
 _SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
 
@@ -37,6 +42,8 @@ _PIECE = regex.compile(
 #: A character as a reader sees it (a grapheme cluster). Flags come first: to find where one of many in a row
 #: ends, \X looks back over all of them.
 CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
+# Some characters can be joined without end: longer clusters are not kept in memory.
+_LONG_CLUSTER = 32
 
 
 class Piece(NamedTuple):
@@ -51,11 +58,12 @@ class Piece(NamedTuple):
 def cleaned(text: str) -> str:
     """The text on one line, with nothing in it that a terminal would obey instead of showing it.
 
-    Escape sequences, control characters, bidi overrides and lone surrogates go; white space is one space.
+    Escape sequences, control characters, bidi overrides, lone surrogates and piles of combining marks go;
+    white space is one space. What is left can be laid out in a time that grows with its length alone.
     """
     text = _INSTRUCTION.sub("", _ESCAPE.sub("", text))
     # After the others: what is left of a sequence that was cut in two must not become one.
-    text = _SPACE.sub(" ", text).strip(" ")
+    text = _FLAGS.sub(r"\1", _PILE.sub(r"\1", _SPACE.sub(" ", text))).strip(" ")
     return "".join("\ufffd" if unicodedata.category(char) == "Cs" else char for char in text)
 
 
@@ -69,10 +77,16 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(cluster_width, clusters(text)))
 
 
-@lru_cache(4096)
 def cluster_width(cluster: str) -> int:
     """Columns that one character takes."""
+    return _known_width(cluster) if len(cluster) <= _LONG_CLUSTER else _width(cluster)
+
+
+def _width(cluster: str) -> int:
     return max(0, wcwidth.wcswidth(cluster))
+
+
+_known_width = lru_cache(4096)(_width)
 
 
 def pieces(text: str, columns: int) -> Iterator[Piece]:

@@ -15,6 +15,8 @@ from operators.clock import Clock
 from operators.decoding.translator import SegmentState, Translator
 from operators.events import Partial, Translation
 from operators.snapshots import pack, unpack
+from operators.text_layout import cleaned
+from operators.trouble import Trouble
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ def translate(
     clock: Clock,
     *,
     keep_up: bool = False,
+    note: Callable[[Trouble | None, str], None] = lambda _trouble, _why: None,
 ) -> Stream[Translation]:
     """Translate partials, those of a stream in order and on one worker.
 
@@ -57,11 +60,12 @@ def translate(
         is built.
     :arg clock: Says when a translation was done.
     :arg keep_up: Translate only the newest of what waits, instead of each.
+    :arg note: Told how each update went with the model: what was wrong, and more of that for a person.
     """
 
     def build(resume: bytes | None) -> _Stream:
         state = StageState() if resume is None else unpack(resume, StageState)
-        return _Stream(translator(), clock, state, keep_up=keep_up)
+        return _Stream(translator(), clock, state, note, keep_up=keep_up)
 
     # Not by segment: several workers would hand a stream's captions on in any order.
     keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
@@ -70,9 +74,18 @@ def translate(
 
 
 class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
-    def __init__(self, translator: Translator, clock: Clock, state: StageState, *, keep_up: bool) -> None:
+    def __init__(
+        self,
+        translator: Translator,
+        clock: Clock,
+        state: StageState,
+        note: Callable[[Trouble | None, str], None],
+        *,
+        keep_up: bool,
+    ) -> None:
         self._translator = translator
         self._clock = clock
+        self._note = note
         self._keep_up = keep_up
         self._open = state.open
         self._due = datetime.now(UTC) if self._waiting() else None
@@ -129,11 +142,11 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         # At the end: of several that wait, each has its turn.
         del self._open[partial.segment]
         self._waited.discard(partial.segment)
+        name = f"segment {cleaned(partial.key)}"
         if len(before.windows) <= 1 < len(after.windows):
             where = {"event": "segment_split", "stream": partial.stream, "segment": partial.segment}
-            _log.warning(
-                "segment %s is longer than the context and is translated in parts", partial.key, extra=where
-            )
+            _log.warning("%s is longer than the context and is translated in parts", name, extra=where)
+        self._note(output.trouble, f"{name}: {output.why}" if output.why else name)
         if partial.is_final:
             self._translator.release(partial.key, after)
         else:
@@ -156,4 +169,5 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
             ready_s=ready_s,
             overtaken=state.overtaken,
             effort=output.effort.with_total(total_s),
+            trouble=output.trouble,
         )

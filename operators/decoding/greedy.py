@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from operators.decoding.forward import Decoded, Forward, Logits, Method, Task
+from operators.decoding.forward import Decoded, Forward, Logits, Method, Task, best_tokens
 from operators.decoding.repetition import repetition
+from operators.trouble import Trouble
 
 
 def retranslate(task: Task) -> Method:
@@ -27,14 +28,14 @@ def decode_on(task: Task, output: Sequence[int], row: Logits) -> Method:
     while True:
         kept = repetition(tokens[begin:], checked)
         if kept is not None:
-            return Decoded(tuple(tokens[begin : begin + kept]))
+            return Decoded(tuple(tokens[begin : begin + kept]), cut=Trouble.REPETITION)
         checked = len(tokens) - begin
         if checked == task.limit:
-            return Decoded(tuple(tokens[begin:]), finished=False)
+            return Decoded(tuple(tokens[begin:]), cut=Trouble.LONG_ANSWER)
         if len(tokens) > ends:
             logits = yield Forward(tokens, len(tokens) - 1)
             row, ends = logits[-1], len(tokens)
-        token = int(row.argmax())
+        (token,) = best_tokens(row[None])
         if token in task.stop:
             return Decoded(tuple(tokens[begin:]))
         tokens.append(token)

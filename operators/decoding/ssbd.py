@@ -9,7 +9,7 @@ makes it safe, not the way in which the source changed.
 import numpy as np
 
 from operators.decoding.acceptance import Acceptance
-from operators.decoding.forward import Forward, Logits, Method, Task
+from operators.decoding.forward import Forward, Logits, Method, Task, best_tokens
 from operators.decoding.greedy import decode_on
 
 
@@ -31,7 +31,7 @@ def ssbd(task: Task, acceptance: Acceptance, block: int | None = None) -> Method
         # The last row already judges the first token after the block.
         checked = draft[place : end + 1]
         # All argmaxes in one call: most of the draft stands, and a row costs little beside its pass.
-        best = logits.argmax(axis=1).tolist()
+        best = best_tokens(logits)
         stood = 0
         while stood < len(checked) and (
             best[stood] == checked[stood] or acceptance.accepts(logits[stood], best[stood], checked[stood])

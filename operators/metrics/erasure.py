@@ -80,6 +80,7 @@ class ErasureMeter:
             latency=_latency(caption),
             overtaken=caption.overtaken,
             effort=caption.effort,
+            trouble=caption.trouble,
             signature=self._signature,
         )
         if caption.is_final:

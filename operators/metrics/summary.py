@@ -1,5 +1,6 @@
 """The closing summary of a run, accumulated record by record."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_parts_ms: LatencyParts
     #: Partials that newer ones overtook, and that were never translated.
     overtaken: int
+    #: Updates at which something went wrong with the model, by what it was (`operators.trouble.Trouble`).
+    troubles: dict[str, int]
     #: Seconds of sound that were said and not heard, and during which there was no microphone.
     lost_s: float
     absent_s: float
@@ -67,6 +70,7 @@ class SummaryMeter:
         self._speech = Quantiles()
         self._parts = {f"{name}_s": Quantiles() for name in LatencyParts.__struct_fields__}
         self._overtaken = 0
+        self._troubles: Counter[str] = Counter()
         self._effort = Effort()
         self._finals: list[_Finals] = [_Finals(), _Finals()]
         self._erased = [0, 0]
@@ -81,6 +85,8 @@ class SummaryMeter:
             if part_s is not None:
                 seconds.add(part_s)
         self._overtaken += record.overtaken
+        if record.trouble is not None:
+            self._troubles[record.trouble.value] += 1
         self._effort = self._effort + record.effort
         self._signature = record.signature
         for which, text in enumerate((record.raw, record.shown)):
@@ -114,6 +120,7 @@ class SummaryMeter:
                 **{name.removesuffix("_s"): _percentiles(part) for name, part in self._parts.items()}
             ),
             overtaken=self._overtaken,
+            troubles=dict(self._troubles.most_common()),
             lost_s=lost_s,
             absent_s=absent_s,
             passes=effort.passes,

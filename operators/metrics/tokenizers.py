@@ -17,6 +17,10 @@ from operators.languages import Language
 #: Splits a text into tokens.
 Tokenizer = Callable[[str], tuple[str, ...]]
 
+# Characters that are split at once. MeCab's time grows with the square of the longest word, and it fails on
+# some long texts; no caption is that long.
+_LONGEST = 2000
+
 _MODULES = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
     "zh": ("tokenizer_zh", "TokenizerZh"),
@@ -45,7 +49,10 @@ def tokenizer(name: str) -> Tokenizer:
     def tokens(text: str) -> tuple[str, ...]:
         if next(calls) % _REMEMBERED == 0:
             _forget(BaseTokenizer)
-        return tuple(split(text).split())
+        if len(text) <= _LONGEST:
+            return tuple(split(text).split())
+        parts = (text[begin : begin + _LONGEST] for begin in range(0, len(text), _LONGEST))
+        return tuple(token for part in parts for token in split(part).split())
 
     return tokens
 

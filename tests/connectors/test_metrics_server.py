@@ -18,6 +18,7 @@ from connectors.run_metrics import CountMessages, RunMetrics
 from operators.errors import OutputError, UsageError
 from operators.events import Effort, Erasure, ErasureRecord
 from operators.health import Verdict
+from operators.trouble import Trouble
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -98,15 +99,10 @@ def test_sound_is_counted_in_seconds() -> None:
     ]  # fmt: skip
 
 
-class Troubled(ErasureRecord, frozen=True, kw_only=True, tag="troubled"):
-    trouble: str | None = None
-
-
 def test_trouble_of_the_model_is_counted_by_its_kind() -> None:
     metrics = RunMetrics()
-    fields = msgspec.structs.asdict(record(0, is_final=False))
-    for kind in ("empty", None, "failed_pass", "empty"):
-        metrics.record(Troubled(**fields, trouble=kind))
+    for kind in (Trouble.EMPTY, None, Trouble.FAILED_PASS, Trouble.EMPTY):
+        metrics.record(msgspec.structs.replace(record(0, is_final=False), trouble=kind))
     found = counted(metrics)
     assert (found["model_troubles_total empty"], found["model_troubles_total failed_pass"]) == (2, 1)
 
