@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from flows.cli import main
-from tests.tiny_gguf import pieces, write_model
 
 COMMAND = [sys.executable, "-c", "from flows.cli import main; main()", "bench"]
 ROOT = Path(__file__).parent.parent.parent
@@ -39,12 +38,6 @@ def cache(tmp_path: Path, model_path: Path) -> Path:
     (tmp_path / "text.txt").write_text(TEXT)
     (tmp_path / "reference.txt").write_text(REFERENCE)
     return folder
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> list[str]:
-    """Options of a model of some kilobytes that babbles, where it does not matter what is said."""
-    return ["--model", str(write_model(tmp_path / "small.gguf", pieces({}))), "--threads", "1"]
 
 
 def environment(cache: Path | None) -> dict[str, str]:

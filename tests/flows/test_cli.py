@@ -14,7 +14,6 @@ import pytest
 import soundfile
 
 from flows.cli import main
-from tests.tiny_gguf import pieces, write_model
 
 SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -38,17 +37,6 @@ def events(path: Path) -> list[dict[str, Any]]:
 
 def timeless(path: Path) -> list[dict[str, Any]]:
     return [{name: value for name, value in event.items() if name not in TIMES} for event in events(path)]
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Options of a model of some kilobytes that babbles, where it does not matter what is said."""
-    return [
-        "--model",
-        str(write_model(tmp_path_factory.mktemp("model") / "small.gguf", pieces({}))),
-        "--threads",
-        "1",
-    ]
 
 
 @pytest.fixture(scope="module")
