@@ -12,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from connectors.model_files import resolve_model
 from operators.models.llama import LlamaModel
+from tests.tiny_gguf import pieces, write_model
 from tests.virtual_microphone import _server, virtual_microphone
 
 __all__ = ["_server", "virtual_microphone"]
@@ -71,3 +72,10 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("speech") / "talk.wav"
     soundfile.write(path, samples[: 6 * rate], rate)
     return path
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Options of a model of some kilobytes that babbles, where it does not matter what is said."""
+    path = write_model(tmp_path_factory.mktemp("model") / "small.gguf", pieces({}))
+    return ["--model", str(path), "--threads", "1"]

@@ -123,39 +123,40 @@ def test_a_stage_can_be_replaced_by_a_file_of_its_events(run: Path, tmp_path: Pa
     assert not any(caption["withheld"] for caption in events(tmp_path / "captions.jsonl"))
 
 
-def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path) -> None:
+def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path, small: list[str]) -> None:
     settings = tmp_path / "surtitle.toml"
     settings.write_text(
-        f"[input]\npartials = {str(PARTIALS)!r}\n[translate]\nto = 'German'\n"
+        f"[input]\npartials = {str(PARTIALS)!r}\n"
+        f"[translate]\nto = 'German'\nmodel = {small[1]!r}\nthreads = 1\n"
         f"[output]\nterminal = false\ncaptions = {str(tmp_path / 'captions.jsonl')!r}\n"
     )
     subprocess.run(
         [sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"],
         check=True, timeout=240, capture_output=True,
     )  # fmt: skip
-    replayed = surtitle("replay", PARTIALS, "--quiet", "--captions", tmp_path / "replayed.jsonl")
+    replayed = surtitle("replay", PARTIALS, *small, "--quiet", "--captions", tmp_path / "replayed.jsonl")
     assert replayed.returncode == 0
     assert timeless(tmp_path / "captions.jsonl") == timeless(tmp_path / "replayed.jsonl")
 
 
-def test_retranslation_offers_no_draft(tmp_path: Path) -> None:
+def test_retranslation_offers_no_draft(tmp_path: Path, small: list[str]) -> None:
     done = surtitle(
-        "replay", PARTIALS, "--method", "retranslate", "--quiet", "--summary", tmp_path / "s.json"
+        "replay", PARTIALS, *small, "--method", "retranslate", "--quiet", "--summary", tmp_path / "s.json"
     )
     assert done.returncode == 0
     assert json.loads((tmp_path / "s.json").read_text())["accepted_over_drafted"] is None
 
 
-def test_profile_prints_what_an_update_costs_beside_the_model() -> None:
-    done = surtitle("replay", PARTIALS, "--profile")
+def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) -> None:
+    done = surtitle("replay", PARTIALS, *small, "--profile")
     assert "ms at the median beside the model's forward passes" in done.stdout
 
 
-def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Path) -> None:
-    command = [*SURTITLE, "file", str(speech), "--realtime", "--captions", str(tmp_path / "captions.jsonl")]
+def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Path, small: list[str]) -> None:
+    captions = tmp_path / "captions.jsonl"
+    command = [*SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
-        captions = tmp_path / "captions.jsonl"
         while time.monotonic() < deadline and not (captions.exists() and captions.read_text()):
             time.sleep(0.1)
         os.kill(process.pid, signal.SIGINT)
@@ -218,23 +219,24 @@ def test_a_mistake_that_a_stage_finds_ends_the_process_without_a_panic(tmp_path:
     assert done.stderr.count("\n") == 1
 
 
-def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path) -> None:
+def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path, small: list[str]) -> None:
     mixed = tmp_path / "mixed.jsonl"
     lines = PARTIALS.read_text().splitlines()
     mixed.write_text("\n".join([*lines[:3], "not json", *lines[3:]]) + "\n")
-    done = surtitle("replay", mixed, "--skip-bad", "--captions", tmp_path / "captions.jsonl", "--quiet")
+    captions = tmp_path / "captions.jsonl"
+    done = surtitle("replay", mixed, *small, "--skip-bad", "--captions", captions, "--quiet")
     assert done.returncode == 3
     assert "1 line" in done.stderr
     assert (tmp_path / "mixed.jsonl.rejected").read_text() == "not json\n"
-    assert len(events(tmp_path / "captions.jsonl")) == len(lines)
+    assert len(events(captions)) == len(lines)
 
 
 def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
-    tmp_path: Path, speech: Path
+    tmp_path: Path, speech: Path, small: list[str]
 ) -> None:
     half = tmp_path / "half.wav"
     half.write_bytes(speech.read_bytes()[: speech.stat().st_size // 2])
-    done = surtitle("file", half, "--captions", tmp_path / "captions.jsonl", "--quiet")
+    done = surtitle("file", half, *small, "--captions", tmp_path / "captions.jsonl", "--quiet")
     assert done.returncode == 3
     assert "half.wav ends after" in done.stderr
     assert events(tmp_path / "captions.jsonl")[-1]["is_final"]
@@ -272,8 +274,10 @@ def test_help_names_every_command() -> None:
     )
 
 
-def test_a_reader_that_goes_away_ends_the_run_with_one_sentence() -> None:
-    command = f"{SURTITLE[0]} replay {PARTIALS} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
+def test_a_reader_that_goes_away_ends_the_run_with_one_sentence(small: list[str]) -> None:
+    command = (
+        f"{SURTITLE[0]} replay {PARTIALS} {' '.join(small)} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
+    )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 4
     assert len(done.stderr.splitlines()) == 1
