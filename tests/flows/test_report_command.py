@@ -182,5 +182,5 @@ def test_times_that_cannot_be_are_refused(tmp_path: Path, times: dict[str, float
 
 
 def test_a_line_that_is_not_a_caption_is_named(talk: Path) -> None:
-    talk.write_bytes(talk.read_bytes() + b'{"event":"caption","stream":"talk"')
+    talk.write_bytes(talk.read_bytes() + b'{"event":"caption","stream":"talk"\n')
     assert f"{talk}, line 16: not valid JSON" in str(refused(talk))
