@@ -149,8 +149,8 @@ class Translator:
         self._release(key, len(answers), len(state.windows))
         windows = tuple(answer.window for answer in answers)
         effort = sum((answer.effort for answer in answers), start=Effort())
-        troubles = [answer.trouble for answer in answers if answer.trouble]
-        troubles += [Trouble.LONG_SOURCE] * is_cut
+        # What was left out matters more than how an answer ended.
+        troubles = [Trouble.LONG_SOURCE] * is_cut + [answer.trouble for answer in answers if answer.trouble]
         worst = next((one for one in troubles if one.is_loss), next(iter(troubles), None))
         return SegmentState(windows), Output(*self._join(windows), effort, worst)
 

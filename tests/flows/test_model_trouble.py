@@ -100,7 +100,7 @@ def captions(settings: Settings) -> Iterator[Caption]:
 
 @pytest.mark.real_model
 def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
-    given: dict[str, dict[str, Any]], faults: dict[int, Fault], capsys: pytest.CaptureFixture[str]
+    given: dict[str, dict[str, Any]], faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings = load_settings(None, given)
     faults |= {2: returns(-3), 3: computes_nothing, 5: computes_nothing, 6: returns(1)}
@@ -120,14 +120,14 @@ def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
     assert settings.output.log is not None
     log = msgspec.json.Decoder(ErasureRecord).decode_lines(Path(settings.output.log).read_bytes())
     assert [one.trouble for one in log] == [one.trouble for one in shown]
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     assert "failed_pass 2, not_a_number 2" in out  # beside those that are its own
     assert err.count("segment talk/000000: llama_decode returned -3") == 1
     assert err.count("the model") == 2
 
 
 def test_a_model_that_fails_for_good_is_told_at_the_end(
-    tiny: Settings, faults: dict[int, Fault], capsys: pytest.CaptureFixture[str]
+    tiny: Settings, faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
 ) -> None:
     faults |= dict.fromkeys(range(100), returns(-3))
     with pytest.raises(InputError, match="no answer to the last 8 updates"):
@@ -136,7 +136,7 @@ def test_a_model_that_fails_for_good_is_told_at_the_end(
     assert [(one.segment, one.text, one.trouble) for one in finals] == [
         (segment, "", Trouble.FAILED_PASS) for segment in range(2)
     ]
-    assert "failed_pass 8" in capsys.readouterr().out
+    assert "failed_pass 8" in capfd.readouterr().out
 
 
 def test_a_model_that_fails_at_the_start_ends_the_run_with_a_sentence(
