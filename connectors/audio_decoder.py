@@ -16,6 +16,8 @@ from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 
 _BLOCK_S = 0.5
+# Samples of all channels in a block: a header of a few bytes can claim a thousand channels.
+_BLOCK_SAMPLES = 2**20
 _RATES = range(1_000, 768_001)
 # libsndfile gives 2^63 - 1 where the header does not tell the length.
 _UNKNOWN_FRAMES = 2**62
@@ -62,7 +64,7 @@ class AudioDecoder:
         # seconds fall on whole samples at every rate.
         second = max(0, position // SAMPLE_RATE - 1)
         if second:
-            self._sound.seek(second * self._info.rate)
+            self._seek(path, second * self._info.rate)
         self._frames = second * self._info.rate
         self._skip = 2 * (position - second * SAMPLE_RATE)
 
@@ -76,7 +78,8 @@ class AudioDecoder:
         """Seconds that the header promised and that were not there; 0 until the end was reached."""
         if not self._is_over:
             return 0.0
-        undecoded_s = self._info.duration_s - self.read_s
+        # A stream may also have more than its header says.
+        undecoded_s = max(0.0, self._info.duration_s - self.read_s)
         return self._info.missing_s + (undecoded_s if math.isfinite(undecoded_s) else 0.0)
 
     def blocks(self) -> Iterator[bytes]:
@@ -97,9 +100,16 @@ class AudioDecoder:
         """Close the file; more than once does no harm."""
         self._sound.close()
 
+    def _seek(self, path: Path, frame: int) -> None:
+        try:
+            self._sound.seek(frame)
+        except soundfile.LibsndfileError:
+            self.close()
+            raise InputError(f"{path} has become shorter since the run that is resumed; start anew") from None
+
     def _read(self) -> NDArray[np.float32]:
         """The next block as float32 of shape (frames,), the mean of the channels."""
-        frames = max(1, round(_BLOCK_S * self._info.rate))
+        frames = min(round(_BLOCK_S * self._info.rate), _BLOCK_SAMPLES // self._info.channels)
         block = np.full((frames, self._info.channels), np.nan, dtype=np.float32)
         try:
             count = len(self._sound.read(out=block))
@@ -115,17 +125,19 @@ class AudioDecoder:
 
 
 def _opened(path: Path) -> soundfile.SoundFile:
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file; check the path")
-    if not path.is_file():
-        raise InputError(f"{path}: this is not a file; name one recording")
     try:
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file; check the path")
+        if not path.is_file():
+            raise InputError(f"{path}: this is not a file; name one recording")
         data = read_wav_data(path)
         if data is not None and data.promised is None and data.present:
             return soundfile.SoundFile(OpenEndedWav(path, data))
         return soundfile.SoundFile(str(path))
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read ({error.strerror}); check its permissions") from error
+        raise InputError(
+            f"{path}: it cannot be read ({error.strerror}); check its name and permissions"
+        ) from error
     except soundfile.LibsndfileError as error:
         reason = error.error_string.rstrip(".")
         raise InputError(

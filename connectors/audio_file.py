@@ -1,8 +1,4 @@
-"""Recordings as a source, in real time or as fast as it goes.
-
-Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run reads on from
-there. A stream that was ended (its file was over, or somebody stopped it) stays ended.
-"""
+"""Recordings as a source, in real time or as fast as it goes."""
 
 import threading
 import time
@@ -37,6 +33,9 @@ class AudioPosition(msgspec.Struct, frozen=True):
 
 class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
     """The audio of a file as 16 kHz mono chunks; the last one, which may be empty, says so.
+
+    Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run reads on
+    from there. A stream that was ended (its file was over, or somebody stopped it) stays ended.
 
     :arg path: The recording.
     :arg stream: Name of the stream, and of the only partition.

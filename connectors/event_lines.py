@@ -1,16 +1,16 @@
-"""Lines of JSON into events: what a line must hold, and in which order lines may come.
+"""Lines of JSON into events: what a line must hold.
 
 No file is opened here. A line that will not do is a `BadLine`, whose message is plain words; whoever
 knows the file and the line number puts them in front.
 """
 
 import re
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from connectors.line_reader import LONGEST_LINE
-from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, SegmentEvent, Translation
+from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
 
 E = TypeVar("E", bound=Event)
 
@@ -26,9 +26,6 @@ _NEEDED = {
     for kind in sorted(EVENT_TYPES.values(), key=lambda kind: -len(msgspec.structs.fields(kind)))
 }
 
-# Segments whose order is remembered, over all streams of a file; the least recently updated is forgotten.
-_REMEMBERED = 1024
-
 _WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -43,7 +40,14 @@ _FIELD = re.compile(r" - at `\$\.(.+)`$")
 
 
 class BadLine(ValueError):  # noqa: N818 - it becomes an InputError once file and line are known
-    """A line does not hold the event that it should; the message names the field and what was expected."""
+    """A line does not hold the event that it should; the message names the field and what was expected.
+
+    :arg is_json: Whether it is JSON at all, which a line that was cut never is.
+    """
+
+    def __init__(self, message: str, *, is_json: bool = True) -> None:
+        super().__init__(message)
+        self.is_json = is_json
 
 
 def event_name(event_type: type[Event]) -> str:
@@ -58,8 +62,14 @@ def type_of_line(line: bytes) -> type[Event]:
     """
     fields = _decode(msgspec.json.Decoder(dict[str, msgspec.Raw]), line)
     if "event" in fields:
-        name = bytes(fields["event"]).decode().strip('"')
+        name = _text(fields["event"])
         if name not in EVENT_TYPES:
+            kind_name, _, version = name.partition("/")
+            if kind_name in EVENT_TYPES and version.isdecimal():
+                raise BadLine(
+                    f'field "event": "{name[:40]}" is version {version[:30]} of it, and this surtitle '
+                    "reads version 1; read the file with the surtitle that wrote it, or a newer one"
+                )
             raise BadLine(f'field "event": expected one of {", ".join(EVENT_TYPES)}, found {name[:40]!r}')
         return EVENT_TYPES[name]
     for kind, needed in _NEEDED.items():
@@ -69,6 +79,13 @@ def type_of_line(line: bytes) -> type[Event]:
     nearest = min(_NEEDED, key=lambda kind: (-len(_NEEDED[kind] & fields.keys()), len(_NEEDED[kind])))
     lacks = ", ".join(f'"{name}"' for name in sorted(_NEEDED[nearest] - fields.keys()))
     raise BadLine(f'not an event; of the fields of "{event_name(nearest)}" it lacks {lacks}')
+
+
+def _text(value: msgspec.Raw) -> str:
+    try:
+        return msgspec.json.decode(value, type=str)
+    except msgspec.DecodeError:
+        return bytes(value).decode()
 
 
 class LineDecoder(Generic[E]):
@@ -87,6 +104,7 @@ class LineDecoder(Generic[E]):
             return _decode(self._decoder, line)
         except BadLine as bad:
             if str(bad).startswith('field "event"'):
+                type_of_line(line)
                 expected = event_name(self._event_type)
                 raise BadLine(f'field "event": expected "{expected}", found another event') from None
             raise
@@ -102,7 +120,7 @@ def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
         # Not left to msgspec, which does not look into fields that it skips.
         return decoder.decode(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise BadLine(f"not UTF-8 (byte {error.start + 1} of the line)") from None
+        raise BadLine(f"not UTF-8 (byte {error.start + 1} of the line)", is_json=False) from None
     except RecursionError:
         raise BadLine("not an event: brackets are nested too deeply") from None
     except msgspec.ValidationError as error:
@@ -111,7 +129,7 @@ def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
         reason = str(error).removeprefix("JSON is malformed: ")
         if reason == "Input data was truncated":
             reason = "it breaks off in the middle"
-        raise BadLine(f"not valid JSON: {reason}") from None
+        raise BadLine(f"not valid JSON: {reason}", is_json=False) from None
 
 
 def _in_words(message: str) -> str:
@@ -123,54 +141,13 @@ def _in_words(message: str) -> str:
         field = f"{field}.{missing.group(1)}".lstrip(".")
         return f'field "{field}" is missing'
     message = re.sub(r"`(\w+)` >= 0(\.0)?", lambda kind: f"{_WORDS[kind.group(1)]} from 0 up", message)
+    message = re.sub(r"`(\w+)` (<|>)= (\S+)", _bound, message)
     message = re.sub(r"`(\w+)`", lambda kind: _WORDS.get(kind.group(1), kind.group(1)), message)
     message = message.replace(", got ", ", found ")
     message = message[:1].lower() + message[1:]
     return f'field "{field}": {message}' if field else message
 
 
-class SegmentState(NamedTuple):
-    """What is known of a segment: its last revision, and the line of its final once that came."""
-
-    revision: int
-    ended_at_line: int | None
-
-
-class SegmentOrder:
-    """Sees to it that a segment's revisions only grow and that nothing follows its final.
-
-    Segments of any number of streams may interleave. Memory is bounded: of the 1024 segments that were
-    updated last everything is known, of others nothing.
-    """
-
-    def __init__(self, known: dict[tuple[str, int], SegmentState] | None = None) -> None:
-        self._known = dict(known or {})
-
-    def snapshot(self) -> dict[tuple[str, int], SegmentState]:
-        """What to build another one from."""
-        return dict(self._known)
-
-    def check(self, event: Event, line: int) -> None:
-        """Take note of the event in this line.
-
-        :raises BadLine: when it may not come here; it is then not taken note of.
-        """
-        if not isinstance(event, SegmentEvent):
-            return
-        key = (event.stream, event.segment)
-        before = self._known.get(key)
-        if before is not None:
-            if before.ended_at_line is not None:
-                raise BadLine(
-                    f'field "segment": segment {event.segment} already ended at line {before.ended_at_line}; '
-                    "expected another segment"
-                )
-            if event.revision <= before.revision:
-                raise BadLine(
-                    f'field "revision": expected more than {before.revision}, the revision of segment '
-                    f"{event.segment} before it, found {event.revision}"
-                )
-            del self._known[key]
-        elif len(self._known) >= _REMEMBERED:
-            del self._known[next(iter(self._known))]
-        self._known[key] = SegmentState(event.revision, line if event.is_final else None)
+def _bound(found: re.Match[str]) -> str:
+    side = "at most" if found.group(2) == "<" else "at least"
+    return f"{_WORDS[found.group(1)]} of {side} {float(found.group(3)):,.0f}"

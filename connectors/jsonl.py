@@ -3,8 +3,9 @@
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Generic
 
@@ -12,11 +13,13 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.event_lines import BadLine, E, LineDecoder, SegmentOrder, SegmentState, type_of_line
+from connectors.event_lines import BadLine, E, LineDecoder, type_of_line
 from connectors.jsonl_sink import JsonlSink
-from connectors.line_reader import LineReader
+from connectors.line_reader import LONGEST_LINE, LineReader
 from connectors.output_file import check_writable
-from operators.errors import InputError, OutputError
+from connectors.rejects import Rejects
+from connectors.segment_order import KnownSegments, SegmentOrder
+from operators.errors import InputError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 
 __all__ = [
@@ -31,6 +34,8 @@ __all__ = [
 
 # While it waits for an event to become due, the source looks this often whether it should stop.
 _LOOK_AGAIN_S = 0.1
+# The same while it is to wait for workers: little beside a step of a model.
+_BREATH_S = 0.002
 
 
 class JsonlPosition(msgspec.Struct, frozen=True):
@@ -45,13 +50,15 @@ class JsonlPosition(msgspec.Struct, frozen=True):
     #: Seconds that the stream's clock had run, for real time.
     clock_s: float = 0.0
     #: What is known of the segments, to check their order.
-    segments: dict[tuple[str, int], SegmentState] = {}
+    segments: KnownSegments = KnownSegments()
 
 
 def event_type_of(path: Path) -> type[Event]:
     """The event type that a file holds, judged by its first line that is an event at all.
 
-    :raises InputError: when the file cannot be read or no line in it is an event.
+    Looks for it as far as one line can be long, not through gigabytes of something else.
+
+    :raises InputError: when the file cannot be read or no line there is an event.
     """
     first_bad: InputError | None = None
     with LineReader(path) as lines:
@@ -59,7 +66,9 @@ def event_type_of(path: Path) -> type[Event]:
             try:
                 return type_of_line(line)
             except BadLine as bad:
-                first_bad = first_bad or _error(lines, bad)
+                first_bad = first_bad or _error(lines, bad, line)
+            if lines.offset > LONGEST_LINE:
+                break
     raise first_bad or InputError(f"{path} is empty; expected one JSON object per line")
 
 
@@ -71,9 +80,10 @@ def validate(path: Path, event_type: type[Event]) -> int:
     return sum(1 for _ in read_events(path, event_type))
 
 
-def read_events(path: Path, event_type: type[E]) -> Iterator[E]:
+def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | None = None) -> Iterator[E]:
     """The events of a file, one at a time, outside of a flow.
 
+    :arg cut: Told in a sentence when the last line breaks off, as a crash leaves it, and is passed over.
     :raises InputError: for the first line that cannot be used, with file, line, field and what was expected.
     """
     decoder, order = LineDecoder(event_type), SegmentOrder()
@@ -83,7 +93,10 @@ def read_events(path: Path, event_type: type[E]) -> Iterator[E]:
                 event = decoder.decode(line)
                 order.check(event, lines.number)
             except BadLine as bad:
-                raise _error(lines, bad) from None
+                if cut is None or not _is_cut(line, bad):
+                    raise _error(lines, bad, line) from None
+                cut(f"{path}, line {lines.number}: the file was cut there; all lines before it are used")
+                return
             yield event
 
 
@@ -100,6 +113,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         spoken, a partial when it arrived, a translation or caption when it was ready.
     :arg batch_size: Events to hand over at once, at most.
     :arg stop: When set, the source ends before its next batch.
+    :arg wait: Says whether it is to hand nothing over for now.
     :raises InputError: while the flow runs, with file, line, field and what was expected.
     """
 
@@ -112,6 +126,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         realtime: bool = False,
         batch_size: int = 64,
         stop: threading.Event | None = None,
+        wait: Callable[[], bool] = lambda: False,
     ) -> None:
         self.path = path
         self.event_type = event_type
@@ -119,8 +134,13 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.realtime = realtime
         self.batch_size = batch_size
         self.stop = stop or threading.Event()
+        self.wait = wait
+        #: Events that were handed over, in this run.
+        self.handed = 0
         #: Lines that were put aside so far, in this run and those that it resumed.
         self.rejected = 0
+        #: Of these, lines for which there was no room, in this run.
+        self.not_kept = 0
         self._began: float | None = None
 
     def begin(self, clock_s: float) -> None:
@@ -154,7 +174,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._clock_s = position.clock_s
         self._decoder = LineDecoder(source.event_type)
         self._order = SegmentOrder(position.segments)
-        self._rejects = _Rejects(source.rejected_path, position.rejected_bytes) if source.skip_bad else None
+        self._rejects = Rejects(source.rejected_path, position.rejected_bytes) if source.skip_bad else None
         self._lines = LineReader(source.path, position.offset, position.line)
         self._awake: datetime | None = None
         source.rejected = position.rejected
@@ -166,6 +186,9 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._source.begin(self._clock_s)
         self._awake = None
         batch: list[E] = []
+        if self._source.wait():
+            self._awake = datetime.now(UTC) + timedelta(seconds=_BREATH_S)
+            return batch
         while len(batch) < self._source.batch_size:
             line = self._lines.read()
             if not line:
@@ -182,6 +205,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
                 batch.append(event)
             except BadLine as bad:
                 self._reject(line, bad)
+        self._source.handed += len(batch)
         return batch
 
     def _must_wait(self, event: E) -> bool:
@@ -193,11 +217,9 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
 
     def _reject(self, line: bytes, bad: BadLine) -> None:
         if self._rejects is None:
-            raise _error(self._lines, bad) from None
-        self._rejects.write(line)
-        for piece in self._lines.rest():
-            self._rejects.write(piece)
+            raise _error(self._lines, bad, line) from None
         self._source.rejected += 1
+        self._source.not_kept += not self._rejects.write(chain([line], self._lines.rest()))
 
     @override
     def next_awake(self) -> datetime | None:
@@ -219,29 +241,6 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._lines.close()
 
 
-class _Rejects:
-    """The file of rejected lines; a run that rejects none leaves none behind."""
-
-    def __init__(self, path: Path, size: int) -> None:
-        self._path = path
-        self.size = size
-        try:
-            if size:
-                os.truncate(path, size)
-            else:
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror}") from None
-
-    def write(self, data: bytes) -> None:
-        try:
-            with self._path.open("ab") as file:
-                file.write(data)
-        except OSError as error:
-            raise OutputError(f"{self._path} cannot be written: {error.strerror}") from None
-        self.size += len(data)
-
-
 def _due_s(event: Event) -> float:
     """When an event happened on its stream's clock; a measurement has no time of its own."""
     match event:
@@ -255,5 +254,11 @@ def _due_s(event: Event) -> float:
             return 0.0
 
 
-def _error(lines: LineReader, bad: BadLine) -> InputError:
-    return InputError(f"{lines.path}, line {lines.number}: {bad}")
+def _is_cut(line: bytes, bad: BadLine) -> bool:
+    """Whether it is a last line of which only the beginning was written."""
+    return not line.endswith(b"\n") and not bad.is_json
+
+
+def _error(lines: LineReader, bad: BadLine, line: bytes) -> InputError:
+    what_to_do = "; the file was cut there: remove that line, or use --skip-bad" if _is_cut(line, bad) else ""
+    return InputError(f"{lines.path}, line {lines.number}: {bad}{what_to_do}")

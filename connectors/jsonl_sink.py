@@ -5,14 +5,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
-from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
+from bytewax.outputs import FixedPartitionedSink
 from typing_extensions import override
 
+from connectors.backlog import Backlog
 from connectors.output_file import OutputFile, check_writable
+from connectors.output_watch import OutputWatch
+from connectors.record_file import Held
 from operators.events import Event
 
+#: The sink's resume state: bytes of the file, and what waits for it.
+HeldEvents = Held[Event, int]
 
-class JsonlSink(FixedPartitionedSink[Event, int]):
+
+class JsonlSink(FixedPartitionedSink[Event, HeldEvents]):
     """Writes each event as a line; takes pairs of a key, which does not matter, and an event.
 
     One worker writes, however many there are. Each batch reaches the file at once and as whole lines.
@@ -23,12 +29,21 @@ class JsonlSink(FixedPartitionedSink[Event, int]):
     :arg path: The file; what it held is replaced.
     :arg append: Keep what it holds and write after it.
     :arg reading: The files that the same run reads.
+    :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
     :raises OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
     """
 
-    def __init__(self, path: Path, *, append: bool = False, reading: Iterable[Path] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        append: bool = False,
+        reading: Iterable[Path] = (),
+        watch: OutputWatch | None = None,
+    ) -> None:
         check_writable(path, reading=reading)
         self._path = path
+        self._watch = watch
         self._append = append
 
     @override
@@ -40,27 +55,49 @@ class JsonlSink(FixedPartitionedSink[Event, int]):
         return 0
 
     @override
-    def build_part(self, step_id: str, for_part: str, resume_state: int | None) -> "_JsonlSinkPartition":
-        return _JsonlSinkPartition(self._path, resume_state, append=self._append)
+    def build_part(self, step_id: str, for_part: str, resume_state: HeldEvents | None) -> Backlog[Event, int]:
+        lines = _Lines(self._path, resume_state, append=self._append)
+        return Backlog(lines, self._watch, resume_state)
 
 
-class _JsonlSinkPartition(StatefulSinkPartition[Event, int]):
-    def __init__(self, path: Path, resume_state: int | None, *, append: bool) -> None:
+class _Lines:
+    """The file, as the backlog wants it."""
+
+    def __init__(self, path: Path, held: HeldEvents | None, *, append: bool) -> None:
+        self.path = str(path)
         self._encoder = msgspec.json.Encoder()
-        self._file = OutputFile(path, None if append and resume_state is None else resume_state or 0)
-        if append and resume_state is None and self._file.breaks_off:
-            # Somebody's last line was cut off; ours must not become part of it.
-            self._file.write(b"\n")
+        size = 0 if held is None else held.position
+        self._file = OutputFile(path, None if append and held is None else size)
+        # Somebody's last line was cut off; ours must not become part of it.
+        self._lacks_newline = append and held is None and self._file.breaks_off
 
-    @override
-    def write_batch(self, values: list[Event]) -> None:
-        self._file.write(self._encoder.encode_lines(values))
-
-    @override
-    def snapshot(self) -> int:
-        self._file.sync()
+    @property
+    def position(self) -> int:
         return self._file.size
 
-    @override
+    @property
+    def deletions(self) -> int:
+        return self._file.deletions
+
+    def begin(self) -> None:
+        size = self._file.size
+        self._file.reopen()
+        if self._file.size != size:
+            self._lacks_newline = self._file.breaks_off
+
+    def append(self, record: Event) -> None:
+        line = self._encoder.encode_lines([record])
+        self._file.write(b"\n" + line if self._lacks_newline else line)
+        self._lacks_newline = False
+
+    def size_of(self, record: Event) -> int:
+        return len(self._encoder.encode(record))
+
+    def sync(self) -> None:
+        self._file.sync()
+
+    def cut_back(self, position: int) -> None:
+        self._file.cut_back(position)
+
     def close(self) -> None:
         self._file.close()

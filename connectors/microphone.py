@@ -1,8 +1,4 @@
-"""A microphone as a source.
-
-Delivery: at most once. A microphone cannot be rewound: what was said while nobody listened is not heard. A
-resumed run goes on where the stream's clock stood at the snapshot. A stream that somebody ended stays ended.
-"""
+"""A microphone as a source."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +37,10 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
 
     The device is opened with the first batch. When it goes, the source waits until it is back, and the
     stream's clock goes on. Where samples were lost, the next chunk begins later: the times stay true.
+
+    Delivery: at most once. A microphone cannot be rewound: what was said while nobody listened, or after the
+    snapshot, is not heard again. A resumed run goes on where the stream's clock stood at the snapshot. A
+    stream that somebody ended stays ended.
 
     :arg stream: Name of the stream, and of the only partition.
     :arg device: Index of the device, its name or a part of it; the system's default for None.

@@ -1,6 +1,7 @@
 """Files that a run writes: refused before it begins if they cannot be, and never left with half an item."""
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -8,6 +9,32 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from operators.errors import OutputError
+
+_WHAT_TO_DO = {
+    errno.ENOSPC: "make room on its disk",
+    errno.EDQUOT: "make room in your quota",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.EIO: "check its disk",
+    errno.EROFS: "check its disk, which can only be read",
+    errno.ENOENT: "make its folder again",
+    errno.ENOTDIR: "make its folder again",
+    errno.EACCES: "allow it to be written",
+    errno.EPERM: "allow it to be written",
+    errno.EPIPE: "start another reader of it",
+}
+
+
+class WriteError(OutputError):
+    """A write failed that may succeed later.
+
+    :ivar reason: Why, in the system's words.
+    :ivar what_to_do: What helps, in a few words.
+    """
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        self.reason = error.strerror or str(error)
+        self.what_to_do = _WHAT_TO_DO.get(error.errno or 0, "see what is wrong with it")
+        super().__init__(f"{path} cannot be written: {self.reason}")
 
 
 def check_writable(path: Path, *, reading: Iterable[Path] = ()) -> None:
@@ -26,7 +53,7 @@ def check_writable(path: Path, *, reading: Iterable[Path] = ()) -> None:
         if any(_is_same(path, other) for other in reading):
             raise OutputError(f"{path} cannot be written: the same run reads it; choose another file")
     except OSError as error:
-        raise _error(path, error) from None
+        raise WriteError(path, error) from None
 
 
 def _check_folder(path: Path) -> None:
@@ -46,6 +73,18 @@ def _is_same(path: Path, other: Path) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
+def is_deleted(file: int, path: Path) -> bool:
+    """Whether an open file has no name any more, so that what is written to it is lost."""
+    status = os.fstat(file)
+    if status.st_nlink:
+        return False
+    # There are file systems that do not count names.
+    try:
+        return not os.path.samestat(status, path.stat())
+    except FileNotFoundError:
+        return True
+
+
 class OutputFile:
     """A file that grows by whole items, and can be cut back to where it was.
 
@@ -53,58 +92,100 @@ class OutputFile:
 
     :arg path: The file.
     :arg size: Bytes of it to keep; absent to keep all of it.
-    :raises OutputError: from every method, when the file cannot be written.
+    :raises WriteError: from every method, when the file cannot be written for now.
+    :raises OutputError: when it has become shorter than ``size``.
     """
 
     def __init__(self, path: Path, size: int | None) -> None:
         self._path = path
         self._is_synced = True
         #: Bytes of a regular file; of anything else, bytes that were written.
-        self.size = 0
+        self.size = size or 0
+        #: How often it was deleted, with all that it held.
+        self.deletions = 0
+        # Whether there may be more in the file than that.
+        self._is_ragged = False
         try:
-            # Unbuffered: nothing is left behind that would be written, and fail, on closing.
-            self._file = io.FileIO(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "w")
-            status = os.fstat(self._file.fileno())
-            self._is_regular = stat.S_ISREG(status.st_mode)
-            if self._is_regular:
-                if size is not None and status.st_size < size:
+            self._open()
+            if self.is_regular:
+                there = os.fstat(self._file.fileno()).st_size
+                if size is not None and there < size:
                     self._file.close()
                     raise OutputError(f"{path} has become shorter since the run that is resumed; start anew")
-                self._begin_at(status.st_size if size is None else size)
+                self.size = there if size is None else size
+                self._is_ragged = self.size < there
+                self._trim()
         except OSError as error:
-            raise _error(path, error) from None
+            raise WriteError(path, error) from None
 
-    def _begin_at(self, size: int) -> None:
-        self._file.truncate(size)
-        self.size = self._file.seek(size)
+    def _open(self) -> None:
+        # Unbuffered: nothing is left behind that would be written, and fail, on closing.
+        self._file = io.FileIO(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "w")
+        #: Whether it has a size, and can be cut back.
+        self.is_regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+
+    def reopen(self) -> None:
+        """See that the file is still there, and make it again where it was deleted.
+
+        Where somebody has put another file in its place, that one goes on behind what it holds.
+        """
+        try:
+            if not self._file.closed:
+                if not self.is_regular or not is_deleted(self._file.fileno(), self._path):
+                    return
+                # What was deleted takes up room for as long as it is open.
+                self._file.close()
+                self.size, self._is_ragged, self._is_synced = 0, False, True
+                self.deletions += not self._path.exists() or self._path.stat().st_size == 0
+            self._open()
+            self.size = os.fstat(self._file.fileno()).st_size if self.is_regular else 0
+        except OSError as error:
+            raise WriteError(self._path, error) from None
 
     def write(self, items: bytes) -> None:
         """Write whole items; when not all of them find room, a regular file keeps none."""
         self._is_synced = False
         left = memoryview(items)
         try:
+            if self.is_regular:
+                self._trim()
+                self._file.seek(self.size)
+                self._is_ragged = True
             while left:
                 left = left[self._file.write(left) :]
         except OSError as error:
-            if self._is_regular:
+            if self.is_regular:
                 with contextlib.suppress(OSError):
-                    self._begin_at(self.size)
-            raise _error(self._path, error) from None
+                    self._trim()
+            raise WriteError(self._path, error) from None
+        self._is_ragged = False
         self.size += len(items)
+
+    def cut_back(self, size: int) -> None:
+        """Forget what came after ``size`` bytes; a file that cannot be cut now is before the next write."""
+        self.size, self._is_ragged = size, True
+        # Unless it was deleted, and closed.
+        with contextlib.suppress(OSError, ValueError):
+            self._trim()
+
+    def _trim(self) -> None:
+        if self._is_ragged:
+            self._file.truncate(self.size)
+            self._is_ragged = False
 
     def sync(self) -> None:
         """See that what was written survives when the machine goes down."""
         try:
-            if self._is_regular and not self._is_synced:
+            if self.is_regular and not self._is_synced:
                 os.fsync(self._file.fileno())
                 self._is_synced = True
         except OSError as error:
-            raise _error(self._path, error) from None
+            raise WriteError(self._path, error) from None
 
     @property
     def breaks_off(self) -> bool:
         """Whether the last line of a regular file lacks its newline."""
-        if not self._is_regular or not self.size:
+        if not self.is_regular or not self.size:
             return False
         with self._path.open("rb") as file:
             file.seek(self.size - 1)
@@ -116,7 +197,3 @@ class OutputFile:
         # lost by silence: the last snapshot has seen whether all of it reached the disk.
         with contextlib.suppress(OSError):
             self._file.close()
-
-
-def _error(path: Path, error: OSError) -> OutputError:
-    return OutputError(f"{path} cannot be written: {error.strerror}")

@@ -10,6 +10,7 @@ from typing import Self, TextIO
 
 from typing_extensions import override
 
+from connectors.messages import tell
 from connectors.status_line import Status, sayable
 from operators.errors import OutputError
 from operators.events import Caption
@@ -82,6 +83,14 @@ class Lines(Screen):
     @override
     def close(self) -> None:
         pass
+
+
+class LoggedLines(Lines):
+    """The same, where messages are JSON: what is no caption goes where they all go."""
+
+    @override
+    def tell(self, sentence: str) -> None:
+        tell("message", cleaned(sentence))
 
 
 def encoding_of(out: TextIO) -> str:

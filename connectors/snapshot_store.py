@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from operators.errors import InputError
+from operators.errors import InputError, OutputError
 
 
 def forget_unfinished(folder: Path) -> None:
@@ -47,10 +47,16 @@ def forget_unfinished(folder: Path) -> None:
             )
 
 
+# The store is good, and its disk is not.
+_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY")
+
+
 @contextmanager
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(sqlite3.connect(path)) as store, store:
             yield store
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorname", "").startswith(_NO_ROOM):
+            raise OutputError(f"{path} cannot be written, {error}: make room, and start again") from None
         raise InputError(f"{path} cannot be used, {error}: give another folder to begin anew") from None

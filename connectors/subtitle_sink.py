@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
+from bytewax.outputs import FixedPartitionedSink
 from typing_extensions import override
 
+from connectors.backlog import Backlog
 from connectors.output_file import OutputFile, check_writable
-from operators.errors import OutputError
+from connectors.output_watch import OutputWatch
+from connectors.record_file import Held
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.timing import Cue
 
@@ -18,7 +20,7 @@ Format = Literal["srt", "vtt"]
 
 
 class SubtitlePosition(msgspec.Struct, frozen=True):
-    """The sink's resume state."""
+    """How far a subtitle file is written."""
 
     #: Bytes of the file.
     size: int = 0
@@ -26,7 +28,11 @@ class SubtitlePosition(msgspec.Struct, frozen=True):
     cues: int = 0
 
 
-class SubtitleSink(FixedPartitionedSink[Cue, SubtitlePosition]):
+#: The sink's resume state.
+HeldCues = Held[Cue, SubtitlePosition]
+
+
+class SubtitleSink(FixedPartitionedSink[Cue, HeldCues]):
     """Writes each cue behind the others, in UTF-8 without a mark of it and with newlines alone.
 
     One worker writes, however many there are. Each batch reaches the file at once and as whole cues,
@@ -38,13 +44,17 @@ class SubtitleSink(FixedPartitionedSink[Cue, SubtitlePosition]):
     :arg path: The file; what it held is replaced.
     :arg kind: SubRip or WebVTT.
     :arg reading: The files that the same run reads.
+    :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
     :raises OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
     """
 
-    def __init__(self, path: Path, kind: Format, *, reading: Iterable[Path] = ()) -> None:
+    def __init__(
+        self, path: Path, kind: Format, *, reading: Iterable[Path] = (), watch: OutputWatch | None = None
+    ) -> None:
         check_writable(path, reading=reading)
         self._path = path
         self._kind: Format = kind
+        self._watch = watch
 
     @override
     def list_parts(self) -> list[str]:
@@ -56,39 +66,53 @@ class SubtitleSink(FixedPartitionedSink[Cue, SubtitlePosition]):
 
     @override
     def build_part(
-        self, step_id: str, for_part: str, resume_state: SubtitlePosition | None
-    ) -> "_SubtitlePartition":
-        return _SubtitlePartition(self._path, self._kind, resume_state or SubtitlePosition())
+        self, step_id: str, for_part: str, resume_state: HeldCues | None
+    ) -> Backlog[Cue, SubtitlePosition]:
+        position = SubtitlePosition() if resume_state is None else resume_state.position
+        cues = _Cues(self._path, self._kind, position)
+        return Backlog(cues, self._watch, resume_state).begun()
 
 
-class _SubtitlePartition(StatefulSinkPartition[Cue, SubtitlePosition]):
+class _Cues:
+    """The file, as the backlog wants it. A cue gets its number when it is written: none is missing."""
+
     def __init__(self, path: Path, kind: Format, position: SubtitlePosition) -> None:
+        self.path = str(path)
         self._kind: Format = kind
         self._cues = position.cues
         self._file = OutputFile(path, position.size)
-        if kind == "vtt" and position.size == 0:
-            self._write(VTT_HEADER)
 
-    @override
-    def write_batch(self, values: list[Cue]) -> None:
-        numbered = enumerate(values, self._cues + 1)
-        texts = (srt(cue, number) if self._kind == "srt" else vtt(cue) for number, cue in numbered)
-        self._write("".join(texts))
-        self._cues += len(values)
-
-    def _write(self, text: str) -> None:
-        try:
-            self._file.write(text.encode())
-        except OutputError:
-            # Nobody closes a sink that could not be built.
-            self._file.close()
-            raise
-
-    @override
-    def snapshot(self) -> SubtitlePosition:
-        self._file.sync()
+    @property
+    def position(self) -> SubtitlePosition:
         return SubtitlePosition(self._file.size, self._cues)
 
-    @override
+    @property
+    def deletions(self) -> int:
+        return self._file.deletions
+
+    def begin(self) -> None:
+        self._file.reopen()
+        if self._file.size == 0:
+            self._cues = 0
+            if self._kind == "vtt":
+                self._file.write(VTT_HEADER.encode())
+
+    def append(self, record: Cue) -> None:
+        self._file.write(self._text(record).encode())
+        self._cues += 1
+
+    def size_of(self, record: Cue) -> int:
+        return len(vtt(record).encode())
+
+    def _text(self, cue: Cue) -> str:
+        return srt(cue, self._cues + 1) if self._kind == "srt" else vtt(cue)
+
+    def sync(self) -> None:
+        self._file.sync()
+
+    def cut_back(self, position: SubtitlePosition) -> None:
+        self._file.cut_back(position.size)
+        self._cues = position.cues
+
     def close(self) -> None:
         self._file.close()

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from connectors.redraw import erase, redraw
 from connectors.roll_up import COLUMNS, ROWS, Row, roll_up, row_width, settled
-from connectors.screen import Lines, Screen, encoding_of, write
+from connectors.screen import Lines, LoggedLines, Screen, encoding_of, write
 from connectors.status_line import Status, sayable, status_text
 from operators.errors import OutputError
 from operators.events import Caption
@@ -32,7 +32,11 @@ _ECHO = 2
 
 
 def open_screen(
-    columns: int = COLUMNS, out: TextIO | None = None, *, now: Callable[[], float] = monotonic
+    columns: int = COLUMNS,
+    out: TextIO | None = None,
+    *,
+    is_logged: bool = False,
+    now: Callable[[], float] = monotonic,
 ) -> Screen:
     """A screen that draws where the output is a terminal, and writes one line for each final elsewhere.
 
@@ -43,9 +47,12 @@ def open_screen(
     :arg columns: Width of a caption line; `operators.languages` knows it for a language. Lines
         are narrower when the terminal is.
     :arg out: Where to write; standard output unless given.
+    :arg is_logged: Draw nothing, and log what is no caption.
     :arg now: Seconds on a clock that never goes back.
     """
     out = out or sys.stdout
+    if is_logged:
+        return LoggedLines(out)
     if out.isatty() and os.environ.get("TERM") != "dumb":
         return _Drawn(out, columns, now)
     return Lines(out)

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from connectors.damage import DAMAGED
 from operators.errors import OutputError
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class Journal(Generic[T]):
                 if not line.endswith(b"\n"):
                     break
                 results.append(decoder.decode(line))
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except DAMAGED:
                 break
             good += len(line)
         os.truncate(self._file, good)

@@ -15,6 +15,7 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.cpu import cpu_name
+from connectors.damage import DAMAGED
 from operators.decoding.pass_cost import PassCosts
 from operators.models.tuning import Tuning
 
@@ -43,7 +44,7 @@ def remembered(key: str, kind: type[Measured]) -> Measured | None:
     try:
         measured = msgspec.json.decode(path.read_bytes(), type=kind)
         age_s = time.time() - path.stat().st_mtime
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DAMAGED):
         return None
     return measured if measured.is_steady or age_s < _ASK_AGAIN_AFTER_S else None
 

@@ -16,6 +16,8 @@ import msgspec
 # 2 GiB (SoX, arecord). Nothing can be said to be missing from such a file.
 _OPEN_ENDED_FROM = 0x7FFF_0000
 _UNKNOWN = 0xFFFF_FFFF
+# Chunks before the data: a recording has a handful, and gigabytes of zeros look like chunks of no bytes.
+_MOST_CHUNKS = 1000
 
 
 class WavData(msgspec.Struct, frozen=True):
@@ -53,7 +55,9 @@ def read_wav_data(path: Path) -> WavData | None:
 def _find_data(file: BinaryIO, total: int, is_closed: bool) -> WavData | None:
     per_second = 0
     size_64 = None
-    while len(head := file.read(8)) == 8:
+    for _ in range(_MOST_CHUNKS):
+        if len(head := file.read(8)) < 8:
+            break
         name, size = struct.unpack("<4sI", head)
         at = file.tell()
         if name == b"data":

@@ -9,6 +9,7 @@ from connectors.web.messages import Languages
 from connectors.web.server import WebServer
 from flows.settings import Settings
 from operators.events import Caption, ErasureRecord
+from operators.hidden import revealed
 from operators.languages import language
 
 #: Where a token may be instead of in the settings.
@@ -26,13 +27,15 @@ class Audience:
         web = settings.web
         self._hub: Hub | None = None
         self._server: WebServer | None = None
+        #: Where it is served, without a token; None before it is.
+        self.address: str | None = None
         if web.enabled:
             self._hub = Hub(_languages(settings), _streams(settings), most_clients=web.max_clients)
             self._server = WebServer(
                 self._hub,
                 host=web.host,
                 port=web.port,
-                token=web.token or os.environ.get(TOKEN_VARIABLE),
+                token=revealed(web.token) if web.token else os.environ.get(TOKEN_VARIABLE),
                 names=web.names,
                 most_clients=web.max_clients,
             )
@@ -44,13 +47,25 @@ class Audience:
         """
         if self._server is None:
             return None
-        address = self._server.start()
-        if self._server.is_open_to_others:
-            return f"{address} for all machines that reach this one and have the whole address"
+        self.address = address = self._server.start()
+        if self._server.new_token is not None:
+            # Nobody else could tell it to viewers. One that was given is known, and not printed.
+            whole = f"{address}?token={self._server.new_token}"
+            return f"{whole} for all machines that reach this one and have the whole address"
+        if self._server.needs_token:
+            return f"{address} for those who add ?token=… with the token that this run was given"
         return address
 
+    @property
+    def viewers(self) -> int:
+        """How many watch."""
+        return 0 if self._hub is None else self._hub.clients
+
     def caption(self, caption: Caption) -> Caption:
-        """Show a caption, and hand it on."""
+        """Show a caption, and hand it on.
+
+        Delivery: at least once; after a resume those since the last snapshot are shown again.
+        """
         if self._hub is not None:
             self._hub.caption(caption)
         return caption

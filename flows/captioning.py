@@ -1,29 +1,31 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+import logging
+from collections.abc import Callable
+from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
+from connectors.messages import begin_messages, shown_on, tell
 from connectors.output_file import check_writable
-from connectors.recovery_folder import RecoveryFolder
 from connectors.screen import Screen
 from connectors.status_line import Status
-from flows.captions import build
+from flows.captions import INPUTS, build, open_watch
 from flows.outputs import begin_outputs
 from flows.recognition import check_recognizer
-from flows.report import print_profile, print_summary, write_summary
+from flows.recovery import recovery
+from flows.report import figures, print_profile, print_summary, write_summary
 from flows.run import Recovery, interrupt_sets, run
 from flows.runtime import Runtime
 from flows.settings import Settings
 from flows.waiting import Waiting
-from operators.errors import InputError
+from operators.errors import InputError, OutputError, SurtitleError
 from operators.events import Caption, Event, Partial, Translation
+from operators.metrics.quantiles import Quantiles
+from operators.text_layout import cleaned
 
 #: The events that can stand in for the stages before them, and the input that each of them is.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
@@ -31,23 +33,27 @@ REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translati
 
 def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     """Run the captions flow, and close with its summary."""
-    with Waiting(quiet=quiet, captions=settings.output.terminal) as waiting:
+    begin_messages(settings.messages.format)
+    is_silent = quiet or settings.messages.format == "json"
+    with Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
-        with closing(runtime.audience):
+        with closing(runtime.watch), closing(runtime.audience):
             dataflow, where = _prepare(settings, runtime, waiting)
             if profile:
-                runtime.overheads_s = []
+                runtime.overheads_s = Quantiles()
             # Only a run that can begin leaves a folder behind: another try may be asked for something else.
             # Also what comes after the flow ends well when it is interrupted.
             with recovery(settings) as how, interrupt_sets(runtime.stop):
                 if how is None or not how.is_resumed:
                     begin_outputs(settings.output)
-                with runtime.screen:
-                    run(dataflow, runtime.stop, runtime.release, how)
+                _tell_begin(settings, is_resumed=how is not None and how.is_resumed)
+                runtime.watch.ready()
+                with runtime.screen, shown_on(runtime.screen.tell):
+                    _run(dataflow, runtime, how, settings.run.workers)
                 _sum_up(settings, runtime, quiet=quiet)
                 if where and settings.input.microphone is None:
-                    _stay(where, runtime)
-    _complain(runtime)
+                    _stay(runtime)
+    _complain(settings, runtime)
 
 
 def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Dataflow, str | None]:
@@ -56,9 +62,10 @@ def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Da
         runtime.at_position = _told_on(runtime.screen, waiting.at_position)
     dataflow = build(settings, runtime)
     _check(settings)
+    open_watch(runtime)
     where = runtime.audience.open()
     if where:
-        _say(f"captions at {where}")
+        tell("web_opened", f"captions at {where}")
     if not settings.input.translations and not settings.input.captions:
         runtime.translator()
     # A line that went on moving would get in between the captions.
@@ -66,40 +73,49 @@ def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Da
     return dataflow, where
 
 
+def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
+    given = next(name for name in INPUTS if getattr(settings.input, name))
+    spoken, written = settings.translate.source, settings.translate.target
+    tell(
+        "run_started", f"captions from {given}, {spoken} to {written}", level=logging.INFO,
+        version=version("surtitle"), input=given, source=getattr(settings.input, given),
+        resumed=is_resumed,
+    )  # fmt: skip
+
+
+def _run(dataflow: Dataflow, runtime: Runtime, how: Recovery | None, workers: int) -> None:
+    try:
+        run(dataflow, runtime.stop, runtime.release, how, workers)
+    except SurtitleError:
+        # There will be no summary to say it.
+        for missing in runtime.outputs.missing():
+            tell("records_missing", str(missing))
+        raise
+
+
 def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
     # What was counted before a run was killed is in the log alone.
     summary = runtime.summary(settings.output.log if settings.recovery.folder else None)
     if settings.output.summary:
-        write_summary(summary, Path(settings.output.summary))
+        try:
+            write_summary(summary, Path(settings.output.summary))
+        except OutputError as error:
+            runtime.unwritten.append(str(error))
+    tell("run_ended", "the run is over", level=logging.INFO, **figures(summary))
     if not quiet:
-        print_summary(summary, settings.output.log)
+        try:
+            print_summary(summary, settings.output.log)
+        except OSError as error:
+            runtime.unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
     if runtime.overheads_s is not None:
         print_profile(runtime.overheads_s, summary)
 
 
-def _stay(where: str, runtime: Runtime) -> None:
+def _stay(runtime: Runtime) -> None:
     """Let browsers read what there was, until Ctrl-C; at once when that is how the captions ended."""
     if not runtime.stop.is_set():
-        _say(f"that was all; the captions stay until Ctrl-C at {where}")
+        tell("captions_stay", f"that was all; the captions stay until Ctrl-C at {runtime.audience.address}")
         runtime.stop.wait()
-
-
-def _say(sentence: str) -> None:
-    print(f"surtitle: {sentence}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def recovery(settings: Settings) -> Iterator[Recovery | None]:
-    """How the settings want a run to be remembered; the folder is this process' own meanwhile."""
-    if settings.recovery.folder is None:
-        yield None
-        return
-    # Where it runs, how it is shown and how fast do not change what a run is.
-    same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
-    del same["recovery"], same["web"], same["output"]["terminal"], same["output"]["summary"]
-    del same["translate"]["threads"]
-    with RecoveryFolder(Path(settings.recovery.folder), same) as folder:
-        yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
 
 
 def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Callable[[float, float], None]:
@@ -112,13 +128,23 @@ def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Cal
     return at
 
 
-def _complain(runtime: Runtime) -> None:
-    """End with what was wrong with an input that was used as far as it went."""
+def _complain(settings: Settings, runtime: Runtime) -> None:
+    """End with what could not be written, and what was wrong with an input that was used all the same."""
     complaints = list(runtime.complaints)
+    if broken := runtime.model.complaint():
+        complaints.append(broken)
     source = runtime.source
     if isinstance(source, JsonlSource) and source.rejected:
         lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"
-        complaints.append(f"{lines} not valid and put aside in {source.rejected_path}; the others were used")
+        aside = f"put aside in {source.rejected_path}"
+        if source.not_kept:
+            aside += f", but for {source.not_kept} that could not be written there"
+        complaints.append(f"{lines} not valid and {aside}; the others were used")
+    missing = [cleaned(str(one)) for one in runtime.outputs.missing()]
+    if missing and settings.recovery.folder:
+        missing.append("make room and start the same command again: what is still kept is written then")
+    if missing or runtime.unwritten:
+        raise OutputError("; ".join([*missing, *runtime.unwritten, *complaints]))
     if complaints:
         raise InputError("; ".join(complaints))
 

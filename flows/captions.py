@@ -1,9 +1,9 @@
 """The captions flow: audio, partials, translations, captions, erasure records, each stage replaceable.
 
-As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``.
+As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``. With ``-w 2`` it has two
+workers; with ``-r FOLDER -s 1 -b 0`` a job that was killed goes on.
 """
 
-import sys
 from collections.abc import Callable
 from os.path import realpath
 from pathlib import Path
@@ -17,8 +17,10 @@ from connectors.audio_sink import WavSink
 from connectors.callback import CallbackSink
 from connectors.jsonl import JsonlSource
 from connectors.jsonl_sink import JsonlSink
+from connectors.messages import begin_messages, tell
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import Format, SubtitleSink
+from flows.recovery import take_bytewax_folder
 from flows.runtime import Runtime
 from flows.settings import OutputSettings, Settings, load_settings
 from operators.display import display
@@ -42,19 +44,38 @@ _MOST_AT_ONCE = 1000
 
 
 def flow(path: str) -> Dataflow:
-    """The dataflow that the settings file ``path`` describes."""
+    """The dataflow that the settings file ``path`` describes.
+
+    Where Bytewax is given a folder for recovery, it need not be there yet, and belongs to this run.
+    """
     settings = load_settings(Path(path))
-    runtime = Runtime(settings)
+    begin_messages(settings.messages.format)
+    return job(settings, Runtime(settings))
+
+
+def job(settings: Settings, runtime: Runtime) -> Dataflow:
+    """The dataflow for Bytewax' own runner, which does not come back when it is over."""
+    take_bytewax_folder(settings)
 
     def end() -> None:
         runtime.end()
         runtime.audience.close()
+        runtime.watch.close()
 
     dataflow = build(settings, runtime, end)
+    open_watch(runtime)
+    runtime.watch.ready()
     where = runtime.audience.open()
     if where:
-        print(f"surtitle: captions at {where}", file=sys.stderr, flush=True)
+        tell("web_opened", f"captions at {where}")
     return dataflow
+
+
+def open_watch(runtime: Runtime) -> None:
+    """Serve metrics and health where that was asked for, and say where. Raises `OutputError`."""
+    where = runtime.watch.open()
+    if where:
+        tell("metrics_opened", f"metrics at {where}", address=where)
 
 
 def build(settings: Settings, runtime: Runtime, end: Callable[[], None] | None = None) -> Dataflow:
@@ -77,10 +98,10 @@ def build(settings: Settings, runtime: Runtime, end: Callable[[], None] | None =
     if settings.web.enabled:
         # After the screen, so that it costs the terminal's viewers nothing and shown_s says the same.
         captions = op.map("publish", captions, runtime.audience.caption)
-    _save(captions, "captions", settings.output.captions)
+    _save(captions, "captions", settings.output.captions, runtime)
     _subtitle(captions, settings, runtime)
     records = measure("measure", captions, runtime.meter)
-    _save(records, "log", settings.output.log)
+    _save(records, "log", settings.output.log, runtime)
     # A job has nobody else who knows when the last caption was shown.
     op.output("records", records, CallbackSink[ErasureRecord](runtime.take, end or runtime.end))
     return dataflow
@@ -103,7 +124,7 @@ def _captions(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
     if settings.input.captions:
         return _replay(dataflow, Caption, settings.input.captions, settings, runtime)
     translations = _translations(dataflow, settings, runtime)
-    _save(translations, "translations", settings.output.translations)
+    _save(translations, "translations", settings.output.translations, runtime)
     return display("display", translations, settings.display.mask_k)
 
 
@@ -111,11 +132,16 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
     if settings.input.translations:
         return _replay(dataflow, Translation, settings.input.translations, settings, runtime)
     partials = _partials(dataflow, settings, runtime)
+    if runtime.watch.is_on:
+        partials = op.map("watch-partials", partials, runtime.watch.partial)
     keep_up = settings.keeps_up
-    translations = translate("translate", partials, runtime.translator, runtime.clock, keep_up=keep_up)
+    note = runtime.model.note
+    translations = translate(
+        "translate", partials, runtime.translator, runtime.clock, keep_up=keep_up, note=note
+    )
     # A replay translates all that it reads: what was overtaken is left out, so that it says the same again.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
-    _save(saved, "partials", settings.output.partials)
+    _save(saved, "partials", settings.output.partials, runtime)
     return translations
 
 
@@ -126,7 +152,9 @@ def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
     audio = op.input("audio", dataflow, source)
     if settings.output.audio:
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
-        op.output("save-audio", recorded, WavSink(Path(settings.output.audio)))
+        op.output("save-audio", recorded, WavSink(Path(settings.output.audio), watch=runtime.outputs))
+    if runtime.watch.is_on:
+        audio = op.map("watch-audio", audio, runtime.watch.audio)
     if settings.input.microphone:
         audio = op.map("hear", audio, runtime.live.hear)
     return recognize("recognize", audio, runtime.recognizer, runtime.now if settings.is_live else None)
@@ -169,14 +197,17 @@ def _replay(
         batch_size=_MOST_AT_ONCE if settings.keeps_up else 1,
         realtime=settings.input.realtime,
         stop=runtime.stop,
+        # What is overtaken never gets to the log.
+        wait=(lambda: False) if settings.keeps_up else runtime.is_behind,
     )
     runtime.source = source
     return op.input(event_type.__name__.lower(), dataflow, source)
 
 
-def _save(events: Stream[E], name: str, path: str | None) -> None:
+def _save(events: Stream[E], name: str, path: str | None, runtime: Runtime) -> None:
     if path:
-        op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), JsonlSink(Path(path)))
+        sink = JsonlSink(Path(path), watch=runtime.outputs)
+        op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), sink)
 
 
 def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -> None:
@@ -189,7 +220,7 @@ def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -
     cues = subtitle("subtitle", captions, settings.output.subtitles, columns, now)
     for kind, path in files.items():
         if path:
-            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind))
+            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind, watch=runtime.outputs))
 
 
 def _partial_of(translation: Translation) -> Partial:

@@ -1,14 +1,17 @@
 """The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
+import logging
 import os
 import sys
-import traceback
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from connectors.jsonl import event_type_of
+from connectors.messages import begin_messages, tell
 from flows.bench.command import bench
 from flows.captioning import REPLAYED, caption
 from flows.devices import devices
@@ -24,14 +27,16 @@ from flows.options import (
     REPLAYS,
     SPEECH_OUTPUT,
     TRANSLATION,
+    WATCHING,
     WEB,
+    WORKERS,
     Overrides,
     takes,
 )
 from flows.report_command import report
 from flows.settings import load_settings
 from flows.trace_command import trace
-from operators.errors import INTERNAL_EXIT_CODE, InputError, SurtitleError, UsageError
+from operators.errors import INTERNAL_EXIT_CODE, InputError, OutputError, SurtitleError, UsageError
 
 app = typer.Typer(
     name="surtitle",
@@ -56,7 +61,18 @@ Profile = Annotated[bool, typer.Option("--profile", help="Print what an update c
 
 
 @app.command()
-@takes(LISTENING, TRANSLATION, RECOGNITION, KEEPING_UP, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT, RECOVERY, WEB)
+@takes(
+    LISTENING,
+    TRANSLATION,
+    RECOGNITION,
+    KEEPING_UP,
+    OUTPUT,
+    SPEECH_OUTPUT,
+    AUDIO_OUTPUT,
+    RECOVERY,
+    WEB,
+    WATCHING,
+)
 def live(
     overrides: Overrides,
     settings: SettingsFile = None,
@@ -71,7 +87,9 @@ def live(
 
 
 @app.command()
-@takes(TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WEB)
+@takes(
+    TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WORKERS, WEB, WATCHING
+)
 def file(
     overrides: Overrides,
     audio: Audio = None,
@@ -91,7 +109,7 @@ def file(
 
 
 @app.command()
-@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WEB)
+@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB, WATCHING)
 def replay(
     overrides: Overrides,
     events: Events,
@@ -108,6 +126,11 @@ def replay(
         )
     overrides.setdefault("input", {})[REPLAYED[event_type]] = str(events)
     caption(load_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
+
+
+_EVENTS = {UsageError: "usage_error", InputError: "input_error", OutputError: "output_error"}
+# What Typer raises for a command line that it does not understand; it has no public name of its own.
+_BAD_COMMAND_LINE: Any = typer.BadParameter.__bases__[0]
 
 
 def _completed(overrides: Overrides, quiet: bool) -> Overrides:
@@ -128,21 +151,43 @@ def _forget_output() -> None:
 
 
 def _fail(error: SurtitleError) -> NoReturn:
-    print(f"surtitle: {error}", file=sys.stderr)
+    tell(_EVENTS.get(type(error), "error"), str(error), level=logging.ERROR, exit_code=error.exit_code)
     sys.exit(error.exit_code)
+
+
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """What Python has lone surrogates for is no text: it can be neither printed nor written."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{argument} is not UTF-8; give the file another name") from None
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    """Whether the command line, which may be wrong in all else, asks for messages in JSON."""
+    given = [one.partition("=")[2] for one in arguments if one.startswith("--log-format=")]
+    given += [value for name, value in pairwise(arguments) if name == "--log-format"]
+    return given == ["json"]
 
 
 def main() -> NoReturn:
     """Run the command line; the exit code tells usage (2), input (3), output (4) and internal errors (70)."""
+    is_json = _wants_json(sys.argv[1:])
+    begin_messages("json" if is_json else "text")
+    code = 0
     try:
-        app()
+        _check_arguments(sys.argv[1:])
+        # Typer draws a box around what it has to say about the command line.
+        code = app(standalone_mode=not is_json)
     except SurtitleError as error:
         _forget_output()
         _fail(error)
-    except Exception:  # noqa: BLE001 - the last resort: whatever it is, it is our defect
-        traceback.print_exc()
-        print(
-            "surtitle: this is a defect of surtitle; please report it with the lines above", file=sys.stderr
-        )
+    except _BAD_COMMAND_LINE as error:
+        tell("usage_error", error.format_message(), level=logging.ERROR, exit_code=UsageError.exit_code)
+        sys.exit(UsageError.exit_code)
+    except Exception as error:  # noqa: BLE001 - the last resort: whatever it is, it is our defect
+        sentence = "this is a defect of surtitle; please report it with the lines above"
+        tell("internal_error", sentence, level=logging.CRITICAL, error=error, exit_code=INTERNAL_EXIT_CODE)
         sys.exit(INTERNAL_EXIT_CODE)
-    sys.exit(0)
+    sys.exit(code or 0)

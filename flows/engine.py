@@ -15,11 +15,14 @@ from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Method, Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import Translator, TranslatorSettings
+from operators.errors import InputError
+from operators.languages import language
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 from operators.models.pool import SessionPool
 from operators.models.tuning import LlamaProbe, Tuning, measure_costs, tune
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
+from operators.trouble import ModelTrouble
 
 #: Told what is being done and how much of it, from 0 to 1; None where that is not known.
 Progress = Callable[[str, float | None], None]
@@ -58,6 +61,13 @@ def open_engine(settings: TranslateSettings, progress: Progress | None = None) -
     """Load the model and evaluate the prompt's head, for any number of translators; raises likewise."""
     tell = progress or (lambda _what, _fraction: None)
     path = resolve_model(settings.model, progress=progress)
+    try:
+        return _open(path, settings, tell)
+    except ModelTrouble as trouble:
+        raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
+
+
+def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     model = LlamaModel(path, lambda fraction: tell("loading the model", fraction))
     prompt = select_prompt(model, settings.template, settings.source, settings.target)
     tuning = _tuning(path, model, tell) if settings.threads is None else Tuning(settings.threads)
@@ -75,6 +85,7 @@ def translator_settings(settings: TranslateSettings) -> TranslatorSettings:
     return TranslatorSettings(
         max_source=settings.max_source,
         max_output=_max_output(settings),
+        scripts=language(settings.target).scripts,
         conditioning=Conditioning(settings.strip_punctuation, settings.hold_back),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         draft_mask=settings.draft_mask,

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable
 
+from connectors.messages import tell
 from connectors.microphone import Losses
 from connectors.screen import Screen
 from connectors.status_line import Status
+from flows.watch import Watch
 from operators.events import AudioChunk, ErasureRecord
 from operators.level import level
 
@@ -22,20 +24,25 @@ class LiveStatus:
         self,
         screen: Screen,
         now: Callable[[], float],
-        tell: Callable[[Status, str | None], None] = lambda _status, _sentence: None,
+        show: Callable[[Status, str | None], None] = lambda _status, _sentence: None,
+        watch: Watch | None = None,
     ) -> None:
         """``now`` gives the present on the stream's clock, in seconds.
 
-        ``tell`` gets each status as well, and the sentence about what is wrong while something is.
+        ``show`` gets each status as well, and the sentence about what is wrong while something is; ``watch``
+        what bears on health.
         """
         self._screen = screen
         self._now = now
-        self._tell = tell
+        self._tell = show
+        self._watch = watch
         self._sentence: str | None = None
         #: Sound that was not heard, so far.
         self.losses = Losses()
         self._is_absent = False
         self._is_troubled = False
+        # Files that cannot be written for now.
+        self._late_files: set[str] = set()
         self._level_dbfs = -math.inf
         self._heard_s = 0.0
         self._spoken_s = -math.inf
@@ -61,19 +68,30 @@ class LiveStatus:
     def lose(self, losses: Losses) -> None:
         """Take note of sound that was lost: all of it, so far."""
         self.losses = losses
+        if self._watch is not None:
+            self._watch.lose(losses)
 
     def microphone(self, sentence: str) -> None:
         """Tell of a microphone that has gone, or is back; the next chunk says that it is there."""
-        self._screen.tell(sentence)
+        tell("microphone_changed", sentence)
+        if self._watch is not None:
+            self._watch.microphone(sentence)
         self._sentence = sentence
         self._is_absent = True
         self._show()
 
     def recognizer(self, sentence: str) -> None:
         """Tell what happens to the recogniser, on any thread; the next caption says that it works."""
-        self._screen.tell(sentence)
+        tell("recognizer_changed", sentence)
+        if self._watch is not None:
+            self._watch.recognizer(sentence)
         self._sentence = sentence
         self._is_troubled = True
+
+    def output(self, path: str, sentence: str, is_late: bool) -> None:
+        """Tell of a file that cannot be written for now, or is again."""
+        tell("write_failed" if is_late else "write_recovered", sentence, output=path)
+        (self._late_files.add if is_late else self._late_files.discard)(path)
 
     def _show(self) -> None:
         now_s = self._now()
@@ -92,4 +110,6 @@ class LiveStatus:
         )
         self._screen.status(status)
         is_wrong = self._is_absent or self._is_troubled
-        self._tell(status, self._sentence if is_wrong else None)
+        # Viewers elsewhere need not know what files there are on this machine.
+        late = "a file of this run cannot be written for now" if self._late_files else None
+        self._tell(status, self._sentence if is_wrong else late)

@@ -125,15 +125,26 @@ RECOVERY: Group = {
     ),
 }
 
+WORKERS: Group = {
+    "workers": _option("run", "workers", int, "Threads that share the streams of the input.", default="1"),
+}
+
 WEB: Group = {
     "web": _option("web", "enabled", bool, "Show the captions in a browser, too.", "--web"),
     "host": _option(
         "web", "host", str, "Address that the web page is served at; implies --web.", default="127.0.0.1"
     ),
     "port": _option("web", "port", int, "Its port, 0 for any; implies --web.", default="8080"),
-    "web_token": _option(
-        "web", "token", str, "What viewers from other machines must know; SURTITLE_WEB_TOKEN is safer.",
-        default="a new one",
+}  # fmt: skip
+
+WATCHING: Group = {
+    "metrics": _option(
+        "metrics", "listen", str, "Serve metrics and /healthz at [HOST:]PORT; 0 is any that is free.",
+        default="nowhere",
+    ),
+    "log_format": _option(
+        "messages", "format", str, "Messages on standard error: text, or json, an object a line.",
+        default="text",
     ),
 }  # fmt: skip
 

@@ -2,20 +2,20 @@
 
 import sys
 from pathlib import Path
-from statistics import median
+from typing import Any
 
 import msgspec
 
-from operators.errors import OutputError
+from connectors.messages import tell
+from connectors.whole_file import write_whole
+from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
+from operators.text_layout import cleaned
 
 
 def write_summary(summary: Summary, path: Path) -> None:
     """Write the summary as one JSON object; raises `OutputError`."""
-    try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
-    except OSError as error:
-        raise OutputError(f"{path}: the summary cannot be written ({error.strerror})") from None
+    write_whole(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
 def print_summary(summary: Summary, log: str | None) -> None:
@@ -30,7 +30,9 @@ def print_summary(summary: Summary, log: str | None) -> None:
         f"{_latency(summary.latency_from_speech_ms)} from speech",
         "parts": _parts(summary.latency_parts_ms),
         "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else None,
+        "trouble": ", ".join(f"{name} {count}" for name, count in summary.troubles.items()),
         "sound": _sound(summary),
+        "missing": "; ".join(cleaned(str(one)) for one in summary.missing),
         "log": log,
     }
     print()
@@ -40,15 +42,23 @@ def print_summary(summary: Summary, log: str | None) -> None:
     sys.stdout.flush()
 
 
-def print_profile(overheads_s: list[float], summary: Summary) -> None:
+def figures(summary: Summary) -> dict[str, Any]:
+    """The summary in numbers, for a message."""
+    everything: dict[str, Any] = msgspec.to_builtins(summary)
+    for name in ("settings", "signature", "latency_parts_ms"):
+        del everything[name]
+    return everything
+
+
+def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
     """Print what an update costs beside the forward passes."""
-    if not overheads_s or not summary.updates:
-        print("surtitle: too few updates to profile", file=sys.stderr)
+    if not overheads_s.count or not summary.updates:
+        tell("profile_empty", "too few updates to profile")
         return
-    everything = 1000 * sum(overheads_s) / len(overheads_s)
-    model = 1000 * summary.model_s / summary.updates
+    everything = 1000 * overheads_s.total / overheads_s.count
+    median_s, model = overheads_s.at(0.5)[0], 1000 * summary.model_s / summary.updates
     print(
-        f"{'profile':>9}  per update: {1000 * median(overheads_s):.2f} ms at the median beside the model's "
+        f"{'profile':>9}  per update: {1000 * median_s:.2f} ms at the median beside the model's "
         f"forward passes (mean {everything:.2f} ms), forward passes {model:.1f} ms (mean)"
     )
 

@@ -9,11 +9,11 @@ import typer
 
 from connectors.jsonl import check_writable, read_events
 from connectors.simulstream import write_simulstream
+from connectors.whole_file import write_whole
 from flows.report_reading import Reading, kind_of
-from operators.errors import OutputError, UsageError
+from operators.errors import UsageError
 from operators.events import Caption, ErasureRecord
 from operators.languages import language
-from operators.metrics.figures import Report
 from operators.metrics.tokenizers import latency_tokenizer, tokenizer
 
 
@@ -77,9 +77,9 @@ def report(
         gathered = Gathered(reading)
         results.append((gathered, reading.report(reference, None if output is None else gathered.look)))
     if json is not None:
-        _write_json(results[0][1], json)
+        write_whole(json, msgspec.json.format(msgspec.json.encode(results[0][1])) + b"\n")
     if simulstream is not None:
-        captions = read_events(events[0], Caption)
+        captions = read_events(events[0], Caption, lambda _told: None)
         write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(spoken)))
     if output is not None:
         write_page(results, output, traces)
@@ -119,10 +119,3 @@ def _refuse_without_text(events: Path, options: dict[str, object]) -> None:
             f"{events} is an erasure log: it has no text for {' and '.join(given)}; give a file of captions "
             "(written with --captions)"
         )
-
-
-def _write_json(result: Report, path: Path) -> None:
-    try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None

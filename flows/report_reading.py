@@ -1,13 +1,13 @@
 """What a run wrote, read into the figures of a report."""
 
+import sys
 from collections.abc import Callable, Collection, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from connectors.jsonl import event_type_of, read_events
+from connectors.text_file import read_lines
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language
@@ -15,14 +15,10 @@ from operators.metrics.erasure import ErasureMeter
 from operators.metrics.figures import Report
 from operators.metrics.report import ReportMeter
 from operators.metrics.tokenizers import erasure_signature, latency_tokenizer, tokenizer
+from operators.text_layout import cleaned
 
 #: How latency is counted; see docs/figures.md.
 _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"
-
-# Thirty years: nothing that is a stream's clock goes on for longer, and sums of what is here stay numbers.
-_LONGEST_S = 1e9
-# No text of a segment has more tokens.
-_LONGEST_TEXT = 1e9
 
 
 class Measured(NamedTuple):
@@ -49,17 +45,18 @@ class Reading(NamedTuple):
     def measured(self, only: Collection[tuple[str, int]] | None = None) -> Iterator[Measured]:
         """Each update of the file, in its order; of the segments ``only`` if that is given.
 
-        NE of the stream then counts those segments alone.
+        NE of the stream then counts those segments alone. A last line that a crash cut is left out, and told.
         """
+        # Who asks for some segments has read the file before.
+        cut = _tell if only is None else lambda _sentence: None
         if self.kind is ErasureRecord:
-            for record in read_events(self.path, ErasureRecord):
+            for record in read_events(self.path, ErasureRecord, cut):
                 if only is None or (record.stream, record.segment) in only:
-                    _check_sizes(self.path, record)
                     yield Measured(record, None)
             return
         signature = erasure_signature(self.spoken.tokenizer, None)
         meters: dict[str, ErasureMeter] = {}
-        for caption in read_events(self.path, Caption):
+        for caption in read_events(self.path, Caption, cut):
             if only is not None and (caption.stream, caption.segment) not in only:
                 continue
             _check_times(self.path, caption)
@@ -104,43 +101,23 @@ def kind_of(events: Path) -> type[Event]:
     return kind
 
 
+def _tell(sentence: str) -> None:
+    print(f"surtitle: {cleaned(sentence)}", file=sys.stderr)
+
+
 def _check_times(events: Path, caption: Caption) -> None:
     place = f"{events}: stream {caption.stream!r}, segment {caption.segment}, revision {caption.revision}"
     if caption.end_s < caption.start_s:
         raise InputError(
             f"{place}: its speech ends at {caption.end_s:g} s, before it begins; correct its times"
         )
-    if max(caption.end_s, caption.arrival_s, caption.ready_s, caption.shown_s or 0.0) > _LONGEST_S:
-        raise InputError(
-            f"{place}: a time is greater than {_LONGEST_S:g} s; give seconds since the stream began"
-        )
-
-
-def _check_sizes(events: Path, record: ErasureRecord) -> None:
-    place = f"{events}: stream {record.stream!r}, segment {record.segment}, revision {record.revision}"
-    parts = () if record.latency is None else msgspec.structs.astuple(record.latency)
-    late_s = [record.latency_from_speech_s, record.latency_from_arrival_s, *parts]
-    if max(abs(part_s) for part_s in late_s if part_s is not None) > _LONGEST_S:
-        raise InputError(f"{place}: a latency is greater than {_LONGEST_S:g} s; correct it")
-    if max(max(text.length, text.erased) for text in (record.raw, record.shown)) > _LONGEST_TEXT:
-        raise InputError(f"{place}: a text has more than {_LONGEST_TEXT:g} tokens; correct its counts")
 
 
 def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> list[str]:
-    lines = list(_lines(path))
+    lines = read_lines(path)
     if len(lines) != len(segments):
         raise InputError(
             f"{path} has {len(lines)} lines, but {events} {len(segments)} segments; a reference is one line "
             "for each segment, in the order of the streams and of their segments"
         )
     return lines
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            yield from file
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8; save it as UTF-8") from None

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig
-from bytewax.testing import run_main
+from bytewax.testing import cluster_main, run_main
 
+from connectors.recovery_folder import store_error
 from operators.errors import SurtitleError
 
 
@@ -32,11 +33,12 @@ def run(
     stop: Flag,
     release: Callable[[], None] = lambda: None,
     recovery: Recovery | None = None,
+    workers: int = 1,
 ) -> None:
     """Run ``dataflow`` to its end. Ctrl-C and SIGTERM set ``stop``; a second one ends the process at once.
 
-    ``release`` is called when it is over, however it ended. Raises the `SurtitleError` that a stage raised,
-    without what Bytewax wraps around it.
+    ``workers`` are threads, among which the streams are dealt out. ``release`` is called when it is over,
+    however it ended. Raises the `SurtitleError` that a stage raised, without what Bytewax wraps around it.
     """
     options = {}
     if recovery is not None:
@@ -44,10 +46,13 @@ def run(
         options = {"epoch_interval": interval, "recovery_config": recovery.config}
     with interrupt_sets(stop), _no_panic_text():
         try:
-            # Not a cluster of one: the thread that waits for its worker takes a third of the speed away.
-            run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+            if workers == 1:
+                # Not a cluster of one: the thread that waits for its worker takes a third of the speed away.
+                run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+            else:
+                cluster_main(dataflow, [], 0, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
         except Exception as error:
-            user_error = _cause(error)
+            user_error = _cause(error) or (store_error(error, recovery.config) if recovery else None)
             if user_error is not None:
                 raise user_error from None
             raise

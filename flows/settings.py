@@ -4,13 +4,15 @@ The command line overrides the file. A key that is not known is an error that na
 """
 
 import difflib
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
-from operators.errors import InputError, UsageError
+from connectors.messages import Format
+from flows.settings_file import check_texts, read_toml
+from operators.errors import UsageError
+from operators.hidden import hide
 from operators.prompts.select import Template
 from operators.recognizers.azure_settings import AzureSettings
 from operators.subtitles.writer import Shown
@@ -54,7 +56,7 @@ class RecognizeSettings(_Stage, frozen=True, kw_only=True):
         "tiny", "base", "tiny-streaming", "base-streaming", "small-streaming", "medium-streaming"
     ] = "tiny"
     #: Seconds of speech between two hypotheses.
-    update_interval_s: Annotated[float, msgspec.Meta(gt=0.0)] = 0.5
+    update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
     #: Run moonshine, which leaks, in a process of its own; absent for: where it may run for hours.
     isolate: bool | None = None
     azure: AzureSettings = AzureSettings()
@@ -104,11 +106,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: absent for: where events come as they happen (live, or in real time).
     keep_up: bool | None = None
     #: Threads of the model; absent for as many as are fastest, measured at the first start.
-    threads: Positive | None = None
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
     #: Segments that keep their KV cache.
-    sessions: Positive = 4
+    sessions: Annotated[int, msgspec.Meta(ge=1, le=255)] = 4
     #: Tokens of source that are translated in one piece; a longer segment is split.
-    max_source: Annotated[int, msgspec.Meta(ge=16)] = 192
+    max_source: Annotated[int, msgspec.Meta(ge=16, le=100_000)] = 192
 
 
 class DisplaySettings(_Stage, frozen=True, kw_only=True):
@@ -147,12 +149,37 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     #: 0 is any that is free.
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
-    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed.
+    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed;
+    #: hidden as soon as it is read.
     token: str | None = None
     #: Names under which viewers reach the server, beside ``host``: those of a proxy, for instance.
     names: tuple[str, ...] = ()
     #: Viewers at once.
     max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
+
+    def __post_init__(self) -> None:
+        if self.token is not None:
+            msgspec.structs.force_setattr(self, "token", hide(self.token))
+
+
+class MetricsSettings(_Stage, frozen=True, kw_only=True):
+    """Metrics and health for whoever runs it."""
+
+    #: ``[HOST:]PORT`` to serve them at, for this machine unless a host is given; absent for nowhere.
+    listen: Annotated[int, msgspec.Meta(ge=0, le=65535)] | str | None = None
+    #: Seconds without a caption despite speech, or without any sound from the source, that are too many.
+    stall_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600.0)] = 10.0
+    #: Seconds of live sound in which nothing is recognised that are too many; 0 never are, for music.
+    unheard_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 30.0
+    #: Peak level in dBFS below which it is silence.
+    silence_dbfs: Annotated[float, msgspec.Meta(ge=-96.0, le=0.0)] = -40.0
+
+
+class MessagesSettings(_Stage, frozen=True, kw_only=True):
+    """What is told on standard error."""
+
+    #: Sentences for people, or one JSON object a line.
+    format: Format = "text"
 
 
 class RecoverySettings(_Stage, frozen=True, kw_only=True):
@@ -164,6 +191,13 @@ class RecoverySettings(_Stage, frozen=True, kw_only=True):
     interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
 
 
+class RunSettings(_Stage, frozen=True, kw_only=True):
+    """What runs the flow, when that is not Bytewax' own runner."""
+
+    #: Threads among which the streams are dealt out; they share one model.
+    workers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+
+
 class Settings(_Stage, frozen=True, kw_only=True):
     """All settings of a flow."""
 
@@ -173,7 +207,10 @@ class Settings(_Stage, frozen=True, kw_only=True):
     display: DisplaySettings = DisplaySettings()
     output: OutputSettings = OutputSettings()
     web: WebSettings = WebSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    messages: MessagesSettings = MessagesSettings()
     recovery: RecoverySettings = RecoverySettings()
+    run: RunSettings = RunSettings()
 
     @property
     def is_live(self) -> bool:
@@ -186,32 +223,28 @@ class Settings(_Stage, frozen=True, kw_only=True):
         return self.is_live if self.translate.keep_up is None else self.translate.keep_up
 
 
+# Characters of a key that are worth comparing with those that there are.
+_LONGEST_KEY = 64
+
+
 def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
     """Settings of a TOML file, with those in ``overrides`` (stage, key, value) taking their place.
 
     Raises `InputError` for a file that cannot be read, `UsageError` for what it asks for.
     """
-    raw = {} if path is None else _read(path)
+    raw = {} if path is None else read_toml(path)
     where = "the settings" if path is None else str(path)
     _check_keys(raw, Settings, where)
     for stage, values in (overrides or {}).items():
         given = {key: value for key, value in values.items() if value is not None}
-        raw[stage] = {**raw.get(stage, {}), **given}
+        if isinstance(raw.setdefault(stage, {}), dict):  # if not, it is told of below
+            raw[stage] = {**raw[stage], **given}
     try:
-        return msgspec.convert(raw, Settings)
+        settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {_in_words(error)}") from None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            f"{path}: the settings cannot be read ({error.strerror}); check --settings"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: this is not valid TOML: {error}") from None
+    check_texts(msgspec.to_builtins(settings), where)
+    return settings
 
 
 def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, inside: str = "") -> None:
@@ -219,11 +252,12 @@ def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, i
     hints = get_type_hints(struct)
     for key, value in raw.items():
         if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-            raise UsageError(f"{where}: there is no setting {inside}{key}; did you mean {inside}{near}?")
+            shown = key[:_LONGEST_KEY]
+            near = difflib.get_close_matches(shown, names, n=1, cutoff=0.0)[0]
+            raise UsageError(f"{where}: there is no setting {inside}{shown}; did you mean {inside}{near}?")
         stage = hints[names[key]]
         if isinstance(value, dict) and isinstance(stage, type) and issubclass(stage, msgspec.Struct):
-            _check_keys(value, stage, where, f"{key}.")
+            _check_keys(value, stage, where, f"{inside}{key}.")
 
 
 def _in_words(error: msgspec.ValidationError) -> str:

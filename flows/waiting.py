@@ -1,10 +1,13 @@
 """Tells a user what a wait is for: loading a model, getting through a recording."""
 
+import logging
 import sys
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from connectors.messages import tell
 
 
 class Waiting:
@@ -31,6 +34,7 @@ class Waiting:
         """Say what is being done, and how much of it is done (0 to 1; None where nobody knows)."""
         if what != self._what:
             self.end()
+            tell("progress", what, level=logging.INFO)
             self._progress.start()
             self._task = self._progress.add_task(what, total=None if fraction is None else 1.0)
             self._what = what

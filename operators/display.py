@@ -10,6 +10,7 @@ from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 
 from operators.events import Caption, Translation
+from operators.text_layout import CLUSTER
 
 
 @operator
@@ -42,12 +43,17 @@ def caption(translation: Translation, mask_k: int) -> Caption:
         ready_s=translation.ready_s,
         overtaken=translation.overtaken,
         effort=translation.effort,
+        trouble=translation.trouble,
     )
 
 
 # Where a word may end (Unicode word boundaries, UAX 29): in scripts without spaces after each ideograph.
 _BOUNDARY = regex.compile(r"(?w)\b")
-_CLUSTER = regex.compile(r"\X")
+# Half a flag. A boundary next to one is looked for through all that are in a row; an ideograph stands alone,
+# and that flags are not cut in two is seen to below.
+_FLAG_LETTER = regex.compile(r"\p{RI}")
+# Characters around the cut that are looked at.
+_FAR = 500
 
 
 def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
@@ -60,11 +66,14 @@ def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
     if mask_k <= 0:
         return len(text)
     cut = len("".join(pieces[:-mask_k]))
-    words = {boundary.start() for boundary in _BOUNDARY.finditer(text)}
-    visible = 0
-    for cluster in _CLUSTER.finditer(text):
-        if cluster.end() > cut:
+    # The end of a word is not far away, but the text may be long.
+    begin = max(0, cut - _FAR)
+    near = text[begin : cut + _FAR]
+    words = {begin + boundary.start() for boundary in _BOUNDARY.finditer(_FLAG_LETTER.sub("字", near))}
+    visible = begin
+    for cluster in CLUSTER.finditer(near):
+        if begin + cluster.end() > cut:
             break
-        if cluster.end() in words:
-            visible = cluster.end()
+        if begin + cluster.end() in words:
+            visible = begin + cluster.end()
     return len(text[:visible].rstrip())

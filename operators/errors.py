@@ -6,11 +6,26 @@ class's ``exit_code``; any other exception is a defect of surtitle itself and ex
 
 from typing import ClassVar
 
+from typing_extensions import override
+
+# Characters of a sentence: what it quotes of a file may be of any length.
+_MOST, _HEAD, _TAIL = 2000, 1500, 400
+
 
 class SurtitleError(Exception):
     """Something outside surtitle is wrong; the message is the sentence that the user reads."""
 
     exit_code: ClassVar[int] = 1
+
+    @override
+    def __str__(self) -> str:
+        """The sentence on one line, whatever it quotes: a terminal must not obey the name of a file."""
+        sentence = super().__str__()
+        if len(sentence) > _MOST:
+            sentence = f"{sentence[:_HEAD]} … {sentence[-_TAIL:]}"
+        if sentence.isprintable():
+            return sentence
+        return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in sentence)
 
 
 class UsageError(SurtitleError):

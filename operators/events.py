@@ -4,6 +4,10 @@ Each event is a frozen struct, and one JSON object per line on disk. A file of a
 in for the stage that makes them. Written events name their type in the field ``event``; events from
 elsewhere may leave it out, and are then recognised by their fields.
 
+That name is the version, too: ``caption`` is the first one. A new field is optional, so that older files are
+read; a change that an older reader would take for something else gets a new name, ``caption/2``, and every
+reader refuses what it does not know.
+
 Times are seconds. ``*_s`` on a stream's clock counts from the first audio sample of that stream.
 """
 
@@ -11,18 +15,33 @@ from typing import Annotated
 
 import msgspec
 
+from operators.trouble import Trouble
+
 #: Samples per second of every `AudioChunk`.
 SAMPLE_RATE = 16_000
 
-Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
+#: Three hundred years: no stream goes on for longer, and sums of what is read stay numbers.
+LONGEST_S = 1e10
+#: No count is greater; a browser, too, holds it exactly.
+MOST = 2**53 - 1
+
+Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=LONGEST_S)]
+#: Seconds that may be before the moment that they are counted from.
+SignedSeconds = Annotated[float, msgspec.Meta(ge=-LONGEST_S, le=LONGEST_S)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+#: Tokens of one text.
+Length = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+#: An id in a model's vocabulary.
+Token = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+#: One count divided by another.
+Ratio = Annotated[float, msgspec.Meta(ge=0.0, le=float(MOST))]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
     """What all events share: which stream they belong to."""
 
     #: Name of the audio stream; unique within a run.
-    stream: str
+    stream: Annotated[str, msgspec.Meta(max_length=1000)]
 
     @property
     def key(self) -> str:
@@ -120,7 +139,7 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     #: The translated text; always the concatenation of ``pieces``.
     text: str
     #: Token ids of the translation, in the vocabulary of the model that made it.
-    tokens: tuple[int, ...]
+    tokens: tuple[Token, ...]
     #: The text of each token; a token that ends inside a character has the empty text.
     pieces: tuple[str, ...]
     #: Copied from the `Partial`.
@@ -134,6 +153,8 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     #: Updates of this segment since the one before that were never translated: newer ones overtook them.
     overtaken: Count = 0
     effort: Effort = Effort()
+    #: What went wrong with the model; where it gave no answer, the translation is that of an earlier update.
+    trouble: Trouble | None = None
 
 
 class Caption(SegmentEvent, frozen=True, kw_only=True):
@@ -155,6 +176,7 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     #: When the viewer could see it, on the stream's clock; absent where nobody did.
     shown_s: Seconds | None = None
     effort: Effort = Effort()
+    trouble: Trouble | None = None
 
     @property
     def text(self) -> str:
@@ -166,20 +188,20 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     """Erasure of one text: of one update, and of all updates so far."""
 
     #: Tokens of the text.
-    length: Count
+    length: Length
     #: Tokens of the text before it that had to be erased to get here: E(i).
-    erased: Count
+    erased: Length
     #: Normalised erasure of this segment so far: sum of E up to here, divided by ``length``.
-    ne_segment: float
+    ne_segment: Ratio
     #: Normalised erasure of the stream so far, pooled over its segments.
-    ne_stream: float
+    ne_stream: Ratio
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
     """Where the time from speech to caption went, in seconds; docs/live.md says what each part means."""
 
     #: From the end of the speech that a hypothesis covers until it left the recogniser.
-    recogniser_s: float
+    recogniser_s: SignedSeconds
     #: Until the model took it up; absent in files that do not say.
     queue_s: Seconds | None = None
     #: Until its translation was done.
@@ -196,11 +218,11 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     #: Erasure of what the viewer saw.
     shown: Erasure
     #: Draft tokens that stood, divided by those offered (A/D); absent without a draft.
-    accepted_over_drafted: float | None = None
+    accepted_over_drafted: Ratio | None = None
     #: Draft tokens that stood, divided by the tokens of the output (A/O); absent when it is empty.
-    accepted_over_output: float | None = None
+    accepted_over_output: Ratio | None = None
     #: Seconds from the end of the speech that the hypothesis covers until the caption was shown, or ready.
-    latency_from_speech_s: float
+    latency_from_speech_s: SignedSeconds
     #: Seconds from the hypothesis' arrival until then.
     latency_from_arrival_s: Seconds
     #: Of what these consist.
@@ -208,6 +230,8 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     #: Updates of this segment since the record before that newer ones overtook.
     overtaken: Count = 0
     effort: Effort = Effort()
+    #: What went wrong with the model.
+    trouble: Trouble | None = None
     #: How erasure was counted: tokenizer, aggregation, mask and version.
     signature: str
 

@@ -20,11 +20,13 @@ class Language(NamedTuple):
     joint: str = " "
     #: Whether it is written from the right to the left.
     is_rtl: bool = False
+    #: Unicode scripts that it is written in.
+    scripts: tuple[str, ...] = ("Latin",)
 
 
 _KNOWN = [
-    Language("Arabic", "ar", is_rtl=True),
-    Language("Chinese", "zh", "zh", 30, ""),
+    Language("Arabic", "ar", is_rtl=True, scripts=("Arabic",)),
+    Language("Chinese", "zh", "zh", 30, "", scripts=("Han", "Bopomofo")),
     Language("Czech", "cs"),
     Language("Danish", "da"),
     Language("Dutch", "nl"),
@@ -32,22 +34,22 @@ _KNOWN = [
     Language("Finnish", "fi"),
     Language("French", "fr"),
     Language("German", "de"),
-    Language("Greek", "el"),
-    Language("Hebrew", "he", is_rtl=True),
-    Language("Hindi", "hi"),
+    Language("Greek", "el", scripts=("Greek",)),
+    Language("Hebrew", "he", is_rtl=True, scripts=("Hebrew",)),
+    Language("Hindi", "hi", scripts=("Devanagari",)),
     Language("Hungarian", "hu"),
     Language("Italian", "it"),
-    Language("Japanese", "ja", "ja-mecab", 30, ""),
-    Language("Korean", "ko", "char"),
+    Language("Japanese", "ja", "ja-mecab", 30, "", scripts=("Han", "Hiragana", "Katakana")),
+    Language("Korean", "ko", "char", scripts=("Hangul", "Han")),
     Language("Norwegian", "no"),
     Language("Polish", "pl"),
     Language("Portuguese", "pt"),
     Language("Romanian", "ro"),
-    Language("Russian", "ru"),
+    Language("Russian", "ru", scripts=("Cyrillic",)),
     Language("Spanish", "es"),
     Language("Swedish", "sv"),
     Language("Turkish", "tr"),
-    Language("Ukrainian", "uk"),
+    Language("Ukrainian", "uk", scripts=("Cyrillic",)),
     Language("Vietnamese", "vi"),
 ]
 

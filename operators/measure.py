@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from operators.events import Caption, ErasureRecord
 from operators.metrics.erasure import ErasureMeter, ErasureState
+from operators.snapshots import pack, unpack
 
 
 @operator
@@ -22,11 +23,14 @@ def measure(
     :arg meter: Makes the meter of one stream from the state that it left off with.
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.stream)
-    records = op.stateful_batch("meter", keyed, lambda resume: _Stream(meter(resume)))
-    return op.key_rm("unkey", records)
+
+    def build(resume: bytes | None) -> _Stream:
+        return _Stream(meter(None if resume is None else unpack(resume, ErasureState)))
+
+    return op.key_rm("unkey", op.stateful_batch("meter", keyed, build))
 
 
-class _Stream(StatefulBatchLogic[Caption, ErasureRecord, ErasureState]):
+class _Stream(StatefulBatchLogic[Caption, ErasureRecord, bytes]):
     def __init__(self, meter: ErasureMeter) -> None:
         self._meter = meter
 
@@ -35,6 +39,5 @@ class _Stream(StatefulBatchLogic[Caption, ErasureRecord, ErasureState]):
         return [self._meter.record(caption) for caption in values], StatefulBatchLogic.RETAIN
 
     @override
-    def snapshot(self) -> ErasureState:
-        # The state goes on being written; a snapshot must not change behind Bytewax's back.
-        return self._meter.state.copy()
+    def snapshot(self) -> bytes:
+        return pack(self._meter.state)

@@ -11,6 +11,7 @@ from typing_extensions import override
 from operators.events import AudioChunk, Partial
 from operators.recognizers.numbering import NumberingState, PartialNumbering
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.snapshots import pack, unpack
 
 
 @operator
@@ -36,11 +37,15 @@ def recognize(
     """
 
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
-    recognized = op.stateful_batch("stream", keyed, lambda resume: _Listening(make_recognizer, now, resume))
-    return op.key_rm("unkey", recognized)
+
+    def build(resume: bytes | None) -> _Listening:
+        state = None if resume is None else unpack(resume, NumberingState)
+        return _Listening(make_recognizer, now, state)
+
+    return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
-class _Listening(StatefulBatchLogic[AudioChunk, Partial, NumberingState]):
+class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
     def __init__(
         self,
         make_recognizer: Callable[[str], Recognizer],
@@ -64,9 +69,9 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, NumberingState]):
         return self._finish(), self.DISCARD
 
     @override
-    def snapshot(self) -> NumberingState:
+    def snapshot(self) -> bytes:
         assert self._numbering is not None, "a logic is made for a chunk or from a snapshot"
-        return self._numbering.state
+        return pack(self._numbering.state)
 
     def _hear(self, chunk: AudioChunk) -> list[Partial]:
         numbering = self._numbering = self._numbering or PartialNumbering(NumberingState(chunk.stream))

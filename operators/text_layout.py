@@ -12,16 +12,22 @@ from typing import NamedTuple
 import regex
 import wcwidth
 
-# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48).
+# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48). What begins a
+# string ends the one before it: a thousand that never end would be looked through a thousand times.
 _ESCAPE = regex.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*+[0-~]"
 )
 # Bidi embeddings, overrides and isolates; further invisible characters that only carry instructions.
 _INSTRUCTION = regex.compile(
     r"[\u00ad\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
+# Marks that pile up on one character until they cover the lines around it; no language needs so many.
+_PILE = regex.compile(r"([\p{M}\u200c\u200d]{10})[\p{M}\u200c\u200d]++")
+# The letters of flags, two to a flag: which two can only be told from the beginning of their row, and the
+# time to find all characters of a row grows with its square.
+_FLAGS = regex.compile(r"([\U0001f1e6-\U0001f1ff]{32})[\U0001f1e6-\U0001f1ff]++")
 # All white space but the spaces that forbid a line break, and whatever controls a terminal.
 _SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
 
@@ -33,7 +39,11 @@ _PIECE = regex.compile(
     rf"{_OPENING}{{0,3}}{_IDEOGRAPH}[\p{{M}}\u200d]*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.",
     regex.DOTALL,
 )
-_CLUSTER = regex.compile(r"\X")
+#: A character as a reader sees it (a grapheme cluster). Flags come first: to find where one of many in a row
+#: ends, \X looks back over all of them.
+CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
+# Some characters can be joined without end: longer clusters are not kept in memory.
+_LONG_CLUSTER = 32
 
 
 class Piece(NamedTuple):
@@ -48,17 +58,18 @@ class Piece(NamedTuple):
 def cleaned(text: str) -> str:
     """The text on one line, with nothing in it that a terminal would obey instead of showing it.
 
-    Escape sequences, control characters, bidi overrides and lone surrogates go; white space is one space.
+    Escape sequences, control characters, bidi overrides, lone surrogates and piles of combining marks go;
+    white space is one space. What is left can be laid out in a time that grows with its length alone.
     """
     text = _INSTRUCTION.sub("", _ESCAPE.sub("", text))
     # After the others: what is left of a sequence that was cut in two must not become one.
-    text = _SPACE.sub(" ", text).strip(" ")
+    text = _FLAGS.sub(r"\1", _PILE.sub(r"\1", _SPACE.sub(" ", text))).strip(" ")
     return "".join("\ufffd" if unicodedata.category(char) == "Cs" else char for char in text)
 
 
 def clusters(text: str) -> list[str]:
     """The characters of a cleaned text as a reader sees them (grapheme clusters)."""
-    return _CLUSTER.findall(text)
+    return CLUSTER.findall(text)
 
 
 def width(text: str) -> int:
@@ -66,10 +77,16 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(cluster_width, clusters(text)))
 
 
-@lru_cache(4096)
 def cluster_width(cluster: str) -> int:
     """Columns that one character takes."""
+    return _known_width(cluster) if len(cluster) <= _LONG_CLUSTER else _width(cluster)
+
+
+def _width(cluster: str) -> int:
     return max(0, wcwidth.wcswidth(cluster))
+
+
+_known_width = lru_cache(4096)(_width)
 
 
 def pieces(text: str, columns: int) -> Iterator[Piece]:

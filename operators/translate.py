@@ -14,18 +14,27 @@ from typing_extensions import override
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState, Translator
 from operators.events import Partial, Translation
+from operators.snapshots import pack, unpack
+from operators.text_layout import cleaned
+from operators.trouble import Trouble
 
 _log = logging.getLogger(__name__)
 
 
-class StageState(msgspec.Struct, frozen=True):
-    """What an open segment has to remember: small and picklable."""
+class OpenSegment(msgspec.Struct, array_like=True):
+    """What an open segment has to remember."""
 
     segment: SegmentState = SegmentState()
     #: The newest partial, while it waits for its turn.
     waiting: Partial | None = None
     #: Partials since the last translation that newer ones overtook.
     overtaken: int = 0
+
+
+class StageState(msgspec.Struct, array_like=True):
+    """What a stream has to remember: its open segments, those that had their turn last at the end."""
+
+    open: dict[int, OpenSegment] = {}
 
 
 @operator
@@ -36,8 +45,9 @@ def translate(
     clock: Clock,
     *,
     keep_up: bool = False,
+    note: Callable[[Trouble | None, str], None] = lambda _trouble, _why: None,
 ) -> Stream[Translation]:
-    """Translate partials, in the order of their segment.
+    """Translate partials, those of a stream in order and on one worker.
 
     To keep up with live speech, a final is translated as soon as it comes, and of all partials of a segment
     that came while the model was busy only the newest, after the finals: the others are counted and never
@@ -50,50 +60,63 @@ def translate(
         is built.
     :arg clock: Says when a translation was done.
     :arg keep_up: Translate only the newest of what waits, instead of each.
+    :arg note: Told how each update went with the model: what was wrong, and more of that for a person.
     """
 
-    def build(resume: StageState | None) -> _Segment:
-        return _Segment(translator(), clock, resume or StageState(), keep_up=keep_up)
+    def build(resume: bytes | None) -> _Stream:
+        state = StageState() if resume is None else unpack(resume, StageState)
+        return _Stream(translator(), clock, state, note, keep_up=keep_up)
 
-    keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.key)
+    # Not by segment: several workers would hand a stream's captions on in any order.
+    keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
     translated = op.stateful_batch("segment", keyed, build)
     return op.key_rm("unkey", translated)
 
 
-class _Segment(StatefulBatchLogic[Partial, Translation, StageState]):
-    def __init__(self, translator: Translator, clock: Clock, state: StageState, *, keep_up: bool) -> None:
+class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
+    def __init__(
+        self,
+        translator: Translator,
+        clock: Clock,
+        state: StageState,
+        note: Callable[[Trouble | None, str], None],
+        *,
+        keep_up: bool,
+    ) -> None:
         self._translator = translator
         self._clock = clock
+        self._note = note
         self._keep_up = keep_up
-        self._segment = state.segment
-        self._waiting = state.waiting
-        self._overtaken = state.overtaken
-        self._due = datetime.now(UTC) if state.waiting else None
-        self._had_its_turn = False
+        self._open = state.open
+        self._due = datetime.now(UTC) if self._waiting() else None
+        #: Segments that wait since an earlier turn.
+        self._waited: set[int] = set()
 
     @override
     def on_batch(self, values: list[Partial]) -> tuple[list[Translation], bool]:
-        if not self._keep_up:
-            return [self._translate(partial) for partial in values], values[-1].is_final
-        newest = values[-1]
-        self._overtaken += len(values) - 1 + (self._waiting is not None)
-        self._waiting = None
-        if newest.is_final:
-            return [self._translate(newest)], StatefulBatchLogic.DISCARD
-        self._waiting = newest
-        if self._due is None:
-            self._due = datetime.now(UTC)
-            self._had_its_turn = False
-        return [], StatefulBatchLogic.RETAIN
+        done = []
+        for partial in values:
+            state = self._open.setdefault(partial.segment, OpenSegment())
+            if state.waiting is not None:
+                state.waiting = None
+                state.overtaken += 1
+            if partial.is_final or not self._keep_up:
+                done.append(self._translate(partial))
+            else:
+                state.waiting = partial
+        self._due = (self._due or datetime.now(UTC)) if self._waiting() else None
+        return done, not self._open
 
     @override
     def on_notify(self) -> tuple[list[Translation], bool]:
-        # The first call comes in the same turn as the finals of other segments, whose captions would
-        # only be shown when the turn is over.
-        if not self._had_its_turn:
-            self._had_its_turn = True
-            return [], StatefulBatchLogic.RETAIN
-        return self._translate_waiting(), StatefulBatchLogic.RETAIN
+        # A segment that waits only since this turn waits for the next one: the finals that were translated
+        # in this one are only shown when it is over. And one at a time, as more finals may have come by then.
+        due = [partial for partial in self._waiting() if partial.segment in self._waited]
+        self._waited = {partial.segment for partial in self._waiting()}
+        done = [self._translate(partial) for partial in due[:1]]
+        if not self._waiting():
+            self._due = None
+        return done, StatefulBatchLogic.RETAIN
 
     @override
     def notify_at(self) -> datetime | None:
@@ -101,29 +124,35 @@ class _Segment(StatefulBatchLogic[Partial, Translation, StageState]):
 
     @override
     def on_eof(self) -> tuple[list[Translation], bool]:
-        return self._translate_waiting(), StatefulBatchLogic.RETAIN
+        self._due = None
+        return [self._translate(partial) for partial in self._waiting()], StatefulBatchLogic.RETAIN
 
     @override
-    def snapshot(self) -> StageState:
-        return StageState(self._segment, self._waiting, self._overtaken)
+    def snapshot(self) -> bytes:
+        return pack(StageState(self._open))
 
-    def _translate_waiting(self) -> list[Translation]:
-        waiting, self._waiting, self._due = self._waiting, None, None
-        return [] if waiting is None else [self._translate(waiting)]
+    def _waiting(self) -> list[Partial]:
+        return [state.waiting for state in self._open.values() if state.waiting is not None]
 
     def _translate(self, partial: Partial) -> Translation:
         began = perf_counter()
-        windows = len(self._segment.windows)
-        self._segment, output = self._translator.update(
-            partial.key, self._segment, partial.text, is_final=partial.is_final
-        )
-        if windows <= 1 < len(self._segment.windows):
-            _log.warning("segment %s is longer than the context and is translated in parts", partial.key)
+        state = self._open[partial.segment]
+        before = state.segment
+        after, output = self._translator.update(partial.key, before, partial.text, is_final=partial.is_final)
+        # At the end: of several that wait, each has its turn.
+        del self._open[partial.segment]
+        self._waited.discard(partial.segment)
+        name = f"segment {cleaned(partial.key)}"
+        if len(before.windows) <= 1 < len(after.windows):
+            where = {"event": "segment_split", "stream": partial.stream, "segment": partial.segment}
+            _log.warning("%s is longer than the context and is translated in parts", name, extra=where)
+        self._note(output.trouble, f"{name}: {output.why}" if output.why else name)
         if partial.is_final:
-            self._translator.release(partial.key, self._segment)
+            self._translator.release(partial.key, after)
+        else:
+            self._open[partial.segment] = OpenSegment(after)
         total_s = perf_counter() - began
         ready_s = self._clock.done(partial.stream, partial.arrival_s, total_s)
-        overtaken, self._overtaken = self._overtaken, 0
         return Translation(
             stream=partial.stream,
             segment=partial.segment,
@@ -138,6 +167,7 @@ class _Segment(StatefulBatchLogic[Partial, Translation, StageState]):
             arrival_s=partial.arrival_s,
             started_s=max(partial.arrival_s, ready_s - total_s),
             ready_s=ready_s,
-            overtaken=overtaken,
+            overtaken=state.overtaken,
             effort=output.effort.with_total(total_s),
+            trouble=output.trouble,
         )

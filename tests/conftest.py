@@ -5,17 +5,50 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+import soundfile
+from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from connectors.model_files import resolve_model
 from operators.models.llama import LlamaModel
+from tests.tiny_gguf import pieces, write_model
 from tests.virtual_microphone import _server, virtual_microphone
 
-# How long an example takes says how busy the machine is, and nothing about the code.
-settings.register_profile("surtitle", deadline=None)
-settings.load_profile("surtitle")
-
 __all__ = ["_server", "virtual_microphone"]
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
+#: Files that begin first where tests run side by side, so that no long one is left over at the end.
+LONGEST_FIRST = (
+    "test_readme.py",
+    "test_cli.py",
+    "test_bench.py",
+    "test_recovery.py",
+    "test_web_page.py",
+)
+#: Files that play sound into a microphone take turns: each wants both processors in real time.
+HEARD = {"test_readme.py", "test_live.py", "test_microphone.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest; the tests of a file stay together."""
+    rank = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """The tests of a file run in one process, as they share what it took long to make."""
+    return _Together(config, log)
+
+
+class _Together(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist is not annotated
+    def _split_scope(self, nodeid: str) -> str:
+        name = nodeid.partition("::")[0].rpartition("/")[2]
+        return "heard" if name in HEARD else name
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +66,16 @@ def model(model_path: Path) -> Iterator[LlamaModel]:
 
 
 @pytest.fixture(scope="session")
-def speech() -> Path:
-    """Nine seconds of read speech at 16 kHz."""
-    return Path(str(files("moonshine_voice"))) / "assets" / "beckett.wav"
+def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six seconds of read speech at 16 kHz, four short sentences."""
+    samples, rate = soundfile.read(files("moonshine_voice") / "assets" / "beckett.wav", dtype="int16")
+    path = tmp_path_factory.mktemp("speech") / "talk.wav"
+    soundfile.write(path, samples[: 6 * rate], rate)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Options of a model of some kilobytes that babbles, where it does not matter what is said."""
+    path = write_model(tmp_path_factory.mktemp("model") / "small.gguf", pieces({}))
+    return ["--model", str(path), "--threads", "1"]

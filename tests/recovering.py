@@ -1,32 +1,36 @@
-"""A captions flow on the toy model, to be killed: ``python -m tests.recovering settings.toml``.
+"""A captions flow on toy models, to be killed: ``python -m tests.recovering settings.toml``, or by Bytewax.
 
-Everything is the program's own but the language model, so that a run takes a second and a test may kill
-hundreds of them.
+Everything is the program's own but the language model and the recogniser, so that a run takes a second and a
+test may kill hundreds of them.
 """
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bytewax.dataflow import Dataflow
 from typing_extensions import override
 
-from flows.captioning import recovery
-from flows.captions import build
+from flows.captions import build, job
 from flows.engine import translator_settings
 from flows.methods import method
 from flows.outputs import begin_outputs
+from flows.recovery import recovery
 from flows.run import run
 from flows.runtime import Runtime
 from flows.settings import load_settings
 from operators.decoding.translator import Translator
+from operators.events import AudioChunk
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.recognizers.protocol import Hypothesis, Recognizer
 from tests.toy import ToyStore, ToyVocabulary
 
 
 class ToyRuntime(Runtime):
-    """A runtime whose translator is a toy, and takes its time."""
+    """A runtime whose models are toys, and take their time."""
 
     #: Seconds that an update takes at least.
     step_s = 0.005
@@ -34,12 +38,17 @@ class ToyRuntime(Runtime):
 
     @override
     def translator(self) -> Translator:
-        if self._toy is None:
-            settings, vocabulary = self._settings.translate, ToyVocabulary()
-            prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-            pool = SessionPool(ToyStore(1 + settings.sessions), prompt.head, settings.sessions)
-            self._toy = _Slow(prompt, pool, method(settings), translator_settings(settings))
-        return self._toy
+        with self._lock:
+            if self._toy is None:
+                settings, vocabulary = self._settings.translate, ToyVocabulary()
+                prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
+                pool = SessionPool(ToyStore(1 + settings.sessions), prompt.head, settings.sessions)
+                self._toy = _Slow(prompt, pool, method(settings), translator_settings(settings))
+            return self._toy
+
+    @override
+    def recognizer(self, _stream: str) -> Recognizer:
+        return _ToyRecognizer()
 
 
 class _Slow(Translator):
@@ -49,6 +58,31 @@ class _Slow(Translator):
         return super().update(*arguments, **options)
 
 
+class _ToyRecognizer:
+    """Hears a word in every half second and a segment in every two, by the time of the sound alone."""
+
+    def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
+        heard, before = (int(2 * at_s + 1e-6) for at_s in (chunk.start_s + chunk.duration_s, chunk.start_s))
+        if heard == before:
+            return ()
+        segment, words = (heard - 1) // 4, (heard - 1) % 4 + 1
+        text = " ".join("abcdef"[(segment + word) % 6] for word in range(words))
+        start_s, end_s = 2.0 * segment, heard / 2
+        return [Hypothesis(segment=segment, text=text, is_final=words == 4, start_s=start_s, end_s=end_s)]
+
+    def finish(self) -> Sequence[Hypothesis]:
+        return ()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def flow(path: str) -> Dataflow:
+    """The job that the settings describe, for Bytewax' own runner."""
+    settings = load_settings(Path(path))
+    return job(settings, ToyRuntime(settings))
+
+
 def main(path: Path) -> None:
     """Run the flow that the settings describe."""
     settings = load_settings(path)
@@ -56,7 +90,7 @@ def main(path: Path) -> None:
     with recovery(settings) as how, runtime.screen:
         if how is None or not how.is_resumed:
             begin_outputs(settings.output)
-        run(build(settings, runtime), runtime.stop, runtime.release, how)
+        run(build(settings, runtime), runtime.stop, runtime.release, how, settings.run.workers)
 
 
 if __name__ == "__main__":

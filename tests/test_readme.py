@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import soundfile
 
 from tests.virtual_microphone import VirtualMicrophone
 
@@ -58,16 +59,23 @@ def test_a_command_of_the_readme_runs(
     assert process.returncode == 0, stderr
 
 
-def test_make_demo_captions_the_recording_and_prints_the_log_last() -> None:
-    # `make test` is not repeated here: it is what runs this test.
+def make(*arguments: str) -> str:
+    """What make prints."""
     done = subprocess.run(
-        ["make", "--no-print-directory", "demo"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+        ["make", "--no-print-directory", *arguments],
+        cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].split() == ["log", "surtitle-demo.jsonl"]
+    return done.stdout
+
+
+def test_make_demo_captions_a_recording_and_prints_the_log_last(speech: Path) -> None:
+    # `make test` is not repeated here: it is what runs this test.
+    assert make("demo", f"TALK={speech}").splitlines()[-1].split() == ["log", "surtitle-demo.jsonl"]
     assert (ROOT / "surtitle-demo.jsonl").stat().st_size > 0
+
+
+def test_the_recording_of_make_demo_comes_along() -> None:
+    command = shlex.split(make("demo", "--dry-run").splitlines()[-1])
+    assert command[:2] == [".venv/bin/surtitle", "file"]
+    assert soundfile.info(command[2]).duration > 40

@@ -10,9 +10,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from connectors.web.event_stream import ABORT
+from connectors.web.guard import MOST_HEADERS
 
 # Bytes that may wait in this process for a browser to take them; the system holds some more.
 _MOST_WAITING = 32 * 1024
+# Bytes that may come at once. All of it is parsed before anything else happens, and no request is as long.
+_MOST_AT_ONCE = 2 * MOST_HEADERS
 
 
 class Connection(H11Protocol):
@@ -43,6 +46,13 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_MOST_WAITING)
         self._expect()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if len(data) > _MOST_AT_ONCE:
+            self.transport.abort()
+        else:
+            super().data_received(data)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import socket
 from collections.abc import Sequence
 from threading import Event as Flag
@@ -15,6 +14,7 @@ from connectors.web.app import web_app
 from connectors.web.connection import Connection
 from connectors.web.guard import MOST_HEADERS
 from connectors.web.hub import Hub
+from connectors.web.listener import listen, shown
 from connectors.web.open_files import allow_open_files
 from operators.errors import OutputError
 
@@ -53,27 +53,31 @@ class WebServer:
         self._host = host
         self._port = port
         self._token = checked_token(token, needed=not is_local(host))
+        #: The token that was made because none was given, for viewers to be told.
+        self.new_token = None if token else self._token
         self._names = names
         self._most_clients = most_clients
         self._server: Server | None = None
         self._thread: Thread | None = None
 
     @property
-    def is_open_to_others(self) -> bool:
-        """Whether other machines may reach it."""
-        return not is_local(self._host)
+    def needs_token(self) -> bool:
+        """Whether viewers need a token."""
+        return self._token is not None
 
     def start(self) -> str:
-        """Listen, and give the address to look at, its token included.
+        """Listen, and give the address to look at, without the token that it may need.
 
         :raises OutputError: when the port is taken or may not be listened on.
         """
-        listener = _listen(self._host, self._port)
+        instead = "choose another --port or --host"
+        listener = listen(self._host, self._port, what="captions", instead=instead, backlog=_BACKLOG)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         port = listener.getsockname()[1]
         allow_open_files(self._most_clients + 2 * _OTHERS)
         ready = Flag()
         access = Access(self._host, port, self._token, self._names)
-        _quieten()
+        quieten()
         config = Config(
             web_app(self._hub, access, self._token, ready.set),
             # uvicorn's other implementation has no limit to headers.
@@ -94,8 +98,7 @@ class WebServer:
         self._thread.start()
         if not ready.wait(_START_S):
             raise OutputError("the web server does not start; try again, or leave --web out")
-        token = f"?token={self._token}" if self._token else ""
-        return f"http://{_shown(self._host)}:{port}/{token}"
+        return f"http://{shown(self._host)}:{port}/"
 
     def stop(self) -> None:
         """Tell clients that it is over, give each what it has not got yet, and let go of the port.
@@ -115,36 +118,7 @@ class WebServer:
             self._server.run(sockets=[listener])
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        listener = socket.create_server((host, port), family=found[0][0], backlog=_BACKLOG)
-    except (OSError, UnicodeError) as error:
-        known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
-        reason = os.strerror(known) if known else "there is no such name or address"
-        raise OutputError(
-            f"captions cannot be served at {host}:{port}: {reason}; choose another --port or --host"
-        ) from None
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-    return listener
-
-
-def _shown(host: str) -> str:
-    """What a browser on another machine can use for ``host``."""
-    if host in ("0.0.0.0", "::", ""):
-        host = _own_address() or socket.gethostname()
-    return f"[{host}]" if ":" in host else host
-
-
-def _own_address() -> str | None:
-    # A datagram socket finds out which of our addresses leads outside, and sends nothing for that.
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-        probe.connect(("192.0.2.1", 9))
-        return str(probe.getsockname()[0])
-    return None
-
-
-def _quieten() -> None:
+def quieten() -> None:
     """Keep what strangers send out of the terminal; a defect of ours is still told."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     logging.getLogger("uvicorn.access").disabled = True

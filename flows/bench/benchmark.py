@@ -10,6 +10,7 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.comet_program import check_comet, comet_scores
+from connectors.messages import tell
 from connectors.output_file import check_writable
 from connectors.tokenizer_files import tokenizer_on_disk
 from connectors.trial_journal import Journal
@@ -171,5 +172,5 @@ class _Progress:
         tenths = int(10 * fraction)
         if tenths != self._tenths and not sys.stderr.isatty():
             if self._tenths is not None or trials:
-                print(f"surtitle: {trials} of {self._wanted} trials done", file=sys.stderr, flush=True)
+                tell("bench_progress", f"{trials} of {self._wanted} trials done", trials=trials)
             self._tenths = tenths

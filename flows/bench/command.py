@@ -1,11 +1,11 @@
 """``surtitle bench``: its options, and what it prints and writes."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
+from connectors.messages import tell
 from operators.errors import UsageError
 
 T = TypeVar("T", int, float)
@@ -101,7 +101,7 @@ def bench(
     try:
         benchmark(job, lambda results: publish(job, results))
     except Interrupted as how_to_go_on:
-        print(f"surtitle: {how_to_go_on}", file=sys.stderr)
+        tell("bench_interrupted", str(how_to_go_on))
         raise typer.Exit(INTERRUPTED) from None
 
 

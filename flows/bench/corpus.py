@@ -1,5 +1,6 @@
 """What a benchmark translates: texts that grow by a few words at a time, or a recorded stream of partials."""
 
+import codecs
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,9 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.jsonl import event_type_of, validate
+from connectors.jsonl import event_type_of, read_events
+from connectors.line_reader import LineReader
+from connectors.text_file import read_lines
 from operators.errors import InputError, UsageError
 from operators.events import Partial
+
+# Characters of all updates together: they are held, and hundreds of megabytes are no benchmark.
+_MOST_CHARACTERS = 300_000_000
 
 
 class BenchSegment(NamedTuple):
@@ -55,12 +61,11 @@ def load_corpus(source: Path, reference: Path | None, *, lag: int, skip: int, li
     if _is_partials(source):
         segments, name = list(_from_partials(source))[lines], f"{source.name}|updates:recorded"
     else:
-        segments = [BenchSegment(f"line/{n:06d}", _grow(text, lag)) for n, text in enumerate(_lines(source))]
-        segments, name = segments[lines], f"{source.name}|updates:{lag}-words"
+        segments, name = list(_from_text(source, lines, lag)), f"{source.name}|updates:{lag}-words"
     if not any(update.strip() for segment in segments for update in segment.updates):
         raise InputError(f"{source}: there is nothing to translate; check the file, --limit and --skip")
     if reference is not None:
-        references = _lines(reference)[lines]
+        references = read_lines(reference)[lines]
         if len(references) != len(segments):
             raise UsageError(
                 f"{reference}: {len(references)} references for {len(segments)} segments of {source}; "
@@ -73,11 +78,8 @@ def load_corpus(source: Path, reference: Path | None, *, lag: int, skip: int, li
 
 
 def _is_partials(source: Path) -> bool:
-    try:
-        with source.open("rb") as file:
-            first = file.read(64).lstrip()
-    except OSError as error:
-        raise InputError(f"{source}: the benchmark's source cannot be read ({error.strerror})") from None
+    with LineReader(source) as lines:
+        first = lines.read().removeprefix(codecs.BOM_UTF8).lstrip()
     if not first.startswith(b"{"):
         return False
     event_type = event_type_of(source)
@@ -90,29 +92,23 @@ def _is_partials(source: Path) -> bool:
 
 
 def _from_partials(source: Path) -> Iterable[BenchSegment]:
-    validate(source, Partial)
     said: dict[str, list[Partial]] = {}
-    decoder = msgspec.json.Decoder(Partial)
-    with source.open("rb") as file:
-        for line in file:
-            if line.strip():
-                partial = decoder.decode(line)
-                said.setdefault(partial.key, []).append(partial)
+    for partial in read_events(source, Partial):
+        said.setdefault(partial.key, []).append(partial)
     for key, updates in said.items():
         texts, arrivals_s = zip(*((update.text, update.arrival_s) for update in updates), strict=True)
         yield BenchSegment(key, texts, arrivals_s=arrivals_s)
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        # Not splitlines, which also splits where a text has U+2028 or a form feed: the lines of two
-        # parallel files would no longer go together.
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise InputError(f"{path}: this text cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: this text is not UTF-8 ({error.reason} at byte {error.start})") from None
-    return lines if lines[-1] else lines[:-1]
+def _from_text(source: Path, lines: slice, lag: int) -> Iterable[BenchSegment]:
+    texts = list(enumerate(read_lines(source)))[lines]
+    # Each update repeats all that was said before it.
+    if sum(len(text) * (1 + len(text.split()) // lag) for _, text in texts) > _MOST_CHARACTERS:
+        raise InputError(
+            f"{source}: its lines are too long to grow by {lag} words at a time; give a sentence in each, "
+            "or fewer of them with --limit"
+        )
+    return (BenchSegment(f"line/{number:06d}", _grow(text, lag)) for number, text in texts)
 
 
 def _grow(text: str, lag: int) -> tuple[str, ...]:

@@ -2,17 +2,16 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 from rich.console import Console
 
+from connectors.whole_file import write_whole
 from flows.bench.benchmark import Job, Results
 from flows.bench.paper import SOURCE, paper_tables
 from flows.bench.plots import write_plots
 from flows.bench.signature import Signature
 from flows.bench.tables import Table, tables
-from operators.errors import OutputError
 
 #: Columns of the output where it is no terminal.
 _PLAIN_WIDTH = 140
@@ -24,9 +23,9 @@ def publish(job: Job, results: Results) -> None:
     shown = paper_tables(results.rows) if job.paper else plain
     written = [path for path in (job.json, job.markdown) if path is not None]
     if job.json is not None:
-        _write(job.json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+        write_whole(job.json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
     if job.markdown is not None:
-        _write(
+        write_whole(
             job.markdown, _document([*(shown if job.paper else ()), *plain], job, results.signature).encode()
         )
     if job.plots is not None:
@@ -64,10 +63,3 @@ def _lines(signature: Signature) -> list[tuple[str, str]]:
     model = fields.pop("model")
     fields["model"] = f"{model['file']}|{model['bytes']} bytes|sha256:{model['sha256']}"
     return [(name, str(value)) for name, value in fields.items() if value is not None]
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise OutputError(f"{path}: the results cannot be written ({error.strerror})") from None

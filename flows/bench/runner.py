@@ -7,6 +7,7 @@ import msgspec
 
 from flows.bench.corpus import BenchSegment, Corpus
 from operators.decoding.translator import SegmentState, Translator
+from operators.errors import InputError
 from operators.events import Effort
 
 
@@ -72,6 +73,8 @@ def _translate(
         began = perf_counter()
         state, output = translator.update(segment.key, state, text, is_final=is_final)
         total_s = perf_counter() - began
+        if output.trouble is not None and output.trouble.is_failure:
+            raise InputError(f"the model failed at {text[:40]!r}, {output.why}: use another model")
         full = "".join(output.pieces)
         shown = tuple(full if is_final else mask(output.pieces) for mask in masks)
         updates.append(Update(len(output.tokens), full, shown, output.effort.with_total(total_s)))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from connectors.whole_file import write_whole
 from flows.report_page import listing, segments
 from flows.report_page.cards import cards
 from flows.report_page.document import packaged, policy, render
@@ -15,7 +16,6 @@ from flows.report_tables import stream_tables
 from flows.trace_page.picture import style_sheet
 from flows.trace_page.section import section
 from operators.decoding.trace import Trace
-from operators.errors import OutputError
 from operators.metrics.figures import Report
 from operators.text_layout import cleaned
 
@@ -23,10 +23,7 @@ from operators.text_layout import cleaned
 def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path, traces: Sequence[Trace] = ()) -> None:
     """Write the page about one run, or about two, and ``traces`` of segments; raises `OutputError`."""
     made = page([gathered for gathered, _ in runs], [report for _, report in runs], traces)
-    try:
-        path.write_text(made, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    write_whole(path, made.encode())
 
 
 def page(runs: Sequence[Gathered], reports: Sequence[Report], traces: Sequence[Trace] = ()) -> str:

@@ -11,6 +11,7 @@ from operators.decoding.forward import Decoded, Forward, Method, Origin, Task
 from operators.decoding.proposals import NoProposals, Proposer
 from operators.decoding.repetition import repetition
 from operators.decoding.verify import verify
+from operators.trouble import Trouble
 
 
 def decode_on(
@@ -62,7 +63,7 @@ class _Growing:
         self.ended = False
         self._origins: list[Origin] = []
         self._limit = task.limit
-        self._finished = True
+        self._cut: Trouble | None = None
         self.add(output, Origin.DRAFT)
 
     @property
@@ -78,9 +79,9 @@ class _Growing:
         kept = repetition(self.output, checked)
         if kept is not None:
             del self.output[kept:], self._origins[kept:]
-            self.ended = True
+            self.ended, self._cut = True, Trouble.REPETITION
         elif len(self.output) >= self._limit:
-            self.ended, self._finished = True, False
+            self.ended, self._cut = True, Trouble.LONG_ANSWER
 
     def decoded(self) -> Decoded:
         """The result so far."""
@@ -89,5 +90,5 @@ class _Growing:
             proposed=self.proposed,
             taken=sum(origin in PROPOSED for origin in self._origins),
             origins=tuple(self._origins),
-            finished=self._finished,
+            cut=self._cut,
         )

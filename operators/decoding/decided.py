@@ -34,7 +34,7 @@ def decoding(task: Task, seen: Sequence[Seen], decoded: Decoded) -> Decoding:
         draft=tuple(task.draft),
         committed=task.committed,
         output=_tokens(decoded, passes),
-        finished=decoded.finished,
+        finished=decoded.cut is None,
         passes=passes,
     )
 
@@ -56,7 +56,7 @@ def _judged(one: Seen, then: Sequence[int]) -> tuple[Row, ...]:
 def _ended(last: Pass, task: Task, decoded: Decoded) -> Pass:
     """The last pass, with the row marked that ended the output."""
     place = last.decided
-    if not decoded.finished or place >= len(last.rows) or last.rows[place].choice not in task.stop:
+    if decoded.cut is not None or place >= len(last.rows) or last.rows[place].choice not in task.stop:
         return last
     end = msgspec.structs.replace(last.rows[place], ends=True)
     return msgspec.structs.replace(last, rows=(*last.rows[:place], end, *last.rows[place + 1 :]))

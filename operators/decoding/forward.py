@@ -13,6 +13,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.trouble import ModelTrouble, Trouble
+
 #: Unnormalised log-probabilities, shape (positions, vocabulary). A view of the model's own buffer:
 #: valid until the next request, and the method that receives it may overwrite it.
 Logits = NDArray[np.float32]
@@ -56,8 +58,8 @@ class Decoded(NamedTuple):
     taken: int = 0
     #: How each token of the output was come by.
     origins: tuple[Origin, ...] = ()
-    #: False if the output was cut at the limit of its length.
-    finished: bool = True
+    #: Why the output was cut before the model ended it; None where it ended it itself.
+    cut: Trouble | None = None
     #: Logit gap between the best token and the next for each token up to ``accepted``; 0 where the draft
     #: was not the best token or was not looked at, and everywhere unless the task asked for it.
     gaps: tuple[float, ...] = ()
@@ -110,6 +112,19 @@ class Cost(NamedTuple):
     #: Seconds in forward passes, and in the first of them.
     model_s: float
     first_s: float
+
+
+def best_tokens(rows: Logits) -> list[int]:
+    """The most likely token of each row.
+
+    Raises `ModelTrouble` where there is none. Only the best logits are looked at: NumPy's argmax is the place
+    of a NaN where there is one, else of an infinity, so that a row with either has no finite best.
+    """
+    best = rows.argmax(axis=1)
+    if not np.isfinite(rows[np.arange(len(rows)), best]).all():
+        raise ModelTrouble(Trouble.NOT_A_NUMBER, "among the logits are some that are not finite")
+    tokens: list[int] = best.tolist()
+    return tokens
 
 
 def drive(method: Method, session: Session) -> tuple[Decoded, Cost]:

@@ -1,7 +1,7 @@
 """Greedy decoding, one token a pass: re-translation (RT), the baseline of every other method."""
 
 from operators.decoding.blockwise import decode_on
-from operators.decoding.forward import Forward, Method, Task
+from operators.decoding.forward import Forward, Method, Task, best_tokens
 
 
 def retranslate(task: Task) -> Method:
@@ -11,4 +11,4 @@ def retranslate(task: Task) -> Method:
     """
     prompt = list(task.prompt)
     logits = yield Forward(prompt, len(prompt) - 1)
-    return (yield from decode_on(task, [], int(logits[-1].argmax())))
+    return (yield from decode_on(task, [], best_tokens(logits[-1:])[0]))

@@ -30,6 +30,11 @@ class PrefixSession:
         #: Tokens of the last request that did not have to be evaluated again.
         self.reused = 0
 
+    @property
+    def held(self) -> int:
+        """Tokens in the cache."""
+        return len(self._held)
+
     def forward(self, request: Forward) -> Logits:
         """Answer ``request`` in one pass; a position whose logits are wanted is evaluated anew."""
         tokens, logits_from = list(request.tokens), request.logits_from

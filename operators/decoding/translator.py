@@ -4,9 +4,8 @@ Pure: the state of a segment is handed in and out, and the model is asked throug
 lent by a pool. Losing a session costs time, never a result.
 """
 
-import codecs
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -15,9 +14,13 @@ import msgspec
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Method, Session, Task, drive
+from operators.decoding.judgement import judge
+from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.windows import split_source
 from operators.events import Effort
 from operators.prompts.prompt import Prompt
+from operators.text_layout import cleaned
+from operators.trouble import ModelTrouble, Trouble
 
 #: Outputs that are kept for looking things up.
 _RECENT = 16
@@ -35,7 +38,7 @@ class Sessions(Protocol):
         ...
 
 
-class Window(msgspec.Struct, frozen=True):
+class Window(msgspec.Struct, frozen=True, array_like=True):
     """One window of a segment: what was translated last, and into what."""
 
     source: tuple[int, ...]
@@ -45,18 +48,29 @@ class Window(msgspec.Struct, frozen=True):
     stood: tuple[int, ...] = ()
 
 
-class SegmentState(msgspec.Struct, frozen=True):
+class SegmentState(msgspec.Struct, frozen=True, array_like=True):
     """All that an open segment has to remember: token ids, small and picklable."""
 
     windows: tuple[Window, ...] = ()
 
 
 class Output(NamedTuple):
-    """The translation of one update."""
+    """The translation of one update; where the model lost it, that of the last one that it did not lose."""
 
     tokens: tuple[int, ...]
     pieces: tuple[str, ...]
     effort: Effort
+    #: The worst that went wrong with the model, and more of that for a person.
+    trouble: Trouble | None = None
+    why: str = ""
+
+
+class _Answer(NamedTuple):
+    """What became of one window at an update."""
+
+    window: Window
+    effort: Effort = Effort()
+    trouble: Trouble | None = None
 
 
 class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +79,10 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Tokens of source and of output that one window may have.
     max_source: int
     max_output: int
+    #: Windows that one update may translate; more are left for the next.
+    max_windows: int = 16
+    #: Scripts of the target language, as `operators.languages` has them; answers in others are not shown.
+    scripts: tuple[str, ...] = ()
     conditioning: Conditioning = Conditioning()
     commit: CommitRule = CommitRule()
     #: Tokens that are taken from the end of the draft, other than of a final's (the paper's mask-k).
@@ -95,41 +113,75 @@ class Translator:
     def update(
         self, key: str, state: SegmentState, text: str, *, is_final: bool
     ) -> tuple[SegmentState, Output]:
-        """Translate the present text of segment ``key``."""
-        text = self._settings.conditioning.prepare(text, is_final=is_final)
-        windows: list[Window] = []
-        effort = Effort()
-        for number, part in enumerate(self._split(text)):
-            before = state.windows[number] if number < len(state.windows) else Window((), ())
-            source = self._prompt.source(part)
-            window, spent = self._translate(f"{key}/{number}", source, before, is_final=is_final)
-            windows.append(window)
-            effort = effort + spent
-        for number in range(len(windows), len(state.windows)):
-            self._sessions.release(f"{key}/{number}")
+        """Translate the present text of segment ``key``.
+
+        Where the model fails, the state and the output are those of before. A final is tried once more, as no
+        next update could mend it.
+        """
+        text = self._settings.conditioning.prepare(cleaned(text), is_final=is_final)
+        try:
+            return self._update(key, state, text, is_final=is_final)
+        except ModelTrouble as trouble:
+            failed = trouble
+        if is_final:
+            try:
+                return self._update(key, state, text, is_final=True)
+            except ModelTrouble as trouble:
+                failed = trouble
+        return state, Output(*self._join(state.windows), Effort(), failed.kind, str(failed))
+
+    def _update(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool
+    ) -> tuple[SegmentState, Output]:
+        answers: list[_Answer] = []
+        left, is_cut = self._settings.max_windows, False
+        # Even a final of such a length has no pass to look again at what did not change.
+        is_long = len(state.windows) >= left
+        try:
+            for number, part in enumerate(self._split(text)):
+                before = state.windows[number] if number < len(state.windows) else Window((), ())
+                source = self._prompt.source(part)
+                if source == before.source and (is_long or left == 0):
+                    answers.append(_Answer(before))
+                    continue
+                if is_cut := left == 0:
+                    break
+                answers.append(self._translate(f"{key}/{number}", part, source, before, is_final=is_final))
+                left -= answers[-1].effort.passes > 0
+        except ModelTrouble:
+            self._release(key, 0, max(len(answers) + 1, len(state.windows)))
+            raise
+        self._release(key, len(answers), len(state.windows))
+        windows = tuple(answer.window for answer in answers)
         if is_final:
             self._recent += [window.output for window in windows if window.output]
-        tokens, pieces = self._join(windows)
-        return SegmentState(tuple(windows)), Output(tokens, pieces, effort)
+        effort = sum((answer.effort for answer in answers), start=Effort())
+        # What was left out matters more than how an answer ended.
+        troubles = [Trouble.LONG_SOURCE] * is_cut + [answer.trouble for answer in answers if answer.trouble]
+        worst = next((one for one in troubles if one.is_loss), next(iter(troubles), None))
+        return SegmentState(windows), Output(*self._join(windows), effort, worst)
 
     def release(self, key: str, state: SegmentState) -> None:
         """Free the sessions of a segment that has ended."""
-        for number in range(len(state.windows)):
+        self._release(key, 0, len(state.windows))
+
+    def _release(self, key: str, first: int, end: int) -> None:
+        for number in range(first, end):
             self._sessions.release(f"{key}/{number}")
 
-    def _split(self, text: str) -> list[str]:
-        if not text.strip():
-            return []
-        return split_source(text, self._settings.max_source, lambda part: len(self._prompt.source(part)))
+    def _split(self, text: str) -> Iterator[str]:
+        if text.strip():
+            budget = self._settings.max_source
+            yield from split_source(text, budget, lambda part: len(self._prompt.source(part)))
 
     def _translate(
-        self, key: str, source: tuple[int, ...], before: Window, *, is_final: bool
-    ) -> tuple[Window, Effort]:
+        self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool
+    ) -> _Answer:
         settings = self._settings
         looks_again = is_final and settings.finals_differ
         if source == before.source and not looks_again:
             # An output is a fixed point: verifying or decoding it again would only give it again.
-            return before, Effort()
+            return _Answer(before)
         task = self._task(source, before, is_final=is_final)
         with self._sessions.session(key) as session:
             decoded, cost = drive(self._method(task), session)
@@ -146,8 +198,13 @@ class Translator:
             model_s=cost.model_s,
             first_s=cost.first_s,
         )
+        answer = "".join(self._pieces(decoded.tokens))
+        lost = judge(text, answer, settings.scripts, is_first=not before.output)
+        if lost is not None:
+            # Neither shown nor a draft; the same text is tried again.
+            return _Answer(before, effort, lost)
         stood = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
-        return Window(source, decoded.tokens, stood), effort
+        return _Answer(Window(source, decoded.tokens, stood), effort, decoded.cut)
 
     def _task(self, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
         settings = self._settings
@@ -175,7 +232,7 @@ class Translator:
         tokens: list[int] = []
         pieces: list[str] = []
         for window in windows:
-            texts = _strip(decode_pieces([self._prompt.vocabulary.piece(token) for token in window.output]))
+            texts = self._pieces(window.output)
             first = next((number for number, text in enumerate(texts) if text), None)
             if first is not None and any(pieces):
                 texts[first] = self._prompt.joint + texts[first]
@@ -183,22 +240,5 @@ class Translator:
             pieces += texts
         return tuple(tokens), tuple(pieces)
 
-
-def decode_pieces(pieces: Sequence[bytes]) -> list[str]:
-    """The text of each token; bytes that end inside a character are carried over to the next."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    last = len(pieces) - 1
-    return [decoder.decode(piece, final=number == last) for number, piece in enumerate(pieces)]
-
-
-def _strip(pieces: list[str]) -> list[str]:
-    """White space around an answer is a habit of the model: Gemma opens with a space, ends with a line."""
-    for number, piece in enumerate(pieces):
-        pieces[number] = piece.lstrip()
-        if pieces[number]:
-            break
-    for number in reversed(range(len(pieces))):
-        pieces[number] = pieces[number].rstrip()
-        if pieces[number]:
-            break
-    return pieces
+    def _pieces(self, tokens: Sequence[int]) -> list[str]:
+        return strip_pieces(decode_pieces([self._prompt.vocabulary.piece(token) for token in tokens]))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from operators.decoding.acceptance import Acceptance
-from operators.decoding.forward import Logits
+from operators.decoding.forward import Logits, best_tokens
 
 
 class Verified(NamedTuple):
@@ -27,7 +27,7 @@ class Verified(NamedTuple):
 def verify(begin: int, proposed: Sequence[int], rows: Logits, acceptance: Acceptance) -> Verified:
     """Compare ``proposed`` with the model's rows, the first of which judges the first proposed token."""
     # All argmaxes in one call: a row costs little beside its pass.
-    choices = rows.argmax(axis=1).tolist()
+    choices = best_tokens(rows)
     stood = 0
     while stood < len(proposed) and (
         choices[stood] == proposed[stood]

@@ -9,27 +9,35 @@ from collections.abc import Callable, Iterator
 SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "؟", "।")
 
 
-def split_source(text: str, budget: int, count: Callable[[str], int]) -> list[str]:
+# Hardly a token has more characters. Longer texts are not counted as a whole: not every tokenizer is quick
+# with a hundred thousand characters.
+_LONGEST_TOKEN = 16
+
+
+def split_source(text: str, budget: int, count: Callable[[str], int]) -> Iterator[str]:
     """Windows of at most about ``budget`` tokens, the text in order and complete.
 
     ``count`` gives the tokens of a text. A window ends after the last sentence that fits, if that fills
-    at least half of it. A text without spaces is cut between characters.
+    at least half of it. A text without spaces is cut between characters. Only the windows that are asked for
+    are worked out.
     """
     # No token is shorter than a byte, so most texts need not be counted at all.
-    if len(text.encode("utf-8", "replace")) <= budget or count(text) <= budget:
-        return [text]
-    windows: list[str] = []
+    if len(text) <= _LONGEST_TOKEN * budget and (
+        len(text.encode("utf-8", "replace")) <= budget or count(text) <= budget
+    ):
+        yield text
+        return
     words: list[str] = []
     sizes: list[int] = []
     for word in _words(text, budget):
         size = count(word)
         while words and sum(sizes) + size > budget:
             cut = _cut(words, sizes, budget)
-            windows.append("".join(words[:cut]).strip())
+            yield "".join(words[:cut]).strip()
             words, sizes = words[cut:], sizes[cut:]
         words.append(word)
         sizes.append(size)
-    return [*windows, "".join(words).strip()]
+    yield "".join(words).strip()
 
 
 def _words(text: str, budget: int) -> Iterator[str]:

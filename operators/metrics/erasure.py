@@ -6,13 +6,15 @@ Two ways to sum up a corpus are in use. Pooled: all erasures over the lengths of
 average of the segments' own NE. Both are given; neither can be had from the other.
 """
 
-from copy import deepcopy
-
 import msgspec
 
 from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.metrics.tokenizers import Tokenizer
 from operators.prefix import common_prefix
+
+# Segments of a stream that are unfinished at once; no recogniser has more than a few, and the one that began
+# first is then counted as it stands.
+_MOST_OPEN = 1024
 
 
 def erasure(before: tuple[str, ...], after: tuple[str, ...]) -> int:
@@ -20,7 +22,7 @@ def erasure(before: tuple[str, ...], after: tuple[str, ...]) -> int:
     return len(before) - common_prefix(before, after)
 
 
-class _Open(msgspec.Struct):
+class _Open(msgspec.Struct, array_like=True):
     """Where one text of an open segment stands."""
 
     tokens: tuple[str, ...] = ()
@@ -33,23 +35,19 @@ class _Open(msgspec.Struct):
         return erased
 
 
-class _Total(msgspec.Struct):
+class _Total(msgspec.Struct, array_like=True):
     """Sums over the finished segments of a stream."""
 
     length: int = 0
     erased: int = 0
 
 
-class ErasureState(msgspec.Struct):
+class ErasureState(msgspec.Struct, array_like=True):
     """All that the meter of one stream remembers: open segments, and sums over the finished ones."""
 
     open: dict[int, tuple[_Open, _Open]] = msgspec.field(default_factory=dict)
     raw: _Total = msgspec.field(default_factory=_Total)
     shown: _Total = msgspec.field(default_factory=_Total)
-
-    def copy(self) -> "ErasureState":
-        """A state that later updates leave as it is."""
-        return deepcopy(self)
 
 
 class ErasureMeter:
@@ -63,6 +61,8 @@ class ErasureMeter:
     def record(self, caption: Caption) -> ErasureRecord:
         """Count what this caption erased of the one before it."""
         state = self.state
+        if caption.segment not in state.open and len(state.open) >= _MOST_OPEN:
+            self._close(next(iter(state.open)))
         raw, shown = state.open.setdefault(caption.segment, (_Open(), _Open()))
         record = ErasureRecord(
             stream=caption.stream,
@@ -80,6 +80,7 @@ class ErasureMeter:
             latency=_latency(caption),
             overtaken=caption.overtaken,
             effort=caption.effort,
+            trouble=caption.trouble,
             signature=self._signature,
         )
         if caption.is_final:

@@ -1,13 +1,14 @@
 """The closing summary of a run, accumulated record by record."""
 
-from array import array
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from operators.events import Effort, ErasureRecord
+from operators.metrics.quantiles import Quantiles
+from operators.missing import Missing
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -47,24 +48,29 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_parts_ms: LatencyParts
     #: Partials that newer ones overtook, and that were never translated.
     overtaken: int
+    #: Updates at which something went wrong with the model, by what it was (`operators.trouble.Trouble`).
+    troubles: dict[str, int]
     #: Seconds of sound that were said and not heard, and during which there was no microphone.
     lost_s: float
     absent_s: float
     #: Forward passes, and seconds spent in them.
     passes: int
     model_s: float
+    #: What files lack that could not be written.
+    missing: tuple[Missing, ...] = ()
     signature: str
     settings: dict[str, Any]
 
 
 class SummaryMeter:
-    """Adds up erasure records; holds six numbers per update and nothing else that grows."""
+    """Adds up erasure records, any number of them in bounded memory."""
 
     def __init__(self) -> None:
-        self._arrival = array("d")
-        self._speech = array("d")
-        self._parts = {name: array("d") for name in LatencyParts.__struct_fields__}
+        self._arrival = Quantiles()
+        self._speech = Quantiles()
+        self._parts = {f"{name}_s": Quantiles() for name in LatencyParts.__struct_fields__}
         self._overtaken = 0
+        self._troubles: Counter[str] = Counter()
         self._effort = Effort()
         self._finals: list[_Finals] = [_Finals(), _Finals()]
         self._erased = [0, 0]
@@ -72,13 +78,15 @@ class SummaryMeter:
 
     def add(self, record: ErasureRecord) -> None:
         """Count one update."""
-        self._arrival.append(record.latency_from_arrival_s)
-        self._speech.append(record.latency_from_speech_s)
+        self._arrival.add(record.latency_from_arrival_s)
+        self._speech.add(record.latency_from_speech_s)
         for name, seconds in self._parts.items():
-            part_s = getattr(record.latency, f"{name}_s", None)
+            part_s = getattr(record.latency, name, None)
             if part_s is not None:
-                seconds.append(part_s)
+                seconds.add(part_s)
         self._overtaken += record.overtaken
+        if record.trouble is not None:
+            self._troubles[record.trouble.value] += 1
         self._effort = self._effort + record.effort
         self._signature = record.signature
         for which, text in enumerate((record.raw, record.shown)):
@@ -86,13 +94,20 @@ class SummaryMeter:
             if record.is_final:
                 self._finals[which].add(text.length, text.ne_segment)
 
-    def summary(self, settings: dict[str, Any], *, lost_s: float = 0.0, absent_s: float = 0.0) -> Summary:
-        """The figures so far; ``settings`` are those that made them."""
+    def summary(
+        self,
+        settings: dict[str, Any],
+        *,
+        lost_s: float = 0.0,
+        absent_s: float = 0.0,
+        missing: Sequence[Missing] = (),
+    ) -> Summary:
+        """The figures so far; ``settings`` are those that made them, ``missing`` is what files lack."""
         raw, shown = self._finals
         effort = self._effort
         return Summary(
             segments=raw.count,
-            updates=len(self._arrival),
+            updates=self._arrival.count,
             ne_raw=_ratio(self._erased[0], raw.length),
             ne_shown=_ratio(self._erased[1], shown.length),
             ne_raw_mean=_ratio(raw.ne, raw.count),
@@ -101,12 +116,16 @@ class SummaryMeter:
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
             latency_ms=_percentiles(self._arrival),
             latency_from_speech_ms=_percentiles(self._speech),
-            latency_parts_ms=LatencyParts(**{name: _percentiles(s) for name, s in self._parts.items()}),
+            latency_parts_ms=LatencyParts(
+                **{name.removesuffix("_s"): _percentiles(part) for name, part in self._parts.items()}
+            ),
             overtaken=self._overtaken,
+            troubles=dict(self._troubles.most_common()),
             lost_s=lost_s,
             absent_s=absent_s,
             passes=effort.passes,
             model_s=effort.model_s,
+            missing=tuple(missing),
             signature=self._signature,
             settings=settings,
         )
@@ -129,8 +148,8 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _percentiles(seconds: Sequence[float]) -> Percentiles | None:
-    if not seconds:
+def _percentiles(seconds: Quantiles) -> Percentiles | None:
+    if not seconds.count:
         return None
-    p50, p95 = np.percentile(seconds, [50, 95])
-    return Percentiles(1000 * float(p50), 1000 * float(p95))
+    p50, p95 = seconds.at(0.5, 0.95)
+    return Percentiles(1000 * p50, 1000 * p95)

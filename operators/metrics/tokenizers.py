@@ -7,12 +7,19 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
+from itertools import count
+
+from sacrebleu.tokenizers.tokenizer_base import BaseTokenizer
 
 from operators.errors import UsageError
 from operators.languages import Language
 
 #: Splits a text into tokens.
 Tokenizer = Callable[[str], tuple[str, ...]]
+
+# Characters that are split at once. MeCab's time grows with the square of the longest word, and it fails on
+# some long texts; no caption is that long.
+_LONGEST = 2000
 
 _MODULES = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
@@ -26,6 +33,9 @@ _MODULES = {
     "flores200": ("tokenizer_spm", "Flores200Tokenizer"),
 }
 
+# sacrebleu's tokenizers each remember the last 65,536 texts, which is tens of megabytes in a long run.
+_REMEMBERED = 512
+
 
 @cache
 def tokenizer(name: str) -> Tokenizer:
@@ -34,7 +44,25 @@ def tokenizer(name: str) -> Tokenizer:
         raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(_MODULES)}")
     module, attribute = _MODULES[name]
     split = getattr(import_module(f"sacrebleu.tokenizers.{module}"), attribute)()
-    return lambda text: tuple(split(text).split())
+    calls = count(1)
+
+    def tokens(text: str) -> tuple[str, ...]:
+        if next(calls) % _REMEMBERED == 0:
+            _forget(BaseTokenizer)
+        if len(text) <= _LONGEST:
+            return tuple(split(text).split())
+        parts = (text[begin : begin + _LONGEST] for begin in range(0, len(text), _LONGEST))
+        return tuple(token for part in parts for token in split(part).split())
+
+    return tokens
+
+
+def _forget(kind: type[BaseTokenizer]) -> None:
+    """Let go of all texts that tokenizers of a kind remember; they also call each other."""
+    for one in kind.__subclasses__():
+        if hasattr(one.__call__, "cache_clear"):
+            one.__call__.cache_clear()
+        _forget(one)
 
 
 def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:

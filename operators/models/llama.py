@@ -23,6 +23,10 @@ import llama_cpp as llama
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.models.batch import Batch
+from operators.trouble import ModelTrouble, NoRoom, Trouble
+
+#: What llama_decode returns where the KV cache has no place for the batch.
+_NO_SLOT = 1
 
 
 class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -200,14 +204,19 @@ class LlamaContext:
         llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def cut_sequence(self, sequence: int, length: int) -> None:
-        """Forget what ``sequence`` holds from position ``length`` on."""
+        """Forget what ``sequence`` holds from position ``length`` on.
+
+        Raises `ModelTrouble` where llama.cpp cannot; it always can forget all of it.
+        """
         if not llama.llama_memory_seq_rm(self._memory, sequence, length, -1):
-            raise RuntimeError(f"llama.cpp cannot cut sequence {sequence} at position {length}")
+            why = f"llama.cpp cannot cut a sequence at position {length}"
+            raise ModelTrouble(Trouble.FAILED_PASS, why)
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``, as a view.
 
         Split where the batch is smaller; the rows are then copied, as each call overwrites the buffer.
+        Raises `ModelTrouble` where llama.cpp cannot, `NoRoom` where it could if the cache held less.
         """
         first_row = len(tokens) - rows
         parts: list[Logits] = []
@@ -218,7 +227,8 @@ class LlamaContext:
             self._batch.fill(part, start + begin, sequence, wanted)
             status = llama.llama_decode(self._context, self._batch.struct)
             if status != 0:
-                raise RuntimeError(f"llama_decode returned {status} for {len(part)} tokens")
+                why = f"llama_decode returned {status} for {len(part)} tokens"
+                raise NoRoom(why) if status == _NO_SLOT else ModelTrouble(Trouble.FAILED_PASS, why)
             if wanted:
                 parts.append(self._rows(wanted))
                 if begin + size < len(tokens):

@@ -5,13 +5,18 @@ head, and nothing but the time taken tells.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from operators.decoding.forward import Logits
+from operators.decoding.forward import Logits, best_tokens
 from operators.decoding.session import PrefixSession
+from operators.trouble import NoRoom
+
+# Failures in a row after which the head is evaluated anew: 2, 8, 32, … as it costs much, and a model that is
+# broken for good fails for ever.
+_SUSPICIOUS = frozenset(2 << power for power in range(0, 62, 2))
 
 
 class SequenceStore(Protocol):
@@ -30,18 +35,36 @@ class SequenceStore(Protocol):
         ...
 
 
+class Usage(NamedTuple):
+    """What a pool holds."""
+
+    sessions: int = 0
+    #: Sessions that there is room for.
+    most_sessions: int = 0
+    #: Tokens in the cache, the head's counted once.
+    tokens: int = 0
+
+
 class _Sequence:
     """One numbered sequence as the `KvCache` of a session."""
 
-    def __init__(self, store: SequenceStore, number: int) -> None:
+    def __init__(self, store: SequenceStore, number: int, make_room: Callable[[int], None]) -> None:
+        """``make_room`` drops all sequences but the one of that number."""
         self._store = store
         self.number = number
+        self._make_room = make_room
 
     def cut(self, length: int) -> None:
         self._store.cut_sequence(self.number, length)
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        return self._store.evaluate(self.number, tokens, start, rows)
+        try:
+            return self._store.evaluate(self.number, tokens, start, rows)
+        except NoRoom:
+            self._make_room(self.number)
+            # A part of the pass may be in the cache.
+            self.cut(start)
+            return self._store.evaluate(self.number, tokens, start, rows)
 
 
 class SessionPool:
@@ -54,19 +77,27 @@ class SessionPool:
     HEAD = 0  # the sequence that holds the head and nothing else
 
     def __init__(self, store: SequenceStore, head: Sequence[int], size: int) -> None:
-        """Evaluate ``head`` once; the store must have ``size`` + 1 sequences."""
+        """Evaluate ``head`` once; the store must have ``size`` + 1 sequences.
+
+        Raises `ModelTrouble` where the model cannot.
+        """
         self._store = store
         self._head = list(head)
         self._free = list(range(size, 0, -1))
         self._open: OrderedDict[str, tuple[_Sequence, PrefixSession]] = OrderedDict()
         self._lock = Lock()
-        if self._head:
-            store.evaluate(self.HEAD, self._head, 0, 1)
+        #: What it held when a session was last given back; it can be read on any thread.
+        self.usage = Usage(0, size, len(self._head))
+        self._failures = 0
+        self._is_head_there = False
+        self._evaluate_head()
 
     @contextmanager
     def session(self, key: str) -> Iterator[PrefixSession]:
         """Lend the session of ``key``, made new if it is not in the pool."""
         with self._lock:
+            if not self._is_head_there or self._failures in _SUSPICIOUS:
+                self._renew()
             if key not in self._open:
                 self._open[key] = self._begin()
             self._open.move_to_end(key)
@@ -75,21 +106,48 @@ class SessionPool:
             except BaseException:
                 # What the cache holds after a failed pass is not known.
                 self._drop(key)
+                self._failures += 1
                 raise
+            else:
+                self._failures = 0
+            finally:
+                self._count()
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds; unknown keys are welcome."""
         with self._lock:
             if key in self._open:
                 self._drop(key)
+                self._count()
+
+    def _count(self) -> None:
+        own = sum(max(0, session.held - len(self._head)) for _, session in self._open.values())
+        self.usage = Usage(len(self._open), self.usage.most_sessions, len(self._head) + own)
 
     def _begin(self) -> tuple[_Sequence, PrefixSession]:
         if not self._free:
             self._drop(next(iter(self._open)))
-        sequence = _Sequence(self._store, self._free.pop())
+        sequence = _Sequence(self._store, self._free.pop(), self._drop_others)
         if self._head:
             self._store.copy_sequence(self.HEAD, sequence.number)
         return sequence, PrefixSession(sequence, self._head)
+
+    def _evaluate_head(self) -> None:
+        if self._head:
+            best_tokens(self._store.evaluate(self.HEAD, self._head, 0, 1))
+        self._is_head_there = True
+
+    def _renew(self) -> None:
+        """Evaluate even the head anew: what all sessions share may be what is broken."""
+        self._failures += 1
+        self._is_head_there = False
+        self._drop_others(self.HEAD)
+        self._store.cut_sequence(self.HEAD, 0)
+        self._evaluate_head()
+
+    def _drop_others(self, number: int) -> None:
+        for key in [key for key, (sequence, _) in self._open.items() if sequence.number != number]:
+            self._drop(key)
 
     def _drop(self, key: str) -> None:
         sequence, _ = self._open.pop(key)

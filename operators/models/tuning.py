@@ -8,7 +8,7 @@ only ever adds to them, and candidates take turns, so that all of them see the s
 from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 
@@ -37,9 +37,9 @@ PASS_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 class Tuning(msgspec.Struct, frozen=True):
     """What suits one model on one machine."""
 
-    threads: int
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)]
     #: Tokens that llama.cpp computes at a time.
-    ubatch: int = UBATCHES[0]
+    ubatch: Annotated[int, msgspec.Meta(ge=1, le=4096)] = UBATCHES[0]
     #: Whether the machine was quiet enough to tell; if not, these are safe values and no findings.
     is_steady: bool = True
 

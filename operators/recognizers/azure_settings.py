@@ -4,49 +4,25 @@ import os
 import re
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Annotated, NamedTuple, Never
+from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from typing_extensions import override
 
 from operators.errors import UsageError
+from operators.hidden import Secret, hide, revealed
 
 KEY_VARIABLE = "AZURE_SPEECH_KEY"
 REGION_VARIABLE = "AZURE_SPEECH_REGION"
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_REGION = re.compile(r"[a-z0-9]+")
+# The longest that there is has 18 letters, and a key 32 or more.
+_REGION = re.compile(r"[a-z][a-z0-9]{1,29}")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
 _NO_VARIABLE = "(no name of a variable)"
 _KEY = re.compile(r"[!-~]{1,2048}")
+_SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
 _SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
-
-
-class Secret:
-    """A text that cannot be printed, encoded or pickled by accident."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def reveal(self) -> str:
-        """The text."""
-        return self._text
-
-    @override
-    def __repr__(self) -> str:
-        return "(hidden)"
-
-    @override
-    def __reduce__(self) -> Never:
-        raise TypeError("a secret is not written down")
-
-
-# Keys that settings were given, by what stands in their place from then on. Settings are copied, printed and
-# written into summaries; what they hold must be safe to, and still lead to the key.
-_keys: dict[str, Secret] = {}
 
 
 class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,10 +52,8 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     finish_s: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
 
     def __post_init__(self) -> None:
-        if self.key is not None and self.key not in _keys:
-            stand_in = f"(hidden {len(_keys) + 1})"
-            _keys[stand_in] = Secret(self.key)
-            msgspec.structs.force_setattr(self, "key", stand_in)
+        if self.key is not None:
+            msgspec.structs.force_setattr(self, "key", hide(self.key))
         # It may be the key, put into the wrong place.
         if not _VARIABLE.fullmatch(self.key_variable):
             msgspec.structs.force_setattr(self, "key_variable", _NO_VARIABLE)
@@ -127,7 +101,9 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
             "Speech resource, such as westeurope"
         )
     if not _REGION.fullmatch(region):
-        raise UsageError(f"{region!r} is no region of Azure; give a name such as westeurope")
+        # It may be the key, put into the wrong place.
+        where = "azure.region" if settings.region else REGION_VARIABLE
+        raise UsageError(f"{where} holds no region of Azure's; give a name such as westeurope")
     return Service(region, None, None, key)
 
 
@@ -137,9 +113,7 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
             "azure.key_variable is no name of an environment variable; give a name in capital letters, or "
             "put the key itself into azure.key"
         )
-    where, text = "azure.key", settings.key
-    if text in _keys:
-        text = _keys[text].reveal()
+    where, text = "azure.key", None if settings.key is None else revealed(settings.key)
     if not text and settings.key_variable:
         where, text = settings.key_variable, environment.get(settings.key_variable)
     if not text:
@@ -156,7 +130,7 @@ def _check_address(address: str, name: str, key: Secret | None) -> None:
         is_good = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
         is_good = is_good and parts.username is None and address.isprintable() and " " not in address
         # The key has a place of its own, where nobody prints it.
-        is_good = is_good and "key=" not in parts.query.lower()
+        is_good = is_good and not _SECRET.search(parts.query)
     except ValueError:
         is_good = False
     if not is_good:

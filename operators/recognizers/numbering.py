@@ -11,7 +11,7 @@ from operators.recognizers.protocol import Hypothesis
 _UNWRITABLE = dict.fromkeys([0, *range(0xD800, 0xE000)])
 
 
-class NumberingState(msgspec.Struct, frozen=True):
+class NumberingState(msgspec.Struct, frozen=True, array_like=True):
     """What is known of a stream between two chunks; small, and all that a snapshot needs."""
 
     #: Name of the stream.

@@ -2,9 +2,11 @@
 
 import io
 import math
+import os
 import struct
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from connectors.audio_decoder import AudioDecoder
 from connectors.audio_file import AudioFileSource, AudioPosition, probe
+from connectors.wav_header import read_wav_data
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 
@@ -211,11 +215,43 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, 
     assert str(path) in str(refused.value)
 
 
+def test_a_thousand_channels_at_any_rate_take_little_memory(tmp_path: Path) -> None:
+    rate, channels = 768_000, 1024
+    head = struct.pack("<IHHIIHH", 16, 1, channels, rate, rate * channels % 2**32, 2 * channels, 16)
+    body = b"WAVEfmt " + head + b"data" + struct.pack("<I", 200 * channels) + bytes(200 * channels)
+    (tmp_path / "talk.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+    decoder = AudioDecoder(tmp_path / "talk.wav")
+    tracemalloc.start()
+    try:
+        assert all(isinstance(block, bytes) for block in decoder.blocks())
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_zeros_without_end_are_not_looked_through_for_chunks(tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    path.write_bytes(b"RIFF\0\0\0\0WAVE")
+    os.truncate(path, 2**33)
+    began = time.process_time()
+    assert read_wav_data(path) is None
+    assert time.process_time() - began < 1
+
+
+def test_a_recording_that_has_become_shorter_is_not_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    soundfile.write(path, tone(1), SAMPLE_RATE)
+    with pytest.raises(InputError, match="has become shorter since the run that is resumed"):
+        AudioDecoder(path, 5 * SAMPLE_RATE)
+
+
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         probe(tmp_path / "talk.wav")
     with pytest.raises(InputError, match="not a file"):
         probe(tmp_path)
+    with pytest.raises(InputError, match="File name too long"):
+        probe(tmp_path / ("x" * 5000))
     soundfile.write(tmp_path / "talk.wav", tone(0.1), SAMPLE_RATE)
     with pytest.raises(UsageError, match="chunk_s"):
         AudioFileSource(tmp_path / "talk.wav", stream="talk", chunk_s=0)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from connectors.audio_decoder import AudioDecoder, probe
 from connectors.audio_file import AudioFileSource
 from connectors.audio_sink import WavPosition, WavSink
+from connectors.record_file import Held
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
 
@@ -32,7 +33,7 @@ def chunk(
 
 
 def partition(path: Path, resume: WavPosition | None = None) -> Any:
-    return WavSink(path).build_part("out", str(path), resume)
+    return WavSink(path).build_part("out", str(path), None if resume is None else Held(resume))
 
 
 def read(path: Path) -> NDArray[np.int16]:
@@ -99,7 +100,7 @@ def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path) -> None:
     path, samples = tmp_path / "talk.wav", noise(4800)
     first = partition(path)
     first.write_batch([chunk(0.0, samples[:1600])])
-    snapshot = first.snapshot()
+    snapshot = first.snapshot().position
     first.write_batch([chunk(0.1, noise(1600, seed=8)), chunk(0.2, noise(1600, seed=9))])
     second = partition(path, snapshot)
 
@@ -112,7 +113,7 @@ def test_a_file_that_was_cut_meanwhile_is_not_resumed(tmp_path: Path) -> None:
     path = tmp_path / "talk.wav"
     first = partition(path)
     first.write_batch([chunk(0.0, noise(1600))])
-    snapshot = first.snapshot()
+    snapshot = first.snapshot().position
     path.write_bytes(path.read_bytes()[:500])
 
     with pytest.raises(OutputError, match="shorter"):

@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import pickle
+import resource
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +23,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors import line_reader
-from connectors.jsonl import JsonlPosition, JsonlSink, JsonlSource, check_writable, event_type_of, validate
+from connectors.jsonl import (
+    JsonlPosition,
+    JsonlSink,
+    JsonlSource,
+    check_writable,
+    event_type_of,
+    read_events,
+    validate,
+)
+from connectors.record_file import Held
 from operators.errors import InputError, OutputError
 from operators.events import (
     AnyEvent,
@@ -137,6 +148,12 @@ def test_the_event_type_is_known_by_the_fields_alone(tmp_path: Path, one_of_each
         assert event_type_of(path) is type(event)
 
 
+def test_the_event_type_may_be_spelled_with_escapes(tmp_path: Path) -> None:
+    path = write(tmp_path / "events.jsonl", line(event="partial").replace(b"partial", b"\\u0070artial"))
+    assert event_type_of(path) is Partial
+    assert validate(path, Partial) == 1
+
+
 def test_lines_that_are_no_events_do_not_hide_the_type(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", b"\n", b"# made by hand\n", b'{"note": 1}\n', line())
     assert event_type_of(path) is Partial
@@ -150,6 +167,15 @@ def test_a_file_without_events_names_its_first_line_and_what_is_missing(tmp_path
         event_type_of(write(path, line(event="subtitle")))
     with pytest.raises(InputError, match="is empty"):
         event_type_of(write(path, b"\n\n"))
+
+
+def test_gigabytes_of_something_else_are_not_looked_through(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\n")
+    os.truncate(path, 2**36)
+    began = time.process_time()
+    with pytest.raises(InputError, match="line 2: expected at most 8,388,608 bytes in a line, found more"):
+        event_type_of(path)
+    assert time.process_time() - began < 2
 
 
 def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
@@ -172,6 +198,9 @@ BAD_LINES = {
     'field "revision": expected a whole number from 0 up': line(revision=-1),
     'field "arrival_s": expected a number from 0 up': line(arrival_s=-0.1),
     'field "arrival_s": number out of range': line().replace(b'"arrival_s": 1.0', b'"arrival_s": 1e999'),
+    'field "arrival_s": expected a number of at most 10,000,000,000': line(arrival_s=1e300),
+    'field "segment": expected a whole number of at most 9,007,199,254,740,991': line(segment=2**53),
+    'field "stream": expected text of length <= 1000': line(stream="x" * 1001),
     'field "text" is missing': line(text=None),
     'field "text": expected text, found nothing': line().replace(b'"It was"', b"null"),
     'field "is_final": expected true or false, found a whole number': line(is_final=1),
@@ -208,6 +237,37 @@ def test_the_last_line_may_lack_its_newline_and_others_may_be_blank(tmp_path: Pa
     path = write(tmp_path / "p.jsonl", b"\xef\xbb\xbf", line(), b"\r\n  \n", line(revision=1).rstrip())
     assert validate(path, Partial) == 2
     assert [event.revision for event in read(JsonlSource(path, Partial))] == [0, 1]
+
+
+@pytest.mark.parametrize("half", [line()[:-9], line(text="Grün")[:30] + b"\xc3", b"\0\0\0"])
+def test_a_last_line_that_was_cut_is_never_used_and_passed_over_where_that_is_told(
+    tmp_path: Path, half: bytes
+) -> None:
+    path = write(tmp_path / "p.jsonl", line(), line(revision=1), half)
+    told: list[str] = []
+    assert len(list(read_events(path, Partial, told.append))) == 2
+    assert told == [f"{path}, line 3: the file was cut there; all lines before it are used"]
+    with pytest.raises(InputError, match=r"line 3: .*; the file was cut there: remove that line, or"):
+        validate(path, Partial)
+
+
+@pytest.mark.parametrize("bad", [line()[:-9] + b"\n", line(text=None).rstrip()])
+def test_a_line_that_is_wrong_and_not_cut_is_no_remnant_of_a_crash(tmp_path: Path, bad: bytes) -> None:
+    with pytest.raises(InputError, match="line 2: "):
+        list(read_events(write(tmp_path / "p.jsonl", line(), bad), Partial, print))
+
+
+def test_bad_lines_that_find_no_room_aside_are_counted_and_do_not_end_the_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"bad\n", line(), b"bad, and longer\n", line(revision=1))
+    source = JsonlSource(path, Partial, skip_bad=True)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, limits[1]))
+    try:
+        assert [event.revision for event in read(source)] == [0, 1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (source.rejected, source.not_kept) == (2, 1)
+    assert source.rejected_path.read_bytes() == b"bad\n"
 
 
 def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
@@ -318,11 +378,47 @@ def test_memory_of_segments_is_bounded(tmp_path: Path) -> None:
     path = write_events(tmp_path / "p.jsonl", [partial(segment, is_final=True) for segment in range(5000)])
     part = JsonlSource(path, Partial).build_part("in", "part", None)
     assert len(list(_drained(part))) == 5000
-    assert len(part.snapshot().segments) <= 1024
+    assert len(pickle.dumps(part.snapshot())) < 500
     part.close()
 
 
+def test_what_a_resumed_run_knows_of_segments_is_what_the_run_before_it_knew(tmp_path: Path) -> None:
+    begun = [partial(0, is_final=True), partial(1, is_final=True), partial(3, 2), partial(5, is_final=True)]
+    path = write_events(tmp_path / "p.jsonl", begun)
+    part = JsonlSource(path, Partial).build_part("in", "part", None)
+    assert len(list(_drained(part))) == 4
+    position = part.snapshot()
+    part.close()
+    for follower, complaint in [
+        (partial(1, 7), "segment 1 already ended"),
+        (partial(5, 7), "segment 5 already ended"),
+        (partial(3, 2), "expected more than 2, the revision of segment 3"),
+    ]:
+        write_events(path, [*begun, follower])
+        resumed = JsonlSource(path, Partial).build_part("in", "part", position)
+        with pytest.raises(InputError, match=complaint):
+            list(_drained(resumed))
+        resumed.close()
+    write_events(path, [*begun, partial(2), partial(3, 3), partial(4)])
+    resumed = JsonlSource(path, Partial).build_part("in", "part", position)
+    assert len(list(_drained(resumed))) == 3
+    resumed.close()
+
+
 # Reading in a flow
+
+
+def test_a_source_that_is_to_wait_hands_nothing_over_and_looks_again_soon(tmp_path: Path) -> None:
+    path, waits = write_events(tmp_path / "p.jsonl", events(4)), [True, False]
+    source = JsonlSource(path, Partial, wait=lambda: waits.pop(0))
+    part = source.build_part("in", "part", None)
+    assert part.next_batch() == []
+    awake = part.next_awake()
+    assert awake is not None
+    assert awake - datetime.now(UTC) < timedelta(seconds=0.01)
+    assert part.next_batch() == events(4)
+    assert source.handed == 4
+    part.close()
 
 
 def test_batches_are_bounded_and_come_in_order(tmp_path: Path) -> None:
@@ -363,7 +459,7 @@ def test_real_time_hands_over_events_when_they_arrived(tmp_path: Path) -> None:
 
 
 def test_a_source_that_waits_neither_blocks_nor_outlives_a_stop(tmp_path: Path) -> None:
-    path = write_events(tmp_path / "p.jsonl", [partial(arrival_s=1e300)])
+    path = write_events(tmp_path / "p.jsonl", [partial(arrival_s=1e9)])
     stop = threading.Event()
     part = JsonlSource(path, Partial, realtime=True, stop=stop).build_part("in", "part", None)
     began = time.monotonic()
@@ -446,7 +542,7 @@ def test_the_order_of_segments_is_remembered_over_a_resume(tmp_path: Path) -> No
     part = source.build_part("in", "part", None)
     part.next_batch()
     resumed = source.build_part("in", "part", part.snapshot())
-    with pytest.raises(InputError, match=r"line 2: .*already ended at line 1"):
+    with pytest.raises(InputError, match=r"line 2: .*already ended"):
         resumed.next_batch()
     part.close()
     resumed.close()
@@ -457,7 +553,7 @@ def test_a_resumed_run_refuses_files_that_became_shorter(tmp_path: Path) -> None
     with pytest.raises(InputError, match="has become shorter"):
         JsonlSource(path, Partial).build_part("in", "part", JsonlPosition(offset=10_000))
     with pytest.raises(OutputError, match="has become shorter"):
-        JsonlSink(path).build_part("out", "part", 10_000)
+        JsonlSink(path).build_part("out", "part", Held(10_000))
 
 
 def test_one_file_is_whole_however_many_workers_there_are(tmp_path: Path) -> None:
@@ -482,7 +578,7 @@ def test_a_batch_is_on_disk_as_soon_as_it_was_written(tmp_path: Path) -> None:
     part = JsonlSink(out).build_part("out", "part", None)
     part.write_batch([partial(), partial(0, 1)])
     assert validate(out, Partial) == 2
-    assert part.snapshot() == out.stat().st_size
+    assert part.snapshot() == Held(out.stat().st_size)
     part.close()
 
 
@@ -531,9 +627,9 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out.jsonl"
-    part = JsonlSink(out).build_part("out", "part", None)
+    part: Any = JsonlSink(out).build_part("out", "part", None)
     part.write_batch([partial()])
-    file = part._file._file
+    file = part._target._file._file
 
     class Full:
         def __getattr__(self, name: str) -> Any:
@@ -542,9 +638,9 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
         def write(self, data: bytes) -> int:
             if len(data) < 50:
                 raise OSError(28, "No space left on device")
-            return file.write(data[:-40])
+            return int(file.write(data[:-40]))
 
-    monkeypatch.setattr(part._file, "_file", Full())
+    monkeypatch.setattr(part._target._file, "_file", Full())
     with pytest.raises(OutputError, match="No space left"):
         part.write_batch([partial(0, 1)])
     assert validate(out, Partial) == 1
@@ -554,12 +650,13 @@ def test_half_a_line_is_taken_back_when_the_disk_fills_up(
 # Round trip
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-finite = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
-counts = st.integers(min_value=0, max_value=2**40)
+finite = st.floats(min_value=0, max_value=1e10)
+counts = st.integers(min_value=0, max_value=2**53 - 1)
+lengths = st.integers(min_value=0, max_value=10**9)
 segments_of = {"stream": texts, "segment": counts, "revision": counts, "is_final": st.booleans()}
 times_of = {"start_s": finite, "end_s": finite, "arrival_s": finite}
 efforts = st.builds(Effort, drafted=counts, accepted=counts, decoded=counts, model_s=finite)
-erasures = st.builds(Erasure, length=counts, erased=counts, ne_segment=finite, ne_stream=finite)
+erasures = st.builds(Erasure, length=lengths, erased=lengths, ne_segment=finite, ne_stream=finite)
 any_events = st.one_of(
     st.builds(AudioChunk, stream=texts, start_s=finite, pcm=st.binary(max_size=40), is_last=st.booleans()),
     st.builds(Partial, **segments_of, **times_of, text=texts),
@@ -569,7 +666,7 @@ any_events = st.one_of(
         **times_of,
         source=texts,
         text=texts,
-        tokens=st.lists(counts).map(tuple),
+        tokens=st.lists(st.integers(0, 2**31 - 1)).map(tuple),
         pieces=st.lists(texts).map(tuple),
         ready_s=finite,
         effort=efforts,

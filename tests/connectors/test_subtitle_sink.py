@@ -19,6 +19,7 @@ from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import cluster_main
 
 from connectors.jsonl import JsonlSource
+from connectors.record_file import Held
 from connectors.subtitle_sink import Format, SubtitlePosition, SubtitleSink
 from operators.errors import OutputError
 from operators.events import Caption
@@ -40,7 +41,7 @@ def cues_in(path: Path) -> int:
 
 def partition(path: Path, position: SubtitlePosition | None = None) -> Any:
     kind: Format = "srt" if path.suffix == ".srt" else "vtt"
-    return SubtitleSink(path, kind).build_part("out", "part", position)
+    return SubtitleSink(path, kind).build_part("out", "part", None if position is None else Held(position))
 
 
 @pytest.fixture(params=["out.srt", "out.vtt"])
@@ -68,7 +69,7 @@ def test_the_file_is_valid_after_every_write(path: Path) -> None:
 def test_a_resumed_run_cuts_the_file_back_and_counts_on(path: Path) -> None:
     part = partition(path)
     part.write_batch([CUE])
-    position = part.snapshot()
+    position = part.snapshot().position
     kept = path.read_bytes()
     part.write_batch([Cue(3000, 4000, ("lost with the machine",))])
     part.close()
@@ -100,7 +101,7 @@ def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path
 def test_half_a_cue_is_taken_back_when_the_disk_fills_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     part = partition(path)
     part.write_batch([CUE])
-    kept, file = path.read_bytes(), part._file._file
+    kept, file = path.read_bytes(), part._target._file._file
 
     class Full:
         def __getattr__(self, name: str) -> Any:
@@ -111,7 +112,7 @@ def test_half_a_cue_is_taken_back_when_the_disk_fills_up(path: Path, monkeypatch
                 raise OSError(28, "No space left on device")
             return int(file.write(data[:20]))
 
-    monkeypatch.setattr(part._file, "_file", Full())
+    monkeypatch.setattr(part._target._file, "_file", Full())
     with pytest.raises(OutputError, match="No space left"):
         part.write_batch([CUE])
     assert path.read_bytes() == kept

@@ -18,7 +18,9 @@ def drop_in_mid_sentence(session: Session) -> None:
     session.drop()
 
 
-def test_a_lost_connection_is_told_nothing_is_lost_and_the_key_is_nowhere(tmp_path: Path) -> None:
+def test_a_lost_connection_is_told_nothing_is_lost_and_the_key_is_nowhere(
+    tmp_path: Path, small: list[str]
+) -> None:
     with wave.open(str(tmp_path / "talk.wav"), "wb") as talk:
         talk.setparams((1, 2, 16_000, 0, "NONE", ""))
         talk.writeframes(say([1, 2, 3], [4, 5, 6, 7], [8]))
@@ -28,7 +30,7 @@ def test_a_lost_connection_is_told_nothing_is_lost_and_the_key_is_nowhere(tmp_pa
         )
         done = subprocess.run(
             [
-                SURTITLE, "file", "talk.wav", "--realtime", "--settings", "surtitle.toml",
+                SURTITLE, "file", "talk.wav", "--realtime", "--settings", "surtitle.toml", *small,
                 "--save-partials", "partials.jsonl", "--log", "log.jsonl", "--summary", "summary.json",
             ],
             cwd=tmp_path, env={**os.environ, "AZURE_SPEECH_KEY": KEY}, capture_output=True, text=True,

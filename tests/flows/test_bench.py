@@ -95,9 +95,10 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
 
 
 def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
-    tmp_path: Path, cache: Path
+    tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
-    arguments = ["text.txt", "--repeat", "2", "--threads", "2", "--json"]
+    (tmp_path / "text.txt").write_text(TEXT * 10)
+    arguments = ["text.txt", "--repeat", "2", *small, "--json"]
     with subprocess.Popen(
         [*COMMAND, *arguments, "resumed.json"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         cwd=tmp_path, env=environment(cache),
@@ -107,13 +108,13 @@ def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)
     before = kept(cache)
-    assert 0 < len(before) < 4
+    assert 0 < len(before) < 40
     (journal,) = (cache / "bench").iterdir()
     with journal.open("ab") as file:
         file.write(b'[1,1,[[[3,"half a line')
     done = bench(*arguments, "resumed.json", cwd=tmp_path, cache=cache)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith(f"surtitle: {len(before)} of 4 trials done")
+    assert done.stderr.startswith(f"surtitle: {len(before)} of 40 trials done")
     assert bench(*arguments, "whole.json", cwd=tmp_path, cache=cache).returncode == 0
     resumed, whole = (json.loads((tmp_path / name).read_text()) for name in ("resumed.json", "whole.json"))
     assert timeless(resumed["rows"]) == timeless(whole["rows"])
@@ -127,9 +128,9 @@ def kept(cache: Path) -> list[bytes]:
 
 
 def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
-    tmp_path: Path, cache: Path
+    tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
-    arguments = ["text.txt", "--repeat", "40", "--threads", "2"]
+    arguments = ["text.txt", "--repeat", "3000", *small]
     with subprocess.Popen(
         [*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         cwd=tmp_path, env=environment(cache),
@@ -140,13 +141,11 @@ def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
         os.kill(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "of 80 trials; the same command goes on from there" in stderr
+    assert "of 6000 trials; the same command goes on from there" in stderr
     assert "Traceback" not in stderr
     (journal,) = (cache / "bench").iterdir()
     text = journal.read_bytes()
-    done = bench(
-        "text.txt", "--repeat", 1, "--limit", 1, "--bias", 0.3, "--threads", 2, cwd=tmp_path, cache=cache
-    )
+    done = bench("text.txt", "--repeat", 1, "--limit", 1, "--bias", 0.3, *small, cwd=tmp_path, cache=cache)
     assert done.stderr.splitlines()[0] == "surtitle: 1 of 1 trials done"
     assert journal.read_bytes() == text
 

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from flows.cli import main
+
 SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
-PARTIALS = Path(__file__).parent.parent / "samples" / "partials.jsonl"
+SAMPLES = Path(__file__).parent.parent / "samples"
+PARTIALS = SAMPLES / "partials.jsonl"
 TIMES = {
     "arrival_s", "started_s", "ready_s", "shown_s", "effort",
     "latency", "latency_from_speech_s", "latency_from_arrival_s",
@@ -120,39 +123,40 @@ def test_a_stage_can_be_replaced_by_a_file_of_its_events(run: Path, tmp_path: Pa
     assert not any(caption["withheld"] for caption in events(tmp_path / "captions.jsonl"))
 
 
-def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path) -> None:
+def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path, small: list[str]) -> None:
     settings = tmp_path / "surtitle.toml"
     settings.write_text(
-        f"[input]\npartials = {str(PARTIALS)!r}\n[translate]\nto = 'German'\n"
+        f"[input]\npartials = {str(PARTIALS)!r}\n"
+        f"[translate]\nto = 'German'\nmodel = {small[1]!r}\nthreads = 1\n"
         f"[output]\nterminal = false\ncaptions = {str(tmp_path / 'captions.jsonl')!r}\n"
     )
     subprocess.run(
         [sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"],
         check=True, timeout=240, capture_output=True,
     )  # fmt: skip
-    replayed = surtitle("replay", PARTIALS, "--quiet", "--captions", tmp_path / "replayed.jsonl")
+    replayed = surtitle("replay", PARTIALS, *small, "--quiet", "--captions", tmp_path / "replayed.jsonl")
     assert replayed.returncode == 0
     assert timeless(tmp_path / "captions.jsonl") == timeless(tmp_path / "replayed.jsonl")
 
 
-def test_retranslation_offers_no_draft(tmp_path: Path) -> None:
+def test_retranslation_offers_no_draft(tmp_path: Path, small: list[str]) -> None:
     done = surtitle(
-        "replay", PARTIALS, "--method", "retranslate", "--quiet", "--summary", tmp_path / "s.json"
+        "replay", PARTIALS, *small, "--method", "retranslate", "--quiet", "--summary", tmp_path / "s.json"
     )
     assert done.returncode == 0
     assert json.loads((tmp_path / "s.json").read_text())["accepted_over_drafted"] is None
 
 
-def test_profile_prints_what_an_update_costs_beside_the_model() -> None:
-    done = surtitle("replay", PARTIALS, "--profile")
+def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) -> None:
+    done = surtitle("replay", PARTIALS, *small, "--profile")
     assert "ms at the median beside the model's forward passes" in done.stdout
 
 
-def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Path) -> None:
-    command = [*SURTITLE, "file", str(speech), "--realtime", "--captions", str(tmp_path / "captions.jsonl")]
+def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Path, small: list[str]) -> None:
+    captions = tmp_path / "captions.jsonl"
+    command = [*SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
-        captions = tmp_path / "captions.jsonl"
         while time.monotonic() < deadline and not (captions.exists() and captions.read_text()):
             time.sleep(0.1)
         os.kill(process.pid, signal.SIGINT)
@@ -183,7 +187,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_gets_one_clear_sentence_and_no_traceback(mistake: str, tmp_path: Path) -> None:
+def test_a_mistake_gets_one_clear_sentence_and_no_traceback(
+    mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     good = PARTIALS.read_text()
     (tmp_path / "good.jsonl").write_text(good)
     (tmp_path / "bad.jsonl").write_text(good.splitlines()[0] + '\n{"event": "partial", "stream": 3}\n')
@@ -192,31 +198,45 @@ def test_a_mistake_gets_one_clear_sentence_and_no_traceback(mistake: str, tmp_pa
         '{"event":"erasure","stream":"a","segment":0,"revision":0,"is_final":true}\n'
     )
     arguments, code, words = MISTAKES[mistake]
-    done = surtitle(*arguments, cwd=tmp_path)
-    assert done.returncode == code, done.stderr
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "panicked" not in done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["surtitle", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    stderr = capfd.readouterr().err
+    assert end.value.code == code, stderr
+    assert words in stderr
+    assert "Traceback" not in stderr
+    assert "panicked" not in stderr
     assert (tmp_path / "good.jsonl").read_text() == good
 
 
-def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path) -> None:
+def test_a_mistake_that_a_stage_finds_ends_the_process_without_a_panic(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text((SAMPLES / "captions.jsonl").read_text() + "not an event\n")
+    done = surtitle("file", "--from-captions", bad, "--skip-bad", "--srt", "/dev/full")
+    assert done.returncode == 4
+    assert done.stderr.startswith("surtitle: /dev/full cannot be written: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path, small: list[str]) -> None:
     mixed = tmp_path / "mixed.jsonl"
     lines = PARTIALS.read_text().splitlines()
     mixed.write_text("\n".join([*lines[:3], "not json", *lines[3:]]) + "\n")
-    done = surtitle("replay", mixed, "--skip-bad", "--captions", tmp_path / "captions.jsonl", "--quiet")
+    captions = tmp_path / "captions.jsonl"
+    done = surtitle("replay", mixed, *small, "--skip-bad", "--captions", captions, "--quiet")
     assert done.returncode == 3
     assert "1 line" in done.stderr
     assert (tmp_path / "mixed.jsonl.rejected").read_text() == "not json\n"
-    assert len(events(tmp_path / "captions.jsonl")) == len(lines)
+    assert len(events(captions)) == len(lines)
 
 
 def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
-    tmp_path: Path, speech: Path
+    tmp_path: Path, speech: Path, small: list[str]
 ) -> None:
     half = tmp_path / "half.wav"
     half.write_bytes(speech.read_bytes()[: speech.stat().st_size // 2])
-    done = surtitle("file", half, "--captions", tmp_path / "captions.jsonl", "--quiet")
+    done = surtitle("file", half, *small, "--captions", tmp_path / "captions.jsonl", "--quiet")
     assert done.returncode == 3
     assert "half.wav ends after" in done.stderr
     assert events(tmp_path / "captions.jsonl")[-1]["is_final"]
@@ -254,9 +274,18 @@ def test_help_names_every_command() -> None:
     )
 
 
-def test_a_reader_that_goes_away_ends_the_run_with_one_sentence() -> None:
-    command = f"{SURTITLE[0]} replay {PARTIALS} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
+def test_a_reader_that_goes_away_ends_the_run_with_one_sentence(small: list[str]) -> None:
+    command = (
+        f"{SURTITLE[0]} replay {PARTIALS} {' '.join(small)} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
+    )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 4
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("surtitle: ")
+
+
+@pytest.mark.parametrize("command", ["replay", "report", "bench"])
+def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(command: str) -> None:
+    done = surtitle(command, b"talk\xff.jsonl".decode("utf-8", "surrogateescape"))
+    assert done.returncode == 2
+    assert done.stderr == "surtitle: talk\\udcff.jsonl is not UTF-8; give the file another name\n"

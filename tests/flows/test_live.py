@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from operators.events import SAMPLE_RATE
+from operators.recognizers.moonshine import MoonshineRecognizer
+from tests.operators.recognizers.speaking import chunks
 from tests.virtual_microphone import VirtualMicrophone
 
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
@@ -56,18 +59,28 @@ def events(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def words(partials: Path) -> list[str]:
-    finals = [one["text"] for one in events(partials) if one["is_final"]]
-    return "".join(c for c in " ".join(finals).lower() if c.isalnum() or c == " ").split()
+def recognised(recording: Path) -> list[str]:
+    """What the recogniser hears in a recording."""
+    samples, rate = soundfile.read(recording, dtype="int16")
+    assert rate == SAMPLE_RATE
+    recognizer = MoonshineRecognizer()
+    heard = [one for chunk in chunks(samples.tobytes()) for one in recognizer.accept(chunk)]
+    heard += recognizer.finish()
+    recognizer.close()
+    return [one.text for one in heard if one.is_final]
+
+
+def words(texts: list[str]) -> list[str]:
+    return "".join(c for c in " ".join(texts).lower() if c.isalnum() or c == " ").split()
 
 
 @pytest.fixture(scope="module")
 def talk(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
-    """Eight seconds of real speech, and two of silence after it."""
+    """Real speech, and two seconds of silence after it."""
     samples, rate = soundfile.read(speech, dtype="int16")
     path = tmp_path_factory.mktemp("talk") / "talk.wav"
     silence = np.zeros(2 * rate, np.int16)
-    soundfile.write(path, np.concatenate((samples[: 8 * rate], silence)), rate)
+    soundfile.write(path, np.concatenate((samples, silence)), rate)
     return path
 
 
@@ -90,12 +103,9 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
     assert stdout.splitlines()[: len(finals)] == finals
     assert "segments" in stdout
 
-    recorded = subprocess.run(
-        [SURTITLE, "file", talk, "--quiet", "--save-partials", tmp_path / "recorded.jsonl"], check=True
-    )
-    assert recorded.returncode == 0
-    want, got = words(tmp_path / "recorded.jsonl"), words(tmp_path / "partials.jsonl")
-    assert len(want) >= 8
+    partials = [one["text"] for one in events(tmp_path / "partials.jsonl") if one["is_final"]]
+    want, got = words(recognised(talk)), words(partials)
+    assert len(want) >= 7
     assert sum(word in got for word in want) >= 0.9 * len(want)
 
     subprocess.run(

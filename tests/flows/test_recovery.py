@@ -1,171 +1,182 @@
 """A run that is killed and started again ends with what an unbroken run ends with."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from subprocess import Popen
 
 import pytest
+import srt
+import webvtt
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.killing import events, finish, kill, recording, settings, speech, start, subtitles
+
 #: More with `make test-long`.
-KILLS = int(os.environ.get("SURTITLE_KILLS", "12"))
-#: Enough that it is not over before it was killed so often.
-SEGMENTS = 15 * KILLS
-TIMES = {
-    "started_s",
-    "ready_s",
-    "shown_s",
-    "effort",
-    "latency",
-    "latency_from_speech_s",
-    "latency_from_arrival_s",
-}
+KILLS = int(os.environ.get("SURTITLE_KILLS", "9"))
+#: For runs of several workers and of audio, each.
+FEWER = min(40, KILLS // 3)
+#: Enough that a run is not over before it was killed so often.
+SEGMENTS = 12 * KILLS
 
-
-def speech(path: Path) -> None:
-    """Partials that grow and are revised, in words that the toy model knows."""
-    random, at_s = Random(0), 0.0
-    with path.open("w") as file:
-        for segment in range(SEGMENTS):
-            words: list[str] = []
-            updates = random.randint(1, 6)
-            for revision in range(updates):
-                words = [*words[: max(0, len(words) - random.randint(0, 1))], *random.choices("abcdef", k=2)]
-                at_s += 0.5
-                partial = {
-                    "stream": "talk", "segment": segment, "revision": revision, "text": " ".join(words),
-                    "is_final": revision == updates - 1, "start_s": at_s - 0.5, "end_s": at_s,
-                    "arrival_s": at_s,
-                }  # fmt: skip
-                file.write(json.dumps(partial) + "\n")
-
-
-def settings(folder: Path, *, recovery: bool) -> Path:
-    """Settings of a run that writes everything it can into ``folder``."""
-    outputs = "".join(
-        f'{name} = "{folder}/{name}.jsonl"\n' for name in ("log", "captions", "translations", "partials")
-    )
-    outputs += f'srt = "{folder}/talk.srt"\nvtt = "{folder}/talk.vtt"\n'
-    path = folder / "surtitle.toml"
-    path.write_text(
-        f'[input]\npartials = "{folder.parent}/speech.jsonl"\n[output]\nterminal = false\n{outputs}'
-        + (f'[recovery]\nfolder = "{folder}/recovery"\ninterval_s = 0.05\n' if recovery else "")
-    )
-    return path
-
-
-def start(path: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.recovering", str(path)], cwd=ROOT, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-
-
-def written(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """All events of all files, without what depends on the time that it took; and subtitles as they are."""
-    subtitles = {path.name: [{"text": path.read_text()}] for path in sorted(folder.glob("talk.*"))}
-    assert len(subtitles) == 2
-    return subtitles | {
-        path.name: [
-            {name: value for name, value in json.loads(line).items() if name not in TIMES}
-            for line in path.read_text().splitlines()
-        ]
-        for path in sorted(folder.glob("*.jsonl"))
-    }
+Start = Callable[[Path, Random], "Popen[str]"]
 
 
 @pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("recovery")
+
+
+def new(folder: Path, given: str, *, recovery: bool = True) -> Path:
+    """Settings of a run in a new folder."""
+    folder.mkdir()
+    return settings(folder, given, recovery=recovery)
+
+
+@pytest.fixture(scope="module")
+def unbroken(base: Path) -> Path:
     """The folder of a run that nobody killed."""
-    base = tmp_path_factory.mktemp("recovery")
-    speech(base / "speech.jsonl")
-    (base / "unbroken").mkdir()
-    process = start(settings(base / "unbroken", recovery=False))
-    _, stderr = process.communicate(timeout=300)
-    assert process.returncode == 0, stderr
+    speech(base / "speech.jsonl", SEGMENTS)
+    finish(start(new(base / "unbroken", one_stream(base), recovery=False)))
     return base / "unbroken"
 
 
-def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_never_been(unbroken: Path) -> None:
-    folder, random, kills = unbroken.parent / "killed", Random(1), 0
-    folder.mkdir()
-    path = settings(folder, recovery=True)
-    while kills < KILLS:
-        process = start(path)
-        try:
-            if kills % 3:
-                _wait_for_growth(folder / "log.jsonl", process)
-                process.wait(random.uniform(0.0, 0.12))
-            else:
-                process.wait(random.uniform(0.0, 1.0))  # while it starts, or when it just has
-        except subprocess.TimeoutExpired:
-            process.kill()
-            kills += 1
-        _, stderr = process.communicate()
-        assert process.returncode in (0, -signal.SIGKILL), stderr
-        if process.returncode == 0:
-            break
-    process = start(path)
-    _, stderr = process.communicate(timeout=300)
-    assert process.returncode == 0, stderr
-    assert kills == KILLS
-    assert written(folder) == written(unbroken)
+def one_stream(base: Path) -> str:
+    return f'partials = "{base}/speech.jsonl"'
 
 
-def _wait_for_growth(path: Path, process: "subprocess.Popen[str]") -> None:
-    """Until a file has changed its size, or the process is over."""
-
-    def size() -> int:
-        return path.stat().st_size if path.exists() else 0
-
-    before = size()
-    while size() == before and process.poll() is None:
-        time.sleep(0.002)
+def killed(folder: Path, start_it: Start, kills: int) -> Path:
+    """The folder of a run that was killed so often, and then came to its end."""
+    random, path = Random(kills), folder / "surtitle.toml"
+    for _ in range(kills):
+        assert kill(start_it(path, random), folder / "log.jsonl", random), "it was over too early"
+    finish(start_it(path, random))
+    return folder
 
 
-def test_a_run_that_is_over_is_over(unbroken: Path) -> None:
-    folder = unbroken.parent / "again"
-    folder.mkdir()
-    path = settings(folder, recovery=True)
+def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_never_been(
+    base: Path, unbroken: Path
+) -> None:
+    path = new(base / "killed", one_stream(base))
+    killed(path.parent, lambda path, _random: start(path), KILLS)
+    assert events(path.parent) == events(unbroken)
+    assert subtitles(path.parent) == subtitles(unbroken)
+
+
+def with_any_workers(path: Path, random: Random) -> "Popen[str]":
+    return start(settings(path.parent, _given(path), recovery=True, workers=random.randint(1, 3)))
+
+
+def as_a_job_of_bytewax(path: Path, random: Random) -> "Popen[str]":
+    flow = f"tests/recovering.py:flow('{path}')"
+    workers = str(random.randint(2, 3))
+    return start("bytewax.run", flow, "-w", workers, "-r", path.parent / "recovery", "-s", "0", "-b", "0")
+
+
+def _given(path: Path) -> str:
+    return path.read_text().splitlines()[1]
+
+
+@pytest.mark.parametrize("start_it", [with_any_workers, as_a_job_of_bytewax])
+def test_several_workers_are_killed_and_each_stream_ends_as_if_they_had_never_been(
+    tmp_path: Path, start_it: Start
+) -> None:
+    speech(tmp_path / "speech.jsonl", 12 * FEWER, streams=4)
+    given = f'partials = "{tmp_path}/speech.jsonl"'
+    unbroken = new(tmp_path / "unbroken", given, recovery=False).parent
+    finish(start(unbroken / "surtitle.toml"))
+    path = new(tmp_path / "killed", given)
+    killed(path.parent, start_it, FEWER)
+    assert events(path.parent) == events(unbroken)
+    # Whose subtitle comes first is a matter of speed.
+    assert cues(path.parent) == cues(unbroken)
+
+
+def cues(folder: Path) -> list[list[str]]:
+    """What the subtitles say, in the order of the alphabet."""
+    subrip = [cue.content for cue in srt.parse((folder / "talk.srt").read_text())]
+    return [sorted(subrip), sorted(cue.text for cue in webvtt.read(str(folder / "talk.vtt")).captions)]
+
+
+def test_a_recording_is_heard_on_and_kept_whole(base: Path) -> None:
+    seconds = 30 * FEWER
+    recording(base / "talk.wav", seconds)
+    path = new(base / "heard", f'audio = "{base}/talk.wav"')
+    killed(path.parent, lambda path, _random: start(path), FEWER)
+    source, kept = (base / "talk.wav").read_bytes(), (path.parent / "heard.wav").read_bytes()
+    assert kept[-32_000 * seconds :] == source[-32_000 * seconds :]
+    assert len(kept) < len(source) + 100
+    written = events(path.parent)
+    for name, kind in written.items():
+        # A segment that was open when the run was killed ends with the text it had, and another one begins.
+        finals = [event["segment"] for event in kind if event["is_final"]]
+        assert finals == list(range(len(finals))), name
+        assert seconds / 2 <= len(finals) <= seconds / 2 + FEWER
+    shown = " ".join(one["shown"] for one in written["captions of talk"] if one["is_final"])
+    for texts in cues(path.parent):
+        assert Counter(" ".join(texts).split()) == Counter(shown.split())
+
+
+def test_a_run_that_is_over_is_over(base: Path, unbroken: Path) -> None:
+    path = new(base / "again", one_stream(base))
     for _ in range(2):
-        process = start(path)
-        _, stderr = process.communicate(timeout=300)
-        assert process.returncode == 0, stderr
-        assert written(folder) == written(unbroken)
+        finish(start(path))
+        assert events(path.parent) == events(unbroken)
+        assert subtitles(path.parent) == subtitles(unbroken)
 
 
-def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(unbroken: Path) -> None:
-    folder = unbroken.parent / "terminated"
-    folder.mkdir()
-    path = settings(folder, recovery=True)
-    process = start(path)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
+    base: Path, unbroken: Path, workers: int
+) -> None:
+    folder = base / f"terminated-{workers}"
+    new(folder, one_stream(base))
+    path = settings(folder, one_stream(base), recovery=True, workers=workers)
+    process, log = start(path), folder / "log.jsonl"
     deadline = time.monotonic() + 30
-    while not (folder / "log.jsonl").exists() or not (folder / "log.jsonl").stat().st_size:
+    while not (log.exists() and log.stat().st_size):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=300)
     assert (process.returncode, stderr) == (0, "")
-    some = len(written(folder)["log.jsonl"])
-    assert 0 < some < len(written(unbroken)["log.jsonl"])
-    process = start(path)
-    process.communicate(timeout=300)
-    assert written(folder) == written(unbroken)
+    some = len(events(folder)["log of talk0"])
+    assert 0 < some < len(events(unbroken)["log of talk0"])
+    finish(start(path))
+    assert events(folder) == events(unbroken)
+    assert subtitles(folder) == subtitles(unbroken)
 
 
-def test_a_folder_of_another_run_is_refused_by_what_differs(unbroken: Path) -> None:
-    folder = unbroken.parent / "other"
-    folder.mkdir()
-    path = settings(folder, recovery=True)
-    start(path).communicate(timeout=300)
+def test_a_folder_of_another_run_is_refused_by_what_differs(base: Path) -> None:
+    speech(base / "short.jsonl", 2)
+    path = new(base / "other", f'partials = "{base}/short.jsonl"')
+    finish(start(path))
     path.write_text(path.read_text() + "[display]\nmask_k = 5\n")
     process = start(path)
     _, stderr = process.communicate(timeout=300)
     assert process.returncode != 0
     assert "display.mask_k is 3 there and 5 here" in stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("", "add -r {} -s 1 -b 0"),
+        ("-r elsewhere -s 1 -b 0", "add -r {} -s 1 -b 0"),
+        ("-r {} -s 1 -b 0 -i 0 -a localhost:1;localhost:2", "{} can be the folder of one process only"),
+    ],
+)
+def test_a_job_of_bytewax_that_could_not_go_on_is_told_how_to(
+    tmp_path: Path, options: str, complaint: str
+) -> None:
+    path = new(tmp_path / "job", 'partials = "speech.jsonl"')
+    folder = str(path.parent / "recovery")
+    job = f"tests/recovering.py:flow('{path}')"
+    process = start("bytewax.run", job, *options.format(folder).split())
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode != 0
+    assert complaint.format(folder) in stderr
+    assert not Path(folder).exists()

@@ -52,10 +52,11 @@ class Run:
 
     def wait_until_it_stays(self) -> None:
         assert self.process.stderr is not None
-        where = self.said.partition(" captions at ")[2]
+        where = re.search(r"http://[^/]*/", self.said)
+        assert where is not None
         assert (
             self.process.stderr.readline()
-            == f"surtitle: that was all; the captions stay until Ctrl-C at {where}"
+            == f"surtitle: that was all; the captions stay until Ctrl-C at {where[0]}\n"
         )
 
     def interrupt(self) -> tuple[int, str, str]:
@@ -132,13 +133,20 @@ def test_an_open_address_comes_with_a_token_that_no_file_holds(captions: Path, t
     summary = tmp_path / "summary.json"
     secret = {"SURTITLE_WEB_TOKEN": "from-the-environment"}
     command = [SURTITLE, "replay", captions, "--host", "0.0.0.0", "--port", "0", "--summary", summary]
+    settings = tmp_path / "surtitle.toml"
+    settings.write_text('[web]\ntoken = "from-the-settings"\n')
     for options, environment, token in (
-        ([], {}, None), (["--web-token", "on-the-command-line"], secret, "on-the-command-line"),
+        ([], {}, None), (["--settings", settings], secret, "from-the-settings"),
         ([], secret, "from-the-environment"),
     ):  # fmt: skip
         with running(*command, *options, environment=environment) as run:
-            assert "for all machines that reach this one and have the whole address" in run.said
-            assert run.token == token or (token is None and len(run.token) > 20)
+            if token is None:
+                assert "for all machines that reach this one and have the whole address" in run.said
+                assert len(run.token) > 20
+            else:
+                assert "for those who add ?token=… with the token that this run was given" in run.said
+                assert run.token is None
+                run.token = token
             with follow(run.port) as stranger:
                 assert stranger.answer.status == 403
             with follow(run.port, headers={"Cookie": f"surtitle-{run.port}={run.token}"}) as viewer:

@@ -1,5 +1,6 @@
 """Text in columns: how lines break, what is safe to show."""
 
+import time
 import unicodedata
 
 import pytest
@@ -7,7 +8,7 @@ import wcwidth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.text_layout import cleaned, width, wrap
+from operators.text_layout import cleaned, clusters, width, wrap
 
 any_text = st.text(st.characters(), max_size=80) | st.text(
     " abcdeé漢字、。「」👩‍👩‍👧️한각ᄀ\u0301\u00ad\x1b[31m\u202e", max_size=80
@@ -116,3 +117,17 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
         "\u0301" * 50_000,
     ):
         wrap(cleaned(hostile), 42)
+
+
+def test_flags_without_end_take_no_longer_than_other_characters() -> None:
+    began = time.process_time()
+    assert clusters("🇩🇪" * 50_000) == ["🇩🇪"] * 50_000
+    assert clusters("🇩🇪🇫\u0301🇷") == ["🇩🇪", "🇫\u0301", "🇷"]
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("begun", ["\x9d", "\x90", "\x1b]", "\x9b", "\x9dx"])
+def test_escape_sequences_that_never_end_take_no_longer_than_other_text(begun: str) -> None:
+    began = time.process_time()
+    assert cleaned(begun * 100_000 + " the text").endswith("text")
+    assert time.process_time() - began < 2

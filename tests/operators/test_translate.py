@@ -8,7 +8,7 @@ import pytest
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig, init_db_dir
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource, cluster_main, run_main
 
 from operators.clock import VirtualClock
 from operators.decoding.acceptance import BiasedAcceptance
@@ -107,6 +107,40 @@ def test_a_draft_survives_an_abort_and_the_kv_cache_is_rebuilt(tmp_path: Path) -
         )
     by_revision = {one.revision: (one.tokens, one.effort.drafted) for one in got}
     assert by_revision == {one.revision: (one.tokens, one.effort.drafted) for one in want}
+
+
+def test_open_segments_of_one_stream_come_back_together(tmp_path: Path) -> None:
+    pairs = zip(partials("a b", "a b c", "a b c a"), partials("c", "b c", "b c d", segment=1), strict=True)
+    given = [one for pair in pairs for one in pair]
+    want: list[Translation] = []
+    run_main(flow(given, want, toy_translator(ToyStore(4))))  # type: ignore[no-untyped-call]
+    init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]
+    recovery = RecoveryConfig(tmp_path, backup_interval=timedelta(0))  # type: ignore[no-untyped-call]
+    got: list[Translation] = []
+    broken: list[Partial | TestingSource.ABORT] = [*given[:4], TestingSource.ABORT(), *given[4:]]
+    for _ in range(2):
+        run_main(  # type: ignore[no-untyped-call]
+            flow(broken, got, toy_translator(ToyStore(4))),
+            epoch_interval=timedelta(0),
+            recovery_config=recovery,
+        )
+    by_revision = {(one.segment, one.revision): (one.tokens, one.effort.drafted) for one in got}
+    assert by_revision == {(one.segment, one.revision): (one.tokens, one.effort.drafted) for one in want}
+
+
+def test_the_translations_of_a_stream_keep_their_order_whatever_the_workers() -> None:
+    given = [
+        partial
+        for segment in range(20)
+        for stream in ("s0", "s1", "s2", "s3")
+        for partial in partials("a", "a b", segment=segment, stream=stream)
+    ]
+    out: list[Translation] = []
+    dataflow = flow(given, out, toy_translator(ToyStore(4)))
+    cluster_main(dataflow, [], 0, worker_count_per_proc=3)  # type: ignore[no-untyped-call]
+    for stream in ("s0", "s1", "s2", "s3"):
+        said = [(one.segment, one.revision) for one in out if one.stream == stream]
+        assert said == [(segment, revision) for segment in range(20) for revision in (0, 1)]
 
 
 def test_a_segment_longer_than_the_context_is_said_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import time
 
 import pytest
 
@@ -61,7 +62,7 @@ def test_further_names_can_be_given() -> None:
 
 def test_an_address_that_others_reach_needs_the_token_once_and_the_cookie_from_then_on() -> None:
     with serving(host="0.0.0.0", token="opensesame") as served:
-        assert served.address.endswith("/?token=opensesame")
+        assert served.address.endswith(f":{served.port}/")
         for path in (
             "/",
             "/streams.json",
@@ -91,7 +92,7 @@ def test_an_address_that_others_reach_needs_the_token_once_and_the_cookie_from_t
 
 def test_a_token_is_made_where_none_was_given() -> None:
     with serving(host="0.0.0.0") as served, serving(host="0.0.0.0") as other:
-        tokens = [one.address.partition("?token=")[2] for one in (served, other)]
+        tokens = [str(one.server.new_token) for one in (served, other)]
         assert min(map(len, tokens)) >= 20
         assert tokens[0] != tokens[1]
         assert served.status(f"/streams.json?token={tokens[0]}") == 200
@@ -129,6 +130,28 @@ def test_a_request_without_end_is_refused(standing: Served) -> None:
         raise AssertionError("a hundred megabytes of headers were taken")
     assert standing.status("/?" + "x" * 20_000) == 431
     assert standing.status() == 200
+
+
+@pytest.mark.parametrize("said", ["Content-Length: 5", "Transfer-Encoding: chunked"])
+def test_a_request_with_a_body_is_refused_and_the_connection_closed(standing: Served, said: str) -> None:
+    request = f"GET /streams/talk/events HTTP/1.1\r\nHost: localhost\r\n{said}\r\n\r\n"
+    answer = b""
+    with standing.raw(request.encode()) as connection:
+        while some := connection.recv(65536):
+            answer += some
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert standing.status(headers={"Content-Length": "0"}) == 200
+
+
+def test_a_flood_of_tiny_chunks_is_cut_off(standing: Served) -> None:
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    began = time.process_time()
+    with standing.raw() as flood, contextlib.suppress(ConnectionError):
+        flood.sendall(request + b"1\r\nx\r\n" * 1_000_000)
+        while flood.recv(65536):
+            pass
+    assert standing.status() == 200
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("request_", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET"])

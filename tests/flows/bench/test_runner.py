@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from connectors.text_file import read_lines
 from connectors.trial_journal import Journal
 from flows.bench.corpus import BenchSegment, Corpus, load_corpus
 from flows.bench.plan import Grid, make_plan
@@ -17,6 +18,7 @@ from flows.engine import translator_settings
 from flows.methods import method
 from operators.decoding.translator import Translator
 from operators.errors import InputError, OutputError, UsageError
+from operators.events import Partial
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.toy import ToyStore, ToyVocabulary
@@ -186,3 +188,20 @@ def test_references_and_segments_must_go_together(tmp_path: Path) -> None:
 def _empty(folder: Path) -> Path:
     (folder / "empty.txt").touch()
     return folder / "empty.txt"
+
+
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n" * 100])
+def test_partials_are_known_whatever_stands_before_them(tmp_path: Path, before: bytes) -> None:
+    said = Partial(
+        stream="talk", segment=0, revision=0, is_final=True, text="It was", start_s=0, end_s=1, arrival_s=1
+    )
+    (tmp_path / "p.jsonl").write_bytes(before + msgspec.json.encode(said))
+    [segment] = load_corpus(tmp_path / "p.jsonl", None, lag=2, skip=0, limit=None).segments
+    assert segment.updates == ("It was",)
+
+
+def test_what_has_no_end_is_no_text() -> None:
+    with pytest.raises(InputError, match="/dev/zero is not a regular file"):
+        load_corpus(Path("/dev/zero"), None, lag=2, skip=0, limit=None)
+    with pytest.raises(InputError, match="/dev/zero is not a regular file"):
+        read_lines(Path("/dev/zero"))

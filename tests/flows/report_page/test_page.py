@@ -259,8 +259,8 @@ def test_a_segment_with_more_text_than_a_page_holds_is_listed_and_not_drawn(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (b'"latency_from_speech_s":1.7e308', "a latency is greater than 1e\\+09 s"),
-        (b'"latency_from_speech_s":-1e300', "a latency is greater than 1e\\+09 s"),
+        (b'"latency_from_speech_s":1.7e308', "a number of at most 10,000,000,000"),
+        (b'"latency_from_speech_s":-1e300', "a number of at least -10,000,000,000"),
     ],
 )
 def test_a_log_of_impossible_latencies_is_refused(tmp_path: Path, change: bytes, words: str) -> None:

@@ -49,7 +49,7 @@ def test_without_bias_every_method_returns_what_retranslation_returns_in_no_more
     task = make_task(prompt, draft, limit, recent)
     want, most = run(retranslate(task))
     got, cost = run(ssbd(task, BiasedAcceptance(0.0), proposer=make(task)))
-    assert (got.tokens, got.finished) == (want.tokens, want.finished)
+    assert (got.tokens, got.cut) == (want.tokens, want.cut)
     assert cost.passes <= most.passes
 
 
@@ -60,7 +60,7 @@ def test_proposals_change_nothing_where_only_the_draft_is_biased(
     task = make_task(prompt, draft, limit)
     want, most = run(ssbd(task, BiasedAcceptance(bias)))
     got, cost = run(ssbd(task, BiasedAcceptance(bias), proposer=make(task)))
-    assert (got.tokens, got.finished, got.accepted) == (want.tokens, want.finished, want.accepted)
+    assert (got.tokens, got.cut, got.accepted) == (want.tokens, want.cut, want.accepted)
     assert cost.passes <= most.passes
 
 

@@ -30,7 +30,7 @@ def test_without_bias_ssbd_returns_what_retranslation_returns_for_any_draft(
 ) -> None:
     want = run(retranslate(task(prompt, limit=limit)))
     got = run(ssbd(task(prompt, draft, limit), BiasedAcceptance(0.0)))
-    assert (got.tokens, got.finished) == (want.tokens, want.finished)
+    assert (got.tokens, got.cut) == (want.tokens, want.cut)
 
 
 @given(prompts, tokens, biases, st.integers(1, 12), st.integers(1, 20), st.integers(0, 5))
@@ -79,7 +79,7 @@ def test_the_whole_draft_is_verified_in_one_pass(prompt: list[int], draft: list[
     _, cost = drive(ssbd(task(prompt, draft), BiasedAcceptance(1.0)), PrefixSession(ToyCache()))
     decoded = run(ssbd(task(prompt, draft), BiasedAcceptance(1.0)))
     new = len(decoded.tokens) - len(draft)
-    assert cost.passes == 1 + max(0, new - (0 if decoded.finished else 1))
+    assert cost.passes == 1 + max(0, new - (1 if decoded.cut else 0))
 
 
 @given(st.integers(0, 6), st.integers(0, 6), st.floats(0.01, 0.49), st.integers(0, 2**32 - 1))

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
+from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
-from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, decode_pieces
+from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.decoding.windows import split_source
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
@@ -98,7 +99,7 @@ def test_windows_are_joined_by_what_stands_between_two_sentences_of_the_language
 
 @given(st.text("ab .", max_size=200), st.integers(4, 30))
 def test_windows_hold_the_whole_text_in_order(text: str, budget: int) -> None:
-    windows = split_source(text, budget, lambda part: len(part.split()))
+    windows = list(split_source(text, budget, lambda part: len(part.split())))
     assert "".join("".join(windows).split()) == "".join(text.split())
 
 
@@ -107,13 +108,13 @@ def test_windows_that_are_full_stay_as_they_are_when_the_text_grows(words: list[
     def count(part: str) -> int:
         return len(part.split())
 
-    before = split_source(" ".join(words[:-1]), budget, count)
-    after = split_source(" ".join(words), budget, count)
+    before = list(split_source(" ".join(words[:-1]), budget, count))
+    after = list(split_source(" ".join(words), budget, count))
     assert after[: len(before) - 1] == before[:-1]
 
 
 def test_a_word_without_end_is_cut_between_characters() -> None:
-    windows = split_source("x" * 1000, 40, len)
+    windows = list(split_source("x" * 1000, 40, len))
     assert "".join(windows) == "x" * 1000
     assert max(map(len, windows)) <= 40
 

@@ -90,3 +90,13 @@ def test_running_figures_end_where_the_summary_ends(segments: list[list[str]]) -
             summary.add(last)
     if last is not None and summary.summary({}).ne_raw is not None:
         assert last.raw.ne_stream == pytest.approx(summary.summary({}).ne_raw)
+
+
+def test_segments_that_never_end_are_counted_as_they_stand_and_forgotten() -> None:
+    measure, last = meter(), None
+    for number in range(1200):
+        last = measure.record(captions("a b", "c", segment=number)[0])
+    assert last is not None
+    assert len(measure.state.open) == 1024
+    assert measure.state.raw.length == 2 * (1200 - 1024)
+    assert last.raw.ne_stream == 0

@@ -1,14 +1,18 @@
 """Sessions of a pool are only a cache: nothing but the time taken tells whether one was evicted."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.forward import Decoded, Forward, Task, drive
+from operators.decoding.forward import Decoded, Forward, Logits, Task, best_tokens, drive
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.models.pool import SessionPool
+from operators.trouble import ModelTrouble, NoRoom
 from tests.toy import END, ToyCache, ToyStore
 
 HEAD = [1, 2, 3]
@@ -72,3 +76,66 @@ def test_a_session_that_failed_is_made_anew() -> None:
     with pool.session("a") as session:
         row = session.forward(Forward([*HEAD, 5], 3))
     assert row.tobytes() == PrefixSession(ToyCache()).forward(Forward([*HEAD, 5], 3)).tobytes()
+
+
+class Crowded(ToyStore):
+    """A store whose cache has so many cells for all sequences together."""
+
+    def __init__(self, cells: int) -> None:
+        super().__init__(4)
+        self.cells = cells
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        if sum(len(cache.tokens) for cache in self.caches) + len(tokens) > self.cells:
+            self.caches[sequence].tokens.append(1)  # llama.cpp may have got half-way
+            raise NoRoom("llama_decode returned 1")
+        return super().evaluate(sequence, tokens, start, rows)
+
+
+@given(updates)
+def test_a_pass_without_room_takes_that_of_other_sessions(work: list[tuple[str, list[int]]]) -> None:
+    # Room for the head, and for one session of it with all that it may need, but seldom for another.
+    crowded = SessionPool(Crowded(2 * len(HEAD) + 6 + 10 + 1), HEAD, 3)
+    assert translate_all(work, crowded) == translate_all(work, SessionPool(ToyStore(9), HEAD, 8))
+
+
+def test_where_one_session_alone_has_no_room_the_pass_fails_and_the_next_may_go_well() -> None:
+    pool = SessionPool(Crowded(12), HEAD, 3)
+    with pytest.raises(ModelTrouble, match="returned 1"), pool.session("a") as session:
+        session.forward(Forward([*HEAD, *[4] * 9], 3))
+    with pool.session("a") as session:
+        row = session.forward(Forward([*HEAD, 5], 3))
+    assert row.tobytes() == PrefixSession(ToyCache()).forward(Forward([*HEAD, 5], 3)).tobytes()
+
+
+def test_a_head_that_is_broken_is_evaluated_anew() -> None:
+    class Poisoned(ToyStore):
+        """Computes nothing from a token that is none."""
+
+        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+            logits = super().evaluate(sequence, tokens, start, rows)
+            return logits * np.nan if -1 in self.caches[sequence].tokens else logits
+
+    store = Poisoned(4)
+    pool = SessionPool(store, HEAD, 3)
+    store.caches[SessionPool.HEAD].tokens[1] = -1
+
+    def ask() -> bytes:
+        with pool.session("a") as session:
+            row = session.forward(Forward([*HEAD, 5], 3))
+            best_tokens(row)
+            return row.tobytes()
+
+    for _ in range(2):
+        with pytest.raises(ModelTrouble):
+            ask()
+    assert ask() == PrefixSession(ToyCache()).forward(Forward([*HEAD, 5], 3)).tobytes()
+
+
+def test_a_model_that_cannot_even_evaluate_the_head_begins_no_session() -> None:
+    class Broken(ToyStore):
+        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+            return super().evaluate(sequence, tokens, start, rows) * np.nan
+
+    with pytest.raises(ModelTrouble, match="not finite"):
+        SessionPool(Broken(4), HEAD, 3)

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from operators.errors import UsageError
+from operators.hidden import Secret
 from operators.recognizers.azure import AzureRecognizer
-from operators.recognizers.azure_settings import AzureSettings, Secret, service
+from operators.recognizers.azure_settings import AzureSettings, service
 
 KEY = "4f0f2a6b5d314b6c8f6be2b8b0b7c9de"
 BOTH = {"AZURE_SPEECH_KEY": KEY, "AZURE_SPEECH_REGION": "westeurope"}
@@ -39,7 +40,8 @@ def test_the_settings_go_before_the_environment() -> None:
         ({"key": ""}, {}, "needs a key; set AZURE_SPEECH_KEY in the environment"),
         ({"key_variable": "MINE"}, BOTH, "needs a key; set MINE in the environment"),
         ({}, {"AZURE_SPEECH_KEY": KEY}, "needs a region; set AZURE_SPEECH_REGION or azure.region"),
-        ({"region": "evil.example/#"}, BOTH, "'evil.example/#' is no region of Azure"),
+        ({"region": "evil.example/#"}, BOTH, "azure.region holds no region of Azure's"),
+        ({}, {**BOTH, "AZURE_SPEECH_REGION": KEY}, "AZURE_SPEECH_REGION holds no region of Azure's"),
         ({"language": "en US"}, BOTH, "azure.language is 'en US'; give a language tag"),
         ({"endpoint": "wss://a", "host": "wss://b"}, BOTH, "both given"),
         ({"endpoint": "ftp://a"}, BOTH, "azure.endpoint is no address"),

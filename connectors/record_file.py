@@ -1,0 +1,54 @@
+"""What a backlog has to know of a file of records, and what a sink's snapshot says of it."""
+
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from operators.events import Event
+from operators.missing import Span
+from operators.subtitles.timing import Cue
+
+T = TypeVar("T", bound=Event | Cue)
+R = TypeVar("R", bound=Event | Cue, contravariant=True)
+P = TypeVar("P")
+
+
+class RecordFile(Protocol[R, P]):
+    """A file of records. Each method raises `WriteError` when it cannot be written for now."""
+
+    path: str
+
+    @property
+    def deletions(self) -> int:
+        """How often it was found deleted, with all that it held."""
+
+    @property
+    def position(self) -> P:
+        """How far it is written, as its sink resumes from it."""
+
+    def begin(self) -> None:
+        """Make ready for records, and make the file again where it was deleted."""
+
+    def append(self, record: R) -> None:
+        """Write one record, or nothing of it."""
+
+    def size_of(self, record: R) -> int:
+        """Bytes that a record takes, more or less."""
+
+    def sync(self) -> None:
+        """See that what was written survives when the machine goes down."""
+
+    def cut_back(self, position: P) -> None:
+        """Forget what was written after a position; it raises nothing."""
+
+    def close(self) -> None:
+        """Close the file; it raises nothing."""
+
+
+class Held(msgspec.Struct, Generic[T, P], frozen=True):
+    """The resume state of a sink: what is in its file, what waits for it, and what it will never have."""
+
+    position: P
+    waiting: tuple[T, ...] = ()
+    lost: Span = Span()
+    reason: str = ""

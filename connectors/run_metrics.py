@@ -1,0 +1,156 @@
+"""What a run counts for Prometheus, in a registry of its own.
+
+No label says anything of a caption or a stream, and each has a bounded number of values.
+"""
+
+import logging
+import platform
+from collections.abc import Callable
+from importlib.metadata import version
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from typing_extensions import override
+
+from operators.events import Effort, ErasureRecord
+
+#: Upper bounds in seconds: from a caption at once to one that nobody waits for.
+LATENCY_BUCKETS_S = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
+# Different kinds of trouble, outputs, or events that are told apart; further ones are "other".
+_MOST_VALUES = 50
+
+
+class RunMetrics:
+    """The metrics of one run. Any thread may call any method; none blocks."""
+
+    def __init__(self) -> None:
+        # When each series began would be half of them, and Prometheus asks for it in another way.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        build = Info("surtitle_build", "Versions.", registry=self.registry)
+        build.info({"version": version("surtitle"), "python": platform.python_version()})
+        self._partials = self._counter("partials", "Hypotheses that came from the recogniser or a file.")
+        self._captions = self._counter("captions", "Captions that were shown.", "kind")
+        self._segments = self._counter("segments", "Segments that had their first caption.")
+        self._overtaken = self._counter("overtaken_partials", "Partials that newer ones overtook.")
+        self._erased = self._counter("erased_tokens", "Tokens that updates erased.", "text")
+        self._final = self._counter("final_tokens", "Tokens of finals: what NE divides by.", "text")
+        self._effort = {
+            field: self._counter(name, text)
+            for field, name, text in (
+                ("passes", "forward_passes", "Forward passes through the model."),
+                ("drafted", "drafted_tokens", "Draft tokens that were offered for verification."),
+                ("accepted", "accepted_tokens", "Draft tokens that stood."),
+                ("decoded", "decoded_tokens", "Tokens that were decoded after the draft."),
+                ("prompt_tokens", "prompt_tokens", "Tokens of prompts."),
+                ("prompt_reused", "reused_prompt_tokens", "Of these, those that were in the KV cache."),
+                ("model_s", "model_seconds", "Seconds in forward passes."),
+            )
+        }
+        self._from_partial = self._histogram("partial_to_caption", "From a partial's arrival to its caption.")
+        self._from_speech = self._histogram("speech_to_caption", "From the end of speech to its caption.")
+        self._heard = self._counter("audio_seconds", "Seconds of sound that were taken up.")
+        self._lost = self._counter("lost_audio_seconds", "Seconds of sound that were said and not heard.")
+        self._absent = self._counter("absent_audio_seconds", "Seconds without a microphone.")
+        self._troubles = self._counter(
+            "model_troubles", "Updates in which something was wrong with the model.", "kind"
+        )
+        self._failures = self._counter("write_failures", "Writes that failed.", "output")
+        self._messages = self._counter("messages", "Messages of level notice and above.", "level")
+        for kind in ("partial", "final"):
+            self._captions.labels(kind)
+        self._open: set[tuple[str, int]] = set()
+        self._values: dict[Counter, set[str]] = {}
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"surtitle_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str) -> Histogram:
+        name = f"surtitle_{name}_seconds"
+        return Histogram(name, text, buckets=LATENCY_BUCKETS_S, registry=self.registry)
+
+    def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
+        """Add ``surtitle_<name>``, whose value is asked for at each scrape, on the server's thread."""
+        Gauge(f"surtitle_{name}", text, registry=self.registry).set_function(value)
+
+    def heard(self, duration_s: float) -> None:
+        """Count sound."""
+        self._heard.inc(duration_s)
+
+    def partial(self) -> None:
+        """Count a hypothesis."""
+        self._partials.inc()
+
+    def record(self, record: ErasureRecord) -> None:
+        """Count a caption, and what it took."""
+        self._captions.labels("final" if record.is_final else "partial").inc()
+        self._count_segment(record)
+        self._overtaken.inc(record.overtaken)
+        for text, erasure in (("raw", record.raw), ("shown", record.shown)):
+            self._erased.labels(text).inc(erasure.erased)
+            if record.is_final:
+                self._final.labels(text).inc(erasure.length)
+        self._count_effort(record.effort)
+        if record.trouble is not None:
+            self._labelled(self._troubles, record.trouble.value).inc()
+        self._from_partial.observe(record.latency_from_arrival_s)
+        # Of a hypothesis that covers more than was said, as some recognisers round, it is below 0.
+        self._from_speech.observe(max(0.0, record.latency_from_speech_s))
+
+    def _count_segment(self, record: ErasureRecord) -> None:
+        segment = record.stream, record.segment
+        if segment not in self._open:
+            self._segments.inc()
+            self._open.add(segment)
+        if record.is_final:
+            self._open.discard(segment)
+
+    def _count_effort(self, effort: Effort) -> None:
+        for field, counter in self._effort.items():
+            counter.inc(getattr(effort, field))
+
+    def lost(self, lost_s: float, absent_s: float) -> None:
+        """Count more sound that was not heard, and more time without a microphone."""
+        self._lost.inc(max(0.0, lost_s))
+        self._absent.inc(max(0.0, absent_s))
+
+    def write_failed(self, output: str) -> None:
+        """Count a write that failed."""
+        self._labelled(self._failures, output).inc()
+
+    def message(self, level: str) -> None:
+        """Count a message."""
+        self._labelled(self._messages, level).inc()
+
+    def _labelled(self, counter: Counter, value: str) -> Counter:
+        known = self._values.setdefault(counter, set())
+        if value not in known and len(known) >= _MOST_VALUES:
+            value = "other"
+        known.add(value)
+        return counter.labels(value)
+
+
+class CountMessages(logging.Handler):
+    """Counts messages, and writes that failed.
+
+    Whoever meets with one only has to log it, with ``extra={"event": "write_failed", "output": "captions"}``.
+    """
+
+    def __init__(self, metrics: RunMetrics) -> None:
+        super().__init__()
+        self._metrics = metrics
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno > logging.INFO:
+            self._metrics.message(record.levelname.lower())
+        if getattr(record, "event", None) == "write_failed":
+            self._metrics.write_failed(str(getattr(record, "output", "unknown")))

@@ -1,0 +1,32 @@
+"""Files of text, a piece in each line, as references and a benchmark's sources are."""
+
+import stat
+from pathlib import Path
+
+from operators.errors import InputError
+
+#: Bytes of the longest file that is read: forty times the Bible.
+LONGEST_TEXT = 200_000_000
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file, the empty ones as well; all of it is held.
+
+    Only a newline ends a line, and not what else looks like one: parallel files must stay parallel.
+
+    :raises InputError: when it cannot be read, is no regular file, too long or not UTF-8.
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{path} is not a regular file; put the text in a file first")
+        if status.st_size > LONGEST_TEXT:
+            raise InputError(f"{path} has more than {LONGEST_TEXT:,} bytes; give a part of it")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not UTF-8 ({error.reason} at byte {error.start + 1}); save it as UTF-8"
+        ) from None
+    return lines if lines[-1] else lines[:-1]

@@ -1,0 +1,37 @@
+"""A socket that listens, and what its address is called."""
+
+import contextlib
+import os
+import socket
+
+from operators.errors import OutputError
+
+
+def listen(host: str, port: int, *, what: str, instead: str, backlog: int = 128) -> socket.socket:
+    """Listen at an address; port 0 is any that is free.
+
+    :arg what: What is served there, and ``instead`` what to try if it cannot be; for the error.
+    :raises OutputError: when the port is taken or may not be listened on.
+    """
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return socket.create_server((host, port), family=found[0][0], backlog=backlog)
+    except (OSError, UnicodeError) as error:
+        known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
+        reason = os.strerror(known) if known else "there is no such name or address"
+        raise OutputError(f"{what} cannot be served at {host}:{port}: {reason}; {instead}") from None
+
+
+def shown(host: str) -> str:
+    """What a browser on another machine can use for ``host``."""
+    if host in ("0.0.0.0", "::", ""):
+        host = _own_address() or socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _own_address() -> str | None:
+    # A datagram socket finds out which of our addresses leads outside, and sends nothing for that.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(("192.0.2.1", 9))
+        return str(probe.getsockname()[0])
+    return None

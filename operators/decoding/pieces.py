@@ -1,0 +1,24 @@
+"""The text of an answer, token by token."""
+
+import codecs
+from collections.abc import Sequence
+
+
+def decode_pieces(pieces: Sequence[bytes]) -> list[str]:
+    """The text of each token; bytes that end inside a character are carried over to the next."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    last = len(pieces) - 1
+    return [decoder.decode(piece, final=number == last) for number, piece in enumerate(pieces)]
+
+
+def strip_pieces(pieces: list[str]) -> list[str]:
+    """White space around an answer is a habit of the model: Gemma opens with a space, ends with a line."""
+    for number, piece in enumerate(pieces):
+        pieces[number] = piece.lstrip()
+        if pieces[number]:
+            break
+    for number in reversed(range(len(pieces))):
+        pieces[number] = pieces[number].rstrip()
+        if pieces[number]:
+            break
+    return pieces

@@ -1,0 +1,162 @@
+"""Whether a run is well: captions come while there is speech. Pure but for its clock.
+
+Silence is well. What is not: a partial that has waited for its caption too long, sound in which nothing is
+recognised, a source that hands over nothing any more, a microphone that is gone.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Literal, NamedTuple
+
+State = Literal["starting", "ok", "over", "failing"]
+Cause = Literal["captions_stalled", "no_answers", "nothing_recognized", "source_stalled", "source_lost"]
+
+
+class Rule(NamedTuple):
+    """When a run counts as failing."""
+
+    #: Seconds that a partial may wait for a caption, and that a source may hand over nothing.
+    stall_s: float = 10.0
+    #: Seconds of sound in which nothing is recognised; 0 for any number, where there is music.
+    unheard_s: float = 30.0
+    #: Peak level in dBFS from which on there is sound.
+    silence_dbfs: float = -40.0
+
+
+class Verdict(NamedTuple):
+    """How a run is at one moment."""
+
+    state: State
+    #: Why it is failing: for machines, and in a sentence.
+    cause: Cause | None = None
+    reason: str | None = None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether there is nothing to be done."""
+        return self.state in ("ok", "over")
+
+
+class Health:
+    """Takes note of what the stages of a run see, on any thread, and judges by it when it is asked.
+
+    :arg now: Seconds on a clock that never goes back.
+    """
+
+    def __init__(self, rule: Rule, now: Callable[[], float]) -> None:
+        self._rule = rule
+        self._now = now
+        self._lock = Lock()
+        self._is_ready = self._is_over = False
+        self._loading = 0
+        #: Of each segment that waits: since when, and its newest revision.
+        self._waiting: dict[str, tuple[float, int]] = {}
+        self._last_caption_at = self._last_sound_at = 0.0
+        #: Since the last answer of the model: when it gave none for the first, and for the last time.
+        self._no_answers: tuple[float, float] | None = None
+        #: When a source handed over something last; None while there is none that has to.
+        self._source_at: float | None = None
+        self._unheard_s = 0.0
+        self._lost: str | None = None
+        #: The last word of a recogniser since its last partial.
+        self._trouble: str | None = None
+
+    def ready(self) -> None:
+        """The run begins."""
+        with self._lock:
+            self._is_ready = True
+            self._forgive()
+
+    def loads(self, more: int) -> None:
+        """So many more models are being loaded, or fewer; that takes as long as it takes."""
+        with self._lock:
+            self._loading += more
+            self._forgive()
+
+    def _forgive(self) -> None:
+        self._last_caption_at = self._now()
+        if self._source_at is not None:
+            self._source_at = self._last_caption_at
+
+    def audio(self, duration_s: float, peak_dbfs: float, *, is_live: bool, is_last: bool = False) -> None:
+        """A source handed over sound. Only where it is live do its seconds pass as those of the clock do."""
+        with self._lock:
+            now = self._now()
+            self._lost = None
+            self._source_at = None if is_last else now
+            if is_live and peak_dbfs > self._rule.silence_dbfs:
+                self._unheard_s += duration_s
+                self._last_sound_at = now
+            elif now - self._last_sound_at > self._rule.unheard_s:
+                self._unheard_s = 0.0
+
+    def partial(self, key: str, revision: int) -> None:
+        """A segment's hypothesis came, and now waits for its caption."""
+        with self._lock:
+            self._unheard_s = 0.0
+            self._trouble = None
+            since = self._waiting.get(key, (self._now(), 0))[0]
+            self._waiting[key] = since, revision
+
+    def caption(self, key: str, revision: int, *, is_answer: bool = True) -> None:
+        """The caption of a revision was shown; if that was no answer of the model's, it stayed as it was."""
+        with self._lock:
+            now = self._last_caption_at = self._now()
+            first, last = self._no_answers or (now, now)
+            first = first if now - last <= self._rule.stall_s else now
+            self._no_answers = None if is_answer else (first, now)
+            self._unheard_s = 0.0
+            _, newest = self._waiting.pop(key, (now, revision))
+            if newest > revision:
+                self._waiting[key] = now, newest
+
+    def lost(self, sentence: str) -> None:
+        """The source is gone; it is back with its next sound."""
+        with self._lock:
+            self._lost = sentence
+
+    def recognizer(self, sentence: str) -> None:
+        """Something happened to the recogniser."""
+        with self._lock:
+            self._trouble = sentence
+
+    def over(self) -> None:
+        """No more will come, and that is as it should be."""
+        with self._lock:
+            self._is_over = True
+
+    @property
+    def waiting(self) -> int:
+        """Segments that wait for a caption."""
+        return len(self._waiting)
+
+    def verdict(self) -> Verdict:
+        """How the run is now."""
+        with self._lock:
+            if self._is_over:
+                return Verdict("over")
+            if self._loading or not self._is_ready:
+                return Verdict("starting")
+            return self._failing(self._now()) or Verdict("ok")
+
+    def _failing(self, now: float) -> Verdict | None:
+        rule = self._rule
+        if self._lost is not None:
+            return Verdict("failing", "source_lost", self._lost)
+        first = min((since for since, _ in self._waiting.values()), default=now)
+        waited_s = now - max(first, self._last_caption_at)
+        if waited_s > rule.stall_s:
+            return Verdict("failing", "captions_stalled", f"no caption for {waited_s:.0f} s despite speech")
+        if self._no_answers is not None:
+            first, last = self._no_answers
+            if last - first > rule.stall_s:
+                return Verdict("failing", "no_answers", f"the model gave no answer for {last - first:.0f} s")
+        silent_s = 0.0 if self._source_at is None else now - self._source_at
+        if silent_s > rule.stall_s:
+            return Verdict("failing", "source_stalled", f"no sound was taken up for {silent_s:.0f} s")
+        most_s = rule.unheard_s if self._trouble is None else min(rule.stall_s, rule.unheard_s)
+        if most_s and self._unheard_s > most_s:
+            reason = f"nothing was recognised in {self._unheard_s:.0f} s of sound"
+            trouble = f"; the recogniser's last word was: {self._trouble}" if self._trouble else ""
+            return Verdict("failing", "nothing_recognized", reason + trouble)
+        return None

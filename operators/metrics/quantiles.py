@@ -1,0 +1,86 @@
+"""Quantiles of any number of values in bounded memory: exact at first, later to half a per cent.
+
+While there are few values they are kept. Then they are counted in buckets whose bounds grow by a constant
+factor, so that every quantile is known to a constant relative error (DDSketch: Masson, Rim and Lee 2019,
+section 2), however the values are spread.
+"""
+
+import math
+from array import array
+
+import numpy as np
+import numpy.typing as npt
+
+#: Values that are kept as they are: the updates of more than an hour of speech.
+EXACT = 8192
+#: Relative error of a quantile of more values than that, at most.
+ERROR = 0.005
+
+# What is smaller counts as nothing, what is larger as no more than this.
+_SMALLEST, _LARGEST = 1e-6, 1e6
+_GROWTH = math.log((1 + ERROR) / (1 - ERROR))
+# Buckets on either side of the one for nothing.
+_SIDE = 1 + math.ceil(math.log(_LARGEST / _SMALLEST) / _GROWTH)
+
+
+class Quantiles:
+    """Counts values of either sign, such as seconds."""
+
+    #: Values that are kept as they are.
+    exact = EXACT
+
+    def __init__(self) -> None:
+        #: How many values there were, and their sum.
+        self.count = 0
+        self.total = 0.0
+        self._values = array("d")
+        self._buckets: npt.NDArray[np.int64] | None = None
+
+    def add(self, value: float) -> None:
+        """Count one value."""
+        self.count += 1
+        self.total += value
+        if self._buckets is not None:
+            self._buckets[_bucket(value)] += 1
+            return
+        self._values.append(value)
+        if self.count > self.exact:
+            self._buckets = np.zeros(2 * _SIDE + 1, np.int64)
+            np.add.at(self._buckets, [_bucket(one) for one in self._values], 1)
+            self._values = array("d")
+
+    def at(self, *shares: float) -> list[float]:
+        """The values below which these shares of all are, each from 0 to 1, interpolated as NumPy does.
+
+        There must be a value.
+        """
+        if self._buckets is None:
+            return [float(value) for value in np.quantile(self._values, shares)]
+        until = np.cumsum(self._buckets)
+
+        def value(rank: int) -> float:
+            return _value(int(np.searchsorted(until, rank, side="right")))
+
+        found = []
+        for share in shares:
+            rank = share * (self.count - 1)
+            low, high = value(math.floor(rank)), value(math.ceil(rank))
+            found.append(low + (rank - math.floor(rank)) * (high - low))
+        return found
+
+
+def _bucket(value: float) -> int:
+    """The number of the bucket that a value falls into, from the most negative ones on."""
+    size = min(abs(value), _LARGEST)
+    # A comparison with what is not a number is false.
+    number = 1 + math.ceil(math.log(size / _SMALLEST) / _GROWTH) if size >= _SMALLEST else 0
+    return _SIDE + int(math.copysign(number, value))
+
+
+def _value(bucket: int) -> float:
+    """The value that is nearest to all in a bucket, relative to them."""
+    number = bucket - _SIDE
+    if number == 0:
+        return 0.0
+    upper = _SMALLEST * math.exp((abs(number) - 1) * _GROWTH)
+    return math.copysign(upper * (1 - ERROR), number)

@@ -1,0 +1,107 @@
+"""What can go wrong with a language model, counted by kind, and said once.
+
+An update whose answer is lost keeps the last good caption, and the next one is translated from there; an
+answer that was cut is shown as far as it goes.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from threading import Lock
+
+
+class Trouble(StrEnum):
+    """The kinds, as events and summaries name them."""
+
+    #: The model could not be run: llama.cpp says so.
+    FAILED_PASS = "failed_pass"
+    #: What it computed is no number, or infinite.
+    NOT_A_NUMBER = "not_a_number"
+    #: It answered nothing to something.
+    EMPTY = "empty"
+    #: It answered mostly in a script that the target language is not written in.
+    WRONG_SCRIPT = "wrong_script"
+    #: It said the same over and over again; that is kept once.
+    REPETITION = "repetition"
+    #: It did not end; the answer was cut at the limit of its length.
+    LONG_ANSWER = "long_answer"
+    #: The text is too long for one update; what is beyond was left for the next, or left out of a final.
+    LONG_SOURCE = "long_source"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the model itself failed, so that another try may go well."""
+        return self in (Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether there is no answer to show."""
+        return self.is_failure or self in (Trouble.EMPTY, Trouble.WRONG_SCRIPT)
+
+
+class ModelTrouble(Exception):  # noqa: N818 - most of it is no error of the program
+    """The model gave no answer that can be used; the message says why."""
+
+    def __init__(self, kind: Trouble, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+class NoRoom(ModelTrouble):
+    """The KV cache has no place for a pass; there may be one when other sequences are gone."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(Trouble.FAILED_PASS, why)
+
+
+#: Updates in a row without an answer after which the model is taken to be broken, until it answers again.
+BROKEN = 20
+
+# Of the others a viewer sees enough in the captions; they are counted alone.
+_SAID = {
+    Trouble.FAILED_PASS: "the model failed; the caption stays as it was, and the next update tries again",
+    Trouble.NOT_A_NUMBER: "the model computed no numbers; the caption stays as it was, and the next update "
+    "tries again",
+    Trouble.EMPTY: "the model answered nothing; the caption stays as it was",
+    Trouble.WRONG_SCRIPT: "the model answered in another language's script; the caption stays as it was",
+    Trouble.LONG_SOURCE: "a text is too long to be translated in one update; what is beyond is left for the "
+    "next, and left out of a final",
+}
+
+
+class TroubleWatch:
+    """Takes note of how each update went; any thread may call it."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        """``tell`` is given a sentence for the user: at the first trouble of most kinds, once."""
+        self._tell = tell
+        self._lock = Lock()
+        self._said: set[Trouble] = set()
+        self._answered = False
+        self._lost_in_a_row = 0
+
+    def note(self, trouble: Trouble | None, why: str) -> None:
+        """Take note of an update; ``why`` says which, and more for a person."""
+        with self._lock:
+            was_broken = self._lost_in_a_row >= BROKEN
+            is_lost = trouble is not None and trouble.is_loss
+            self._lost_in_a_row = self._lost_in_a_row + 1 if is_lost else 0
+            self._answered = self._answered or not is_lost
+            sentences = []
+            if trouble in _SAID and trouble not in self._said:
+                self._said.add(trouble)
+                sentences.append(f"{_SAID[trouble]} ({why}); more of that is only counted")
+            if self._lost_in_a_row == BROKEN:
+                sentences.append(f"the model gave no answer {BROKEN} times in a row; captions stand still")
+            elif was_broken and not is_lost:
+                sentences.append("the model answers again")
+        for sentence in sentences:
+            self._tell(sentence)
+
+    def complaint(self) -> str | None:
+        """What is to be said at the end of a run whose model is broken: it failed to the last."""
+        with self._lock:
+            count = self._lost_in_a_row
+            if count == 0 or (self._answered and count < BROKEN):
+                return None
+        updates = "the last update" if count == 1 else f"the last {count} updates"
+        return f"the model gave no answer to {updates}, whose captions stayed as they were; use another model"

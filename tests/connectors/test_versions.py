@@ -1,0 +1,104 @@
+"""What is stored says which version it is of; an older one is read or refused by name."""
+
+import json
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+
+from connectors.audio_file import AudioPosition
+from connectors.audio_sink import WavPosition
+from connectors.event_lines import EVENT_TYPES
+from connectors.jsonl import JsonlPosition, event_type_of, validate
+from connectors.microphone import MicrophonePosition
+from connectors.recovery_folder import SCHEMA
+from connectors.subtitle_sink import SubtitlePosition
+from operators.errors import InputError
+from operators.events import Event
+from operators.metrics.erasure import ErasureState
+from operators.recognizers.numbering import NumberingState
+from operators.subtitles.writer import WriterState
+from operators.translate import StageState
+
+SEGMENT = {"stream": "talk", "segment": 0, "revision": 0, "is_final": True}
+TIMES = {"start_s": 0.0, "end_s": 1.0, "arrival_s": 1.5}
+ERASURE = {"length": 1, "erased": 0, "ne_segment": 0.0, "ne_stream": 0.0}
+#: The least that the first version wrote of each event.
+FIRST: dict[str, dict[str, Any]] = {
+    "audio": {"stream": "talk", "start_s": 0.0, "pcm": ""},
+    "partial": SEGMENT | TIMES | {"text": "so"},
+    "translation": SEGMENT | TIMES | {
+        "source": "so", "text": "also", "tokens": [7], "pieces": ["also"], "ready_s": 2.0,
+    },
+    "caption": SEGMENT | TIMES | {"source": "so", "shown": "also", "withheld": "", "ready_s": 2.0},
+    "erasure": SEGMENT | {
+        "raw": ERASURE, "shown": ERASURE, "latency_from_speech_s": 1.0, "latency_from_arrival_s": 0.5,
+        "signature": "tok:13a",
+    },
+}  # fmt: skip
+#: All that snapshots hold, as of `SCHEMA`.
+STATES = {
+    "AudioPosition": "samples is_over",
+    "ErasureState": "open raw shown",
+    "JsonlPosition": "offset line rejected rejected_bytes clock_s segments",
+    "KnownSegments": "open ended",
+    "MicrophonePosition": "samples is_over",
+    "NumberingState": "stream next_segment unfinished heard_s",
+    "OpenSegment": "segment waiting overtaken",
+    "Partial": "stream segment revision is_final text start_s end_s arrival_s",
+    "SegmentState": "windows",
+    "StageState": "open",
+    "SubtitlePosition": "size cues",
+    "Final": "source target start_s end_s",
+    "WavPosition": "stream samples",
+    "Window": "source output stood",
+    "WriterState": "free_ms held",
+    "_Open": "tokens erased",
+    "_Total": "length erased",
+}
+
+
+def write(path: Path, name: str, **fields: Any) -> Path:
+    path.write_text(json.dumps({"event": name, **fields}) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES)
+def test_a_file_of_the_first_version_is_read(kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "events.jsonl", kind, **FIRST[kind])
+    assert event_type_of(path) is EVENT_TYPES[kind]
+    assert validate(path, EVENT_TYPES[kind]) == 1
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES)
+def test_a_file_of_a_later_version_is_refused_by_name(kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "events.jsonl", f"{kind}/2", **FIRST[kind])
+    for read in (event_type_of, lambda path: validate(path, EVENT_TYPES[kind])):
+        with pytest.raises(InputError, match=f'events.jsonl, line 1: .*"{kind}/2" is version 2'):
+            read(path)
+
+
+def test_states_change_only_with_the_schema_of_the_folder() -> None:
+    found: dict[str, str] = {}
+    for state in (
+        AudioPosition, ErasureState, JsonlPosition, MicrophonePosition, NumberingState, StageState,
+        SubtitlePosition, WavPosition, WriterState,
+    ):  # fmt: skip
+        _collect(state, found)
+    assert (SCHEMA, found) == (2, STATES), "a state has changed: raise SCHEMA, and write down what it is now"
+
+
+def _collect(kind: Any, found: dict[str, str]) -> None:
+    """The fields of a struct and of all structs in it."""
+    for part in get_args(kind):
+        _collect(part, found)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__name__ not in found:
+        found[kind.__name__] = " ".join(kind.__struct_fields__)
+        for field in get_type_hints(kind).values():
+            _collect(field, found)
+
+
+def test_every_event_has_a_first_version() -> None:
+    assert FIRST.keys() == EVENT_TYPES.keys()
+    assert all(issubclass(kind, Event) for kind in EVENT_TYPES.values())

@@ -1,0 +1,155 @@
+"""A run whose files may not grow further, from the command line: it goes on, and says what is missing.
+
+A limit on the size of files stands for a full disk: writes fail the same way, in the middle of a record.
+"""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import srt as srt_reader
+import webvtt
+
+from operators.events import Caption
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+SEGMENTS = 120
+#: Bytes that a file may have: too few for each, and enough for the summary.
+LIMIT = 6000
+#: The last of them comes when nobody waits for it any more.
+NEVER_S = 1e5
+OPTIONS = [
+    "--captions", "captions.jsonl", "--log", "log.jsonl", "--srt", "talk.srt", "--vtt", "talk.vtt",
+    "--summary", "summary.json",
+]  # fmt: skip
+NO_LIMIT = resource.RLIM_INFINITY
+
+
+def talk(path: Path, segments: int = SEGMENTS, *, is_endless: bool = False) -> Path:
+    """Captions that are there at once; the last one of an endless talk never comes."""
+    with path.open("wb") as lines:
+        for segment in range(segments + is_endless):
+            at_s = segment if segment < segments else NEVER_S
+            caption = Caption(
+                stream="talk", segment=segment, revision=0, is_final=True, source="Good morning",
+                shown=f"Guten Morgen, meine Damen und Herren {segment}", withheld="", start_s=float(at_s),
+                end_s=at_s + 0.8, arrival_s=at_s / 1000, ready_s=at_s / 1000,
+            )  # fmt: skip
+            lines.write(msgspec.json.encode(caption) + b"\n")
+    return path
+
+
+def start(captions: Path, folder: Path, limit: int, *options: str) -> "subprocess.Popen[str]":
+    process = subprocess.Popen(
+        [SURTITLE, "replay", captions, *OPTIONS, *options], cwd=folder, stdin=subprocess.DEVNULL, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, NO_LIMIT)),
+    )  # fmt: skip
+    assert process.stderr is not None
+    return process
+
+
+def records(path: Path) -> list[Any]:
+    """All records of a file, which must be whole."""
+    if path.suffix == ".srt":
+        cues = list(srt_reader.parse(path.read_text(), ignore_errors=False))
+        assert [cue.index for cue in cues] == list(range(1, len(cues) + 1))
+        return [cue.content for cue in cues]
+    if path.suffix == ".vtt":
+        return [caption.text for caption in webvtt.read(str(path)).captions]
+    assert not path.stat().st_size or path.read_bytes().endswith(b"\n")
+    return [json.loads(line)["segment"] for line in path.read_text().splitlines()]
+
+
+def test_captions_go_on_and_the_summary_and_the_exit_code_tell_what_files_lack(tmp_path: Path) -> None:
+    process = start(talk(tmp_path / "talk.jsonl"), tmp_path, LIMIT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert [line for line in stdout.splitlines() if line.startswith("Guten")] == [
+        f"Guten Morgen, meine Damen und Herren {segment}" for segment in range(SEGMENTS)
+    ]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    missing = {one["path"]: one["span"] for one in summary["missing"]}
+    names = ["captions.jsonl", "log.jsonl", "talk.srt", "talk.vtt"]
+    assert sorted(missing) == names
+    for name in names:
+        there = records(tmp_path / name)
+        assert 0 < len(there) < SEGMENTS
+        assert len(there) + missing[name]["records"] == SEGMENTS
+        told = f"{name} cannot be written: File too large; raise the limit on the size of files (ulimit -f)"
+        assert stderr.count(told) == 1
+    last = records(tmp_path / "captions.jsonl")[-1]
+    assert missing["captions.jsonl"]["first"] == ["talk", last + 1]
+    lacks = (
+        f"captions.jsonl lacks {SEGMENTS - last - 1} records (segments {last + 1} to {SEGMENTS - 1} of talk, "
+    )
+    assert lacks in stdout
+    assert lacks in stderr.splitlines()[-1]
+
+
+def test_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
+    process = start(talk(tmp_path / "talk.jsonl", is_endless=True), tmp_path, LIMIT, "--realtime")
+    assert process.stderr is not None
+    try:
+        told = [process.stderr.readline() for _ in range(4)]
+        assert all("cannot be written: File too large" in sentence for sentence in told)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
+        assert process.stdout is not None
+        while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, stderr
+    assert stderr.count(" is written again, and lacks nothing\n") == 4
+    for name in ("captions.jsonl", "log.jsonl"):
+        assert records(tmp_path / name) == list(range(SEGMENTS))
+    for name in ("talk.srt", "talk.vtt"):
+        assert len(records(tmp_path / name)) >= SEGMENTS
+    assert json.loads((tmp_path / "summary.json").read_text())["missing"] == []
+
+
+def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp_path: Path) -> None:
+    captions = talk(tmp_path / "talk.jsonl", is_endless=True)
+    (tmp_path / "often.toml").write_text("[recovery]\ninterval_s = 0.01\n")
+    options = ["--realtime", "--recovery", "run", "--settings", "often.toml"]
+    process = start(captions, tmp_path, NO_LIMIT, *options)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, NO_LIMIT))
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 4
+        assert "surtitle: run: the run cannot be remembered there any more, " in stderr
+        assert "make room and start the same command again" in stderr
+        assert "Traceback" not in stderr
+        process = start(captions, tmp_path, NO_LIMIT, *options)
+        assert process.stdout is not None
+        while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, stderr) == (0, "")
+    for name in ("captions.jsonl", "log.jsonl"):
+        assert records(tmp_path / name) == list(range(SEGMENTS))
+
+
+def test_a_report_goes_on_with_the_lines_before_the_one_that_a_crash_cut(tmp_path: Path) -> None:
+    captions = talk(tmp_path / "talk.jsonl", 3)
+    with captions.open("a") as lines:
+        lines.write('{"event":"caption","str')
+    done = subprocess.run(
+        [SURTITLE, "report", captions, "-o", tmp_path / "report.html", "--simulstream", tmp_path / "log"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    told = f"surtitle: {captions}, line 4: the file was cut there; all lines before it are used\n"
+    assert done.stderr == told
+    assert "\ntalk           3 " in done.stdout

@@ -1,0 +1,226 @@
+"""What no recogniser should say, through the whole chain: nothing of it is obeyed, and nothing is lost."""
+
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+
+import msgspec
+import pytest
+import srt as srt_reader
+import webvtt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.jsonl import read_events
+from connectors.roll_up import settled
+from connectors.simulstream import write_simulstream
+from connectors.terminal import open_screen
+from connectors.web.messages import Languages
+from connectors.web.protocol import StreamLog
+from flows import runtime as runtime_module
+from flows.captions import build
+from flows.report_page.gather import Gathered
+from flows.report_page.page import page
+from flows.report_reading import Reading
+from flows.run import run
+from flows.runtime import Runtime
+from flows.settings import load_settings
+from operators.decoding.translator import SegmentState
+from operators.display import caption, mask_tail
+from operators.errors import InputError
+from operators.events import Caption, ErasureRecord, Partial, SegmentEvent, Translation
+from operators.languages import language
+from operators.metrics.tokenizers import tokenizer
+from operators.subtitles.formats import VTT_HEADER, srt, vtt
+from operators.subtitles.writer import Columns, SubtitleWriter
+from operators.text_layout import cleaned, wrap
+from tests.connectors.emulator import Tty
+from tests.echo import echo_translator
+
+NASTY = [
+    "\x1b[2J", "\x1b]0;pwned\x07", "\x1b]8;;http://x\x1b\\", "\x9b31m", "\x90q\x9c", "\x9d", "\x07", "\x08",
+    "\r", "\n", "\x00", "\x7f", "\x85", "\u2028", "\u202e", "\u2066", "\u2069", "\u200f", "\u200b", "\u00ad",
+    "\ufeff", "\U000e0041", "e" + "\u0301" * 40, "\u200d" * 40, "👩\u200d👩\u200d👧", "🇩🇪🇫", "\u1100" * 9,
+    "\u0915\u094d\u0937\u093f", "\u05e9\u05dc\u05d5\u05dd", "\u0645\u0631\u062d\u0628\u0627", "漢字、",
+    "\ufffd", "\uffff", "<script>alert(1)</script>", "<b>", "&lt;", "</v>", "{\\an8}", " --> 00:00:01,000",
+    "\n\n2\n", "WEBVTT", "NOTE x", "<end_of_turn>", "<|im_start|>", "</think>", "\nDeutsch: x", '"}\n{',
+    "data: x\n\n", "word", " ", ". ", "x" * 60,
+]  # fmt: skip
+hostile = st.lists(
+    st.sampled_from(NASTY) | st.text(st.characters(exclude_categories=["Cs"]), max_size=6), max_size=12
+).map("".join)
+
+#: What the terminal is told by us; all else must be text.
+OURS = re.compile(r"\x1b\[(?:2|22)m|\x1b\[K|\x1b\[[0-9]+[ABC]|\r\n|\r")
+EMBEDDING = set("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
+
+
+def partials(texts: list[list[str]]) -> list[Partial]:
+    return [
+        Partial(
+            stream="talk\x1b[2J",
+            segment=segment,
+            revision=revision,
+            is_final=revision == len(updates) - 1,
+            text=text,
+            start_s=4.0 * segment,
+            end_s=4.0 * segment + revision + 1,
+            arrival_s=4.0 * segment + revision + 1,
+        )
+        for segment, updates in enumerate(texts)
+        for revision, text in enumerate(updates)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _capable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def is_harmless(text: str) -> bool:
+    """Whether a line of text is nothing but text."""
+    return not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text) and (
+        not EMBEDDING & set(text)
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(hostile, min_size=1, max_size=3), min_size=1, max_size=3))
+def test_hostile_text_is_text_wherever_it_is_shown(texts: list[list[str]]) -> None:
+    screen = open_screen(42, terminal := Tty())
+    web = StreamLog("run", Languages(source="en", target="de"), "listening")
+    writer = SubtitleWriter("both", Columns())
+    cues = []
+    for one in translated(partials(texts)):
+        # An echo is cut where it repeats itself, and stays so while the text does.
+        is_cut = one.trouble is not None or one.effort.passes == 0
+        assert is_cut or "".join(one.text.split()) == "".join(cleaned(one.source).split())
+        screen.draw([one])
+        web.caption(one)
+        cues += writer.take([one])
+    screen.close()
+    cues += writer.release()
+    assert is_harmless(OURS.sub("", terminal.getvalue()))
+    check_subtitles(
+        "".join(srt(cue, number) for number, cue in enumerate(cues, 1)),
+        VTT_HEADER + "".join(map(vtt, cues)),
+        len(cues),
+    )
+    check_web(web)
+
+
+def translated(given: Iterable[Partial]) -> Iterator[Caption]:
+    """Captions of partials whose translation is what was said."""
+    translator, state = echo_translator(), SegmentState()
+    for partial in given:
+        state = state if partial.revision else SegmentState()
+        state, output = translator.update(partial.key, state, partial.text, is_final=partial.is_final)
+        fields = msgspec.structs.asdict(partial)
+        source = fields.pop("text")
+        yield caption(
+            Translation(
+                source=source,
+                text="".join(output.pieces),
+                tokens=output.tokens,
+                pieces=output.pieces,
+                ready_s=partial.arrival_s,
+                trouble=output.trouble,
+                effort=output.effort,
+                **fields,
+            ),
+            mask_k=3,
+        )
+
+
+def check_subtitles(srt_text: str, vtt_text: str, count: int) -> None:
+    cues = list(srt_reader.parse(srt_text, ignore_errors=False))
+    read = webvtt.from_buffer(io.StringIO(vtt_text)).captions
+    assert len(cues) == len(read) == srt_text.count(" --> ") == vtt_text.count(" --> ") == count
+    for text in (line for cue in cues for line in cue.content.split("\n")):
+        assert not set("<>{}\\") & set(text)
+        # One mark before a line that runs from right to left and one after it, both ours.
+        assert is_harmless(text[1:-1] if text[:1] in ("\u202a", "\u202b") and text[-1] == "\u202c" else text)
+
+
+def check_web(log: StreamLog) -> None:
+    _, snapshot = log.arrival(None)
+    for event in (snapshot + (log.after(0) or b"")).decode().removesuffix("\n\n").split("\n\n"):
+        _, data = event.split("\n")
+        assert all(map(is_harmless, strings(json.loads(data.removeprefix("data: ")))))
+
+
+def strings(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            yield from (text for one in value.values() for text in strings(one))
+        case list():
+            yield from (text for one in value for text in strings(one))
+
+
+def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(runtime_module, "open_translator", lambda *_: echo_translator())
+    texts = [[piece, piece + " and " + other] for piece, other in pairwise(NASTY)]
+    texts.append(["".join(NASTY) * 2, "".join(NASTY) * 3])
+    (tmp_path / "in").write_bytes(msgspec.json.Encoder().encode_lines(partials(texts)))
+    files = ("captions", "partials", "translations", "log", "srt", "vtt")
+    output = {name: str(tmp_path / name) for name in files}
+    runtime = Runtime(load_settings(None, {"input": {"partials": str(tmp_path / "in")}, "output": output}))
+    runtime.screen = open_screen(42, terminal := Tty())
+    run(build(runtime._settings, runtime), runtime.stop)
+
+    assert is_harmless(OURS.sub("", terminal.getvalue()))
+    assert len(caplog.messages) == 1
+    assert is_harmless(caplog.messages[0])
+    kinds: dict[str, type[SegmentEvent]] = {
+        "partials": Partial, "translations": Translation, "captions": Caption, "log": ErasureRecord,
+    }  # fmt: skip
+    for name, kind in kinds.items():
+        events = msgspec.json.Decoder(kind).decode_lines((tmp_path / name).read_bytes())
+        assert [(one.segment, one.revision, one.is_final) for one in events] == [
+            (segment, revision, revision == 1) for segment in range(len(texts)) for revision in range(2)
+        ]
+    check_subtitles(
+        srt_text := (tmp_path / "srt").read_text(encoding="utf-8"),
+        (tmp_path / "vtt").read_text(encoding="utf-8"),
+        srt_text.count(" --> "),
+    )
+    check_report(tmp_path / "captions", tmp_path / "sim")
+
+
+def check_report(captions: Path, log: Path) -> None:
+    write_simulstream(events := list(read_events(captions, Caption)), log, tokenizer("word"))
+    assert len([json.loads(line) for line in log.read_text().splitlines()]) == len(events) + 1
+    gathered = Gathered(Reading(captions, Caption, language("German")))
+    html = page([gathered], [gathered.reading.report(None, gathered.look)])
+    assert is_harmless(html.replace("\n", ""))
+    assert "<script>alert" not in html
+
+
+@pytest.mark.parametrize(
+    "piece", ["\x9d", "\x1b]", "🇩", "a" + "\u0301" * 99], ids=["string", "title", "flags", "marks"]
+)
+def test_a_hundred_thousand_characters_take_no_longer_than_their_length(piece: str) -> None:
+    text = (piece * 100_000)[:100_000]
+    began = perf_counter()
+    shown = cleaned(text)
+    assert len(wrap(shown, 42)) < 1000
+    assert settled(shown[:-1], shown) <= len(shown)
+    assert mask_tail((text[:-3], text[-3:], ""), 1) <= len(text)
+    # Where the time grows with the square of the length it takes half a minute.
+    assert perf_counter() - began < 5
+
+
+def test_a_lone_surrogate_in_a_file_is_an_error_that_says_where(tmp_path: Path) -> None:
+    line = msgspec.json.encode(partials([["x"]])[0]).replace(b'"x"', b'"\\ud800 x"')
+    (tmp_path / "in").write_bytes(line)
+    with pytest.raises(InputError, match=r"in, line 1: not valid JSON: .*surrogate"):
+        list(read_events(tmp_path / "in", Partial))

@@ -1,0 +1,109 @@
+"""A run may last for as long as it likes; `make soak` sees to it with runs of hours."""
+
+import gc
+import sys
+import tracemalloc
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from typing_extensions import override
+
+from connectors.web.protocol import Bounds
+from flows.captions import build
+from flows.run import run
+from flows.settings import load_settings
+from operators.events import ErasureRecord
+from operators.metrics.quantiles import Quantiles
+from tests.recovering import ToyRuntime
+from tests.soak import speech
+from tests.soak.verdict import faults
+from tests.soak.vitals import Sample
+
+SEGMENTS = 300
+#: Less than an entry of anything takes.
+MOST_PER_SEGMENT = 32
+
+
+class Watched(ToyRuntime):
+    """Knows how many bytes Python held after each tenth of the run."""
+
+    def __init__(self, settings: Path) -> None:
+        self.settings = load_settings(settings)
+        super().__init__(self.settings)
+        self.held: list[int] = []
+        self._ended = 0
+
+    @override
+    def take(self, record: ErasureRecord) -> None:
+        super().take(record)
+        self._ended += record.is_final
+        if record.is_final and self._ended % (SEGMENTS // 10) == 0:
+            gc.collect()
+            sys._clear_type_cache()  # the names of attributes that were looked up last, some thousands
+            self.held.append(tracemalloc.get_traced_memory()[0])
+
+
+def test_what_a_run_holds_does_not_grow_with_its_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is bounded is soon full.
+    monkeypatch.setattr("connectors.event_lines._REMEMBERED", 16)
+    monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
+    monkeypatch.setattr("operators.metrics.tokenizers._REMEMBERED", 16)
+    monkeypatch.setattr(Quantiles, "exact", 64)
+    monkeypatch.setattr(ToyRuntime, "step_s", 0.0)
+    speech.write(tmp_path / "partials.jsonl", speech.synthetic(), SEGMENTS)
+    settings = tmp_path / "surtitle.toml"
+    settings.write_text(
+        f'[input]\npartials = "{tmp_path}/partials.jsonl"\n[web]\nenabled = true\nport = 0\n'
+        f'[output]\nterminal = false\nlog = "{tmp_path}/log.jsonl"\ncaptions = "{tmp_path}/captions.jsonl"\n'
+        f'srt = "{tmp_path}/talk.srt"\nvtt = "{tmp_path}/talk.vtt"\n'
+    )
+    watched = Watched(settings)
+    tracemalloc.start()
+    try:
+        run(build(watched.settings, watched), watched.stop)
+    finally:
+        tracemalloc.stop()
+    assert len(watched.held) == 10
+    early, late = median(watched.held[1:4]), median(watched.held[7:10])
+    assert (late - early) / (6 * SEGMENTS / 10) < MOST_PER_SEGMENT, watched.held
+
+
+def samples(**last: Any) -> list[Sample]:
+    """A run that holds all bounds, but for what its ``last`` sample says."""
+    steady = [
+        Sample(
+            segments=number, updates=10 * number, wall_s=float(number), cpu_s=0.9 * number, resident=100_000,
+            private=60_000, descriptors=20, threads=3,
+        )
+        for number in range(1, 101)
+    ]  # fmt: skip
+    return [*steady[:-1], steady[-1]._replace(**last)]
+
+
+def test_a_steady_run_is_found_to_be_so_and_what_it_needed_to_become_warm_is_not_held_against_it() -> None:
+    steady = samples()
+    assert faults(steady) == []
+    cold = [one._replace(resident=50_000, threads=1) if one.segments < 5 else one for one in steady]
+    assert faults(cold) == []
+
+
+@pytest.mark.parametrize(
+    ("last", "fault"),
+    [
+        ({"resident": 103_100}, "resident memory went 3.1% from where it was, more than 3%"),
+        ({"resident": 96_000}, "resident memory went 4.0% from where it was, more than 3%"),
+        ({"descriptors": 21}, "descriptors were not constant: 20 to 21"),
+        ({"threads": 4}, "threads were not constant: 3 to 4"),
+    ],
+)
+def test_what_is_out_of_bounds_is_said(last: dict[str, float], fault: str) -> None:
+    assert faults(samples(**last)) == [fault]
+
+
+def test_updates_that_take_longer_and_longer_are_told() -> None:
+    slower = [one._replace(cpu_s=one.cpu_s * (1 + one.segments / 500)) for one in samples()]
+    assert [fault.partition(" took ")[0] for fault in faults(slower)] == ["an update"]

@@ -1,0 +1,149 @@
+"""A run whose model fails under it: llama.cpp's own calls, made to go wrong."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import msgspec
+import numpy as np
+import pytest
+
+from flows.captioning import caption
+from flows.settings import Settings, load_settings
+from operators.decoding.translator import Output, SegmentState, Translator
+from operators.errors import InputError
+from operators.events import Caption, ErasureRecord, Partial
+from operators.trouble import Trouble
+from tests.tiny_gguf import CONTROL, byte_pairs, write_model
+
+TALK = (
+    ("The city", "The city council", "The city council voted", "The city council voted on Tuesday."),
+    ("Good", "Good morning", "Good morning, everyone", "Good morning, everyone."),
+)
+Fault = Callable[[Any, Any], int]
+decode: Fault = llama_cpp.llama_decode
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> dict[str, dict[str, Any]]:
+    """Settings of a run over the talk."""
+    partials = [
+        Partial(
+            stream="talk",
+            segment=segment,
+            revision=revision,
+            is_final=revision == len(texts) - 1,
+            text=text,
+            start_s=9.0 * segment,
+            end_s=9.0 * segment + revision + 1,
+            arrival_s=9.0 * segment + revision + 1.5,
+        )
+        for segment, texts in enumerate(TALK)
+        for revision, text in enumerate(texts)
+    ]
+    (tmp_path / "partials.jsonl").write_bytes(msgspec.json.Encoder().encode_lines(partials))
+    return {
+        "input": {"partials": str(tmp_path / "partials.jsonl")},
+        "translate": {"threads": 2},
+        "output": {name: str(tmp_path / f"{name}.jsonl") for name in ("captions", "log")},
+    }
+
+
+@pytest.fixture
+def tiny(given: dict[str, dict[str, Any]], tmp_path: Path) -> Settings:
+    """The same with a model that says nothing of interest, but fast."""
+    given["translate"]["model"] = str(write_model(tmp_path / "tiny.gguf", byte_pairs({"<end>": CONTROL})))
+    return load_settings(None, given)
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> dict[int, Fault]:
+    """What llama_decode does at which update, counted from 0; it does what it should at all others."""
+    update = Translator.update
+    faults: dict[int, Fault] = {}
+    numbers = iter(range(100))
+    fault: list[Fault | None] = [None]
+
+    def troubled(
+        translator: Translator, key: str, state: SegmentState, text: str, *, is_final: bool
+    ) -> tuple[SegmentState, Output]:
+        fault[0] = faults.get(next(numbers))
+        return update(translator, key, state, text, is_final=is_final)
+
+    def call(context: Any, batch: Any) -> int:
+        return (fault[0] or decode)(context, batch)
+
+    monkeypatch.setattr(llama_cpp, "llama_decode", call)
+    monkeypatch.setattr(Translator, "update", troubled)
+    return faults
+
+
+def returns(status: int) -> Fault:
+    return lambda _context, _batch: status
+
+
+def computes_nothing(context: Any, batch: Any) -> int:
+    """A pass that leaves NaN in llama.cpp's own buffer."""
+    status = decode(context, batch)
+    words = llama_cpp.llama_vocab_n_tokens(
+        llama_cpp.llama_model_get_vocab(llama_cpp.llama_get_model(context))
+    )
+    np.ctypeslib.as_array(llama_cpp.llama_get_logits(context), shape=(words,))[words // 2] = np.nan
+    return status
+
+
+def captions(settings: Settings) -> Iterator[Caption]:
+    assert settings.output.captions is not None
+    return iter(msgspec.json.Decoder(Caption).decode_lines(Path(settings.output.captions).read_bytes()))
+
+
+@pytest.mark.real_model
+def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
+    given: dict[str, dict[str, Any]], faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = load_settings(None, given)
+    faults |= {2: returns(-3), 3: computes_nothing, 5: computes_nothing, 6: returns(1)}
+    caption(settings, quiet=False, profile=False)
+
+    shown = list(captions(settings))
+    troubles = [Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER, None, Trouble.NOT_A_NUMBER, Trouble.FAILED_PASS]
+    # A small model does not always end.
+    lost = [one.trouble if one.trouble and one.trouble.is_loss else None for one in shown]
+    assert lost == [None, None, *troubles, None]
+    assert all(one.text for one in shown)
+    # What was good stays, and even a final keeps it.
+    assert shown[1].text == shown[2].text == shown[3].text
+    assert shown[4].text == shown[5].text == shown[6].text
+    assert [(one.segment, one.revision) for one in shown if one.is_final] == [(0, 3), (1, 3)]
+
+    assert settings.output.log is not None
+    log = msgspec.json.Decoder(ErasureRecord).decode_lines(Path(settings.output.log).read_bytes())
+    assert [one.trouble for one in log] == [one.trouble for one in shown]
+    out, err = capfd.readouterr()
+    assert "failed_pass 2, not_a_number 2" in out  # beside those that are its own
+    assert err.count("segment talk/000000: llama_decode returned -3") == 1
+    assert err.count("the model") == 2
+
+
+def test_a_model_that_fails_for_good_is_told_at_the_end(
+    tiny: Settings, faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
+) -> None:
+    faults |= dict.fromkeys(range(100), returns(-3))
+    with pytest.raises(InputError, match="no answer to the last 8 updates"):
+        caption(tiny, quiet=False, profile=False)
+    finals = [one for one in captions(tiny) if one.is_final]
+    assert [(one.segment, one.text, one.trouble) for one in finals] == [
+        (segment, "", Trouble.FAILED_PASS) for segment in range(2)
+    ]
+    assert "failed_pass 8" in capfd.readouterr().out
+
+
+def test_a_model_that_fails_at_the_start_ends_the_run_with_a_sentence(
+    tiny: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llama_cpp, "llama_decode", returns(-1))
+    with pytest.raises(
+        InputError, match=r"the model cannot be used, llama_decode returned -1 for .* choose another"
+    ):
+        caption(tiny, quiet=True, profile=False)

@@ -1,0 +1,182 @@
+"""Files of text that runs read: settings, JSON lines, references."""
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from connectors.jsonl import JsonlSource, event_type_of, read_events, validate
+from connectors.web.hub import Hub
+from connectors.web.messages import Languages, Message
+from flows.bench.corpus import load_corpus
+from flows.captions import build
+from flows.outputs import begin_outputs
+from flows.report_command import report
+from flows.run import run
+from flows.runtime import Runtime
+from flows.settings import InputSettings, OutputSettings, Settings, load_settings
+from operators.errors import InputError
+from operators.events import Caption, ErasureRecord, Event, Partial, Translation
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.figures import Report
+from operators.metrics.summary import Summary
+from operators.metrics.tokenizers import tokenizer
+from tests.flows.talk import captions
+from tests.fuzz.correct import Subject, refused_clearly, written
+
+_FIELDS = sorted({name for kind in (Partial, Translation, Caption) for name in kind.__struct_fields__})
+_NUMBERS = ("-1", "0", "1.5", "1e9", "1e308", "1e999", "NaN", "9007199254740993", "18446744073709551616")
+_JSON = tuple(
+    part.encode()
+    for part in (
+        *(f'"{name}":' for name in _FIELDS),
+        *_NUMBERS,
+        "1" * 400, "null", "true", "{", "}", "[" * 2000, ",", ":", '"', "\\u0000", "\\ud800", "\\u001b[2J",
+        "\n", "\r", "\u2028", "../../",
+        '"event":"caption"', '"event":"erasure"', '"event":{}', "\ufeff", "\0",
+    )
+)  # fmt: skip
+_encoded = msgspec.json.Encoder().encode_lines
+_CAPTIONS = _encoded(captions()[:5])
+_LOG = _encoded([ErasureMeter(tokenizer("13a"), "tok:13a").record(one) for one in captions()[:2]])
+_PARTIALS = b"".join(
+    b'{"stream":"talk","segment":%d,"revision":0,"is_final":true,"text":"It was","start_s":0,"end_s":1,'
+    b'"arrival_s":1}\n' % segment
+    for segment in range(2)
+)
+_TRANSLATIONS = (
+    b'{"stream":"talk","segment":0,"revision":0,"is_final":true,"source":"It","text":"Es war","tokens":[7,8],'
+    b'"pieces":["Es"," war"],"start_s":0,"end_s":1,"arrival_s":1,"ready_s":2,"effort":{"drafted":2}}\n'
+)
+
+
+def check_settings(data: bytes, folder: Path) -> None:
+    """Settings are read, with and without options of the command line."""
+    path = written(folder, "surtitle.toml", data)
+    for overrides in (None, {"translate": {"target": "German"}, "input": {"audio": "talk.wav"}}):
+        with refused_clearly(path):
+            msgspec.json.encode(load_settings(path, overrides))
+
+
+def check_lines(data: bytes, folder: Path) -> None:
+    """A file of events is validated, and read leaving out what is not valid."""
+    path = written(folder, "events.jsonl", data)
+    kind: type[Event] = Partial
+    with refused_clearly(path):
+        kind = event_type_of(path)
+        validate(path, kind)
+    source = JsonlSource(path, kind, skip_bad=True)
+    part = source.build_part("in", "part", None)
+    events: list[Event] = []
+    with contextlib.suppress(StopIteration):
+        while True:
+            events += part.next_batch()
+    part.close()
+    for event in events:
+        assert msgspec.json.decode(msgspec.json.encode(event), type=kind) == event
+    kept = source.rejected_path.read_bytes() if source.rejected else b""
+    assert len(kept) <= len(data)
+
+
+def check_replay(data: bytes, folder: Path) -> None:
+    """Captions and translations are replayed into all that can be written of them."""
+    path = written(folder, "events.jsonl", data)
+    try:
+        kind = event_type_of(path)
+    except InputError:
+        return
+    if kind not in (Caption, Translation):
+        return
+    files: dict[str, Any] = {one: str(folder / f"out.{one}") for one in ("log", "captions", "srt", "vtt")}
+    given: dict[str, Any] = {f"{kind.__name__.lower()}s": str(path)}
+    output = OutputSettings(terminal=False, **files)
+    settings = Settings(input=InputSettings(skip_bad=True, **given), output=output)
+    runtime = Runtime(settings)
+    flow = build(settings, runtime)
+    begin_outputs(output)
+    run(flow, runtime.stop, runtime.release)
+    hub = Hub(Languages(source="en", target="de"))
+    for caption in read_events(folder / "out.captions", Caption):
+        hub.caption(caption)
+    for record in read_events(folder / "out.log", ErasureRecord):
+        hub.record(record)
+    # What is infinite, or no number, would be written as nothing.
+    for stream in hub.listed():
+        for line in (hub._speaks(stream.name).log.after(0) or b"").splitlines():
+            if line.startswith(b"data: "):
+                msgspec.json.decode(line.removeprefix(b"data: "), type=Message)
+    msgspec.json.decode(msgspec.json.encode(runtime.summary(output.log)), type=Summary)
+    assert (folder / "out.vtt").read_text(encoding="utf-8").startswith("WEBVTT")
+
+
+def check_report(data: bytes, folder: Path) -> None:
+    """A report tells of a file, with its page and its figures."""
+    path = written(folder, "events.jsonl", data)
+    with refused_clearly(path), contextlib.redirect_stdout(io.StringIO()):
+        log = folder / "out.log" if event_type_of(path) is Caption else None
+        report([path], output=folder / "out.html", json=folder / "out.json", simulstream=log)
+        msgspec.json.decode((folder / "out.json").read_bytes(), type=Report)
+
+
+def check_bench(data: bytes, folder: Path) -> None:
+    """A benchmark's source, and references, are read."""
+    path = written(folder, "source.txt", data)
+    with refused_clearly(path):
+        corpus = load_corpus(path, None, lag=3, skip=0, limit=None)
+        assert corpus.updates
+        assert len(corpus.sha256) == 64
+    with refused_clearly(path):
+        load_corpus(path, path, lag=3, skip=0, limit=10)
+
+
+_SETTINGS = b"""[input]
+audio = "talk.wav"
+buffer_s = 30.0
+[translate]
+from = "English"
+to = "German"
+bias = 0.2
+[web]
+names = ["a.example"]
+[recognize.azure]
+language = "en-US"
+"""
+_TOML = tuple(
+    part.encode()
+    for part in (
+        "[", "]", "[[", "=", "\n", '"', "'''", "#", ".", "{", "}", ",", "nan", "inf", "-1", "1e400", "true",
+        "2020-02-21", "99999999999999999999", "1" * 5000, "[" * 2000, "a." * 1000, "\\u0000", "\\u001b[2J",
+        "recognize", "azure", "port", "key", "\ufeff", "\0", "\r",
+    )
+)  # fmt: skip
+
+SETTINGS = Subject(
+    check_settings,
+    (_SETTINGS, b""),
+    _TOML,
+    {
+        "brackets nested too deeply": b"a=" + b"[" * 8000,
+        "a number of too many digits": b"a=" + b"1" * 5000,
+        "a stage that is a number, and an option for it": b"translate = 3",
+        "a key that controls a terminal": b'"\\u001b[2J\\n" = 1',
+        "a key of thousands of letters": b"a" * 10_000 + b" = 1",
+        "a key of thousands of parts": b"a." * 8000 + b"a = 1",
+        "a name with a null character": b'[input]\naudio = "a\\u0000b"',
+        "names with a null character": b'[web]\nnames = ["a\\u0000b"]',
+        "tables nested too deeply": b"[translate.from" + b".a" * 7000 + b"]",
+        "more bytes than settings have": b"\n" * 100_000,
+    },
+)
+LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})
+REPLAY = Subject(check_replay, (_CAPTIONS, _TRANSLATIONS), _JSON, {})
+REPORT = Subject(check_report, (_CAPTIONS, _LOG), _JSON, {})
+BENCH = Subject(
+    check_bench,
+    (_PARTIALS, b"One sentence.\nAnd another one, that is longer.\n"),
+    _JSON,
+    {
+        "a line of many words": b"a " * 200_000,
+    },
+)

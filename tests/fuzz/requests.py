@@ -1,0 +1,179 @@
+"""What browsers send to the web server: whole connections as bytes, and what requests say of themselves."""
+
+import asyncio
+import contextlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from connectors.web.access import Access, Refused
+from connectors.web.app import web_app
+from connectors.web.connection import Connection
+from connectors.web.guard import MOST_HEADERS
+from connectors.web.hub import Hub
+from connectors.web.messages import Languages
+from connectors.web.protocol import StreamLog
+from connectors.web.server import quieten
+from tests.connectors.web.browser import Page, caption
+from tests.fuzz.correct import Subject
+
+_LANGUAGES = Languages(source="en", target="de")
+_STATUS = re.compile(rb"^HTTP/1\.1 ([0-9]{3}) ", re.MULTILINE)
+_ANSWERS = {200, 304, 307, 400, 403, 404, 405, 413, 421, 431, 503}
+_TOKEN = "open-sesame"
+# Turns of the loop within which an answer is made.
+_TURNS = 40
+
+
+class _Transport(asyncio.Transport):
+    """Where a connection writes to, without a system in between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = b""
+        self.is_over = False
+
+    @override
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent += bytes(data)
+
+    @override
+    def close(self) -> None:
+        self.is_over = True
+
+    @override
+    def abort(self) -> None:
+        self.is_over = True
+
+    @override
+    def is_closing(self) -> bool:
+        return self.is_over
+
+    @override
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    @override
+    def pause_reading(self) -> None:
+        pass
+
+    @override
+    def resume_reading(self) -> None:
+        pass
+
+
+class _Served:
+    """A server without a port, whose streams end as soon as everything of them was said."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.hub = Hub(_LANGUAGES, ["talk"], most_clients=20)
+        self.hub.caption(caption("Guten Morgen", final=True))
+        self.hub.end()
+        self.hub.close()
+        access = Access("localhost", 80, _TOKEN)
+        app = web_app(self.hub, access, _TOKEN, lambda: None)
+        self.config = Config(
+            app, http=Connection, ws="none", log_config=None, h11_max_incomplete_event_size=MOST_HEADERS
+        )
+        quieten()
+        self.config.load()
+        self.defects: list[dict[str, Any]] = []
+        self.loop.set_exception_handler(lambda _loop, context: self.defects.append(context))
+
+    def answer(self, data: bytes) -> bytes:
+        """What a connection answers to the data, which comes in two pieces."""
+        transport = _Transport()
+        asyncio.set_event_loop(self.loop)
+        connection = Connection(self.config, ServerState(), {}, self.loop)
+        connection.connection_made(transport)
+        for piece in (data[: len(data) // 2], data[len(data) // 2 :]):
+            if piece and not transport.is_over:
+                connection.data_received(piece)
+            self._turn(transport)
+        connection.connection_lost(None)
+        self._turn(transport)
+        assert not self.defects, self.defects
+        assert self.hub.clients == 0
+        return transport.sent
+
+    def _turn(self, transport: _Transport) -> None:
+        for _ in range(_TURNS):
+            self.loop.run_until_complete(asyncio.sleep(0))
+            if transport.is_over:
+                return
+
+
+@cache
+def _served() -> _Served:
+    return _Served()
+
+
+def check_connection(data: bytes, _folder: Path) -> None:
+    """Whatever comes is answered or cut, by none of the server's own defects, and others are served."""
+    answer = _served().answer(data)
+    statuses = {int(status) for status in _STATUS.findall(answer)}
+    assert statuses <= _ANSWERS, statuses
+    if b"sesame" not in data and b"%" not in data:
+        assert b"Guten Morgen" not in answer
+    assert b" 200 OK" in _served().answer(_request("/streams.json"))
+    assert not list(_served().hub._news)
+
+
+def _request(path: str, *lines: str) -> bytes:
+    said = (f"GET {path} HTTP/1.1", "Host: localhost", f"Cookie: surtitle-80={_TOKEN}", *lines, "", "")
+    return "\r\n".join(said).encode()
+
+
+def check_access(data: bytes, _folder: Path) -> None:
+    """Headers of any kind let a request pass, or are told why not; an id of any kind gets the whole text."""
+    text = data.decode("latin-1")
+    host, origin, cookie, query, last_id, *_ = (*text.split("\n"), "", "", "", "", "")
+    access = Access("0.0.0.0", 80, _TOKEN, ["captions.example"])
+    given = {"host": host, "cookie": cookie, **({"origin": origin} if origin else {})}
+    with contextlib.suppress(Refused):
+        access.check(given, query)
+        assert "sesame" in cookie or "sesame" in query or "%" in query
+    log = StreamLog("run", _LANGUAGES, "listening")
+    log.caption(caption("Guten Morgen", 0, final=True))
+    log.caption(caption("Guten Tag", 1))
+    page = Page()
+    page.take(log.arrival(last_id)[1])
+    assert page.text in ([], ["Guten Tag"], ["Guten Morgen", "Guten Tag"])
+
+
+_HEADERS = (
+    b"GET ", b"HEAD ", b"POST ", b" HTTP/1.1\r\n", b" HTTP/1.0\r\n", b"\r\n\r\n", b"\r\n",
+    b"Host: localhost\r\n",
+    b"Host: evil.example\r\n", b"Origin: http://localhost\r\n", b"Last-Event-ID: ", b"run-2",
+    b"-99999999999999999999",
+    b"Cookie: ", b"surtitle-80=open-sesame", b"Content-Length: 1000000000000\r\n", b"Content-Length: -1\r\n",
+    b"Transfer-Encoding: chunked\r\n", b"ffffffffffffffff\r\n", b"Expect: 100-continue\r\n",
+    b"Upgrade: websocket\r\nConnection: upgrade\r\n", b"Connection: close\r\n", b"Range: bytes=0-0,-1\r\n",
+    b"/streams/", b"talk", b"/events", b"/control", b"/static/", b"page.js", b"..%2f", b"%00", b"%ff",
+    b"?token=",
+    b"open-sesame", b"&", b"=", b"\0", b"\xff", b"\\" * 8000, b'"', b"x" * 20_000, b"[::1]", b":", b"@", b"http://",
+)  # fmt: skip
+
+CONNECTION = Subject(
+    check_connection,
+    (
+        _request("/streams.json"),
+        _request("/streams/talk/events", "Last-Event-ID: run-1", "Origin: http://localhost"),
+        _request("/static/page.js", "If-None-Match: x") + _request("/"),
+    ),
+    _HEADERS,
+    {},
+)
+ACCESS = Subject(
+    check_access,
+    (b"captions.example:80\nhttp://captions.example:80\nsurtitle-80=open-sesame\ntoken=open-sesame\nrun-1",),
+    _HEADERS,
+    {"a cookie of quoted backslashes": b'127.0.0.1\n\nsurtitle-80="' + b"\\" * 16_000 + b'"'},
+    longest_s=0.3,
+)

@@ -1,0 +1,19 @@
+"""Everything that reads what others wrote, by name."""
+
+from tests.fuzz import reading, remembered, requests, sound
+from tests.fuzz.correct import Subject
+
+SUBJECTS: dict[str, Subject] = {
+    "access": requests.ACCESS,
+    "bench": reading.BENCH,
+    "connection": requests.CONNECTION,
+    "journal": remembered.JOURNAL,
+    "lines": reading.LINES,
+    "model": sound.MODEL,
+    "recording": sound.RECORDING,
+    "replay": reading.REPLAY,
+    "report": reading.REPORT,
+    "run": remembered.RUN,
+    "settings": reading.SETTINGS,
+    "tuning": remembered.TUNING,
+}

@@ -1,0 +1,124 @@
+"""Runs of `tests.recovering`: what they hear, how they are started and killed, and what they wrote."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import wave
+from pathlib import Path
+from random import Random
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+#: What depends on the time that things took.
+TIMES = {
+    "started_s", "ready_s", "shown_s", "effort", "latency", "latency_from_speech_s", "latency_from_arrival_s",
+}  # fmt: skip
+
+Events = dict[str, list[dict[str, Any]]]
+
+
+def speech(path: Path, segments: int, streams: int = 1) -> None:
+    """Partials that grow and are revised, in words that the toy model knows; the streams speak in turns."""
+    random = Random(0)
+    spoken = [_stream(f"talk{number}", segments // streams, random) for number in range(streams)]
+    with path.open("w") as file:
+        while any(spoken):
+            talk = random.choice([talk for talk in spoken if talk])
+            file.write(json.dumps(talk.pop(0)) + "\n")
+
+
+def _stream(name: str, segments: int, random: Random) -> list[dict[str, Any]]:
+    partials, at_s = [], 0.0
+    for segment in range(segments):
+        words: list[str] = []
+        updates = random.randint(1, 6)
+        for revision in range(updates):
+            words = [*words[: max(0, len(words) - random.randint(0, 1))], *random.choices("abcdef", k=2)]
+            at_s += 0.5
+            partial = {
+                "stream": name, "segment": segment, "revision": revision, "text": " ".join(words),
+                "is_final": revision == updates - 1, "start_s": at_s - 0.5, "end_s": at_s, "arrival_s": at_s,
+            }  # fmt: skip
+            partials.append(partial)
+    return partials
+
+
+def recording(path: Path, seconds: int) -> None:
+    """Noise at 16 kHz."""
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(Random(2).randbytes(32_000 * seconds))
+
+
+def settings(folder: Path, given: str, *, recovery: bool, workers: int = 1) -> Path:
+    """Settings of a run that writes everything it can into ``folder``; ``given`` is its input, as TOML."""
+    names = ("log", "captions", "translations", "partials")
+    outputs = "".join(f'{name} = "{folder}/{name}.jsonl"\n' for name in names)
+    outputs += f'srt = "{folder}/talk.srt"\nvtt = "{folder}/talk.vtt"\n'
+    if given.startswith("audio"):
+        outputs += f'audio = "{folder}/heard.wav"\n'
+    path = folder / "surtitle.toml"
+    path.write_text(
+        f"[input]\n{given}\n[output]\nterminal = false\n{outputs}[run]\nworkers = {workers}\n"
+        + (f'[recovery]\nfolder = "{folder}/recovery"\ninterval_s = 0.05\n' if recovery else "")
+    )
+    return path
+
+
+def start(*command: str | Path) -> "subprocess.Popen[str]":
+    """A run under surtitle's own runner, or with more than one argument under another module."""
+    module = ["tests.recovering"] if len(command) == 1 else []
+    return subprocess.Popen(
+        [sys.executable, "-m", *module, *map(str, command)], cwd=ROOT, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def finish(process: "subprocess.Popen[str]") -> None:
+    """Let a run come to its end, which has to be a good one."""
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stderr
+
+
+def kill(process: "subprocess.Popen[str]", growing: Path, random: Random) -> bool:
+    """Kill a run at a random moment: when it begins, or in the middle; False when it was over before."""
+    try:
+        if random.random() < 2 / 3:
+            _wait_for_growth(growing, process)
+            process.wait(random.uniform(0.0, 0.12))
+        else:
+            process.wait(random.uniform(0.0, 0.6))
+    except subprocess.TimeoutExpired:
+        process.kill()
+    _, stderr = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), stderr
+    return process.returncode != 0
+
+
+def _wait_for_growth(path: Path, process: "subprocess.Popen[str]") -> None:
+    """Until a file has changed its size, or the process is over."""
+
+    def size() -> int:
+        return path.stat().st_size if path.exists() else 0
+
+    before = size()
+    while size() == before and process.poll() is None:
+        time.sleep(0.002)
+
+
+def events(folder: Path) -> Events:
+    """The events of all files by file and stream, without what depends on the time that it took."""
+    found: Events = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            event = json.loads(line)
+            kept = {name: value for name, value in event.items() if name not in TIMES}
+            found.setdefault(f"{path.stem} of {event['stream']}", []).append(kept)
+    return found
+
+
+def subtitles(folder: Path) -> dict[str, str]:
+    """The subtitle files."""
+    return {path.suffix: path.read_text() for path in sorted(folder.glob("talk.*"))}

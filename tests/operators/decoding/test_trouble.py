@@ -1,0 +1,212 @@
+"""What goes wrong with a model costs the update at which it does, and no more; on the toy model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from operators.decoding.forward import best_tokens
+from operators.decoding.judgement import judge
+from operators.decoding.translator import Output, SegmentState
+from operators.languages import language
+from operators.trouble import BROKEN, ModelTrouble, Trouble, TroubleWatch
+from tests.toy import ToyStore, ToyVocabulary
+from tests.troubled import LOST, TroubledStore, troubled_translator
+
+# Long enough not to be answered with nothing.
+texts = st.text("ab c", min_size=1, max_size=16).map("abcabcabc ".__add__)
+# Texts, each with what goes wrong at it, and after how many passes.
+updates = st.lists(
+    st.tuples(texts, st.none() | st.sampled_from(LOST), st.integers(0, 3)), min_size=1, max_size=8
+)
+Update = tuple[str, Trouble | None, int]
+
+
+def run(given: Sequence[Update], bias: float) -> list[Output]:
+    store = TroubledStore(4)
+    translator = troubled_translator(store, bias)
+    state, outputs = SegmentState(), []
+    for text, store.trouble, store.spare in given:
+        store.count = 0
+        state, output = translator.update("s/000000", state, text, is_final=False)
+        # An unchanged text costs no pass, and an answer may be over before one goes wrong.
+        if store.count:
+            assert output.trouble is store.trouble
+        outputs.append(output)
+    return outputs
+
+
+@settings(max_examples=50, deadline=None)
+@given(updates, st.sampled_from([0.0, 0.2, 0.4]))
+def test_captions_are_those_of_a_run_that_never_saw_the_updates_that_were_lost(
+    given: list[Update], bias: float
+) -> None:
+    outputs = run(given, bias)
+    pairs = list(zip(given, outputs, strict=True))
+    kept = [(text, None, 0) for (text, _, _), output in pairs if not _lost(output)]
+    assert [one.pieces for one in outputs if not _lost(one)] == [one.pieces for one in run(kept, bias)]
+
+
+@settings(max_examples=50, deadline=None)
+@given(updates)
+def test_without_bias_captions_equal_those_of_an_untroubled_run_wherever_nothing_was_lost(
+    given: list[Update],
+) -> None:
+    want = run([(text, None, 0) for text, _, _ in given], 0.0)
+    for output, untroubled in zip(run(given, 0.0), want, strict=True):
+        assert _lost(output) or output.pieces == untroubled.pieces
+
+
+@settings(max_examples=50, deadline=None)
+@given(updates)
+def test_a_lost_update_has_the_caption_of_the_one_before_it(given: list[Update]) -> None:
+    before: tuple[str, ...] = ()
+    for output in run(given, 0.2):
+        assert output.pieces == before or not _lost(output)
+        before = output.pieces
+
+
+def _lost(output: Output) -> bool:
+    return output.trouble is not None and output.trouble.is_loss
+
+
+@settings(max_examples=50, deadline=None)
+@given(texts, st.sampled_from([Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER]))
+def test_a_final_at_which_the_model_fails_once_is_translated_all_the_same(
+    text: str, trouble: Trouble
+) -> None:
+    class Once(TroubledStore):
+        def copy_sequence(self, source: int, target: int) -> None:
+            super().copy_sequence(source, target)
+            self.trouble = trouble if target == 1 and not self.count else None
+
+    _, want = troubled_translator(TroubledStore(4)).update("s", SegmentState(), text, is_final=True)
+    store = Once(4)
+    _, got = troubled_translator(store).update("s", SegmentState(), text, is_final=True)
+    assert store.count == 1
+    assert (got.pieces, got.trouble) == (want.pieces, want.trouble)
+
+
+@settings(max_examples=50, deadline=None)
+@given(texts, texts, st.sampled_from(LOST))
+def test_a_final_that_is_lost_keeps_the_last_good_caption_and_leaves_nothing_in_the_cache(
+    text: str, last: str, trouble: Trouble
+) -> None:
+    assume(ToyVocabulary().tokenize(text) != ToyVocabulary().tokenize(last))
+    store = TroubledStore(4)
+    translator = troubled_translator(store)
+    state, good = translator.update("s", SegmentState(), text, is_final=False)
+    store.trouble, store.spare = trouble, 0
+    state, final = translator.update("s", state, last, is_final=True)
+    translator.release("s", state)
+    assert (final.pieces, final.trouble) == (good.pieces, trouble)
+    assert [cache.tokens for cache in store.caches[1:]] == [[], [], []]
+
+
+def test_an_endless_repetition_is_cut_and_counted() -> None:
+    store = TroubledStore(4)
+    store_translator = troubled_translator(store)
+    store.trouble = Trouble.REPETITION
+    _, output = store_translator.update("s", SegmentState(), "a b c", is_final=False)
+    assert ("".join(output.pieces), output.trouble) == ("b", Trouble.REPETITION)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("place", range(4))
+def test_a_row_with_a_bad_number_anywhere_has_no_best_token(bad: float, place: int) -> None:
+    rows = np.zeros((2, 4), np.float32)
+    rows[1, place] = bad
+    with pytest.raises(ModelTrouble, match="not finite"):
+        best_tokens(rows)
+    rows[1] = -np.inf
+    with pytest.raises(ModelTrouble, match="not finite"):
+        best_tokens(rows)
+
+
+def test_a_logit_of_minus_infinity_beside_finite_ones_is_a_token_that_is_never_said() -> None:
+    assert best_tokens(np.array([[-np.inf, 0.5, -1.0]], np.float32)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "trouble"),
+    [
+        ("German", "Die Stadt Санкт-Петербург liegt an der Newa.", None),
+        ("German", "Город стоит на Неве, sagte er.", Trouble.WRONG_SCRIPT),
+        ("German", "α + β = γ", None),
+        ("German", "这座城市位于河畔", Trouble.WRONG_SCRIPT),
+        ("German", "42 %!", None),
+        ("Japanese", "サーバーはOpenSSLとPostgreSQLを使います。", None),
+        ("Japanese", "OpenSSL and PostgreSQL", None),
+        ("Japanese", "サーーーーーーーーバー", None),
+        ("Japanese", "서버는 괜찮습니다", Trouble.WRONG_SCRIPT),
+        ("Chinese", "服务器使用 PostgreSQL", None),
+        ("Chinese", "サーバーはいいです", Trouble.WRONG_SCRIPT),
+        ("Russian", "Die Stadt", None),
+        ("Hindi", "शहर नदी के किनारे है", None),
+        ("Vietnamese", "Thành phố nằm bên sông", None),
+        ("Arabic", "\u05d4\u05e2\u05d9\u05e8 \u05e2\u05dc \u05d4\u05e0\u05d4\u05e8", Trouble.WRONG_SCRIPT),
+    ],
+)
+def test_an_answer_is_in_the_script_of_its_language_but_for_names(
+    target: str, answer: str, trouble: Trouble | None
+) -> None:
+    assert judge("The city is on the river.", answer, language(target).scripts, is_first=True) is trouble
+
+
+@pytest.mark.parametrize(
+    ("source", "is_first", "trouble"),
+    [
+        ("uh", True, None),
+        ("uh", False, Trouble.EMPTY),
+        ("The city is on the river.", True, Trouble.EMPTY),
+        ("… — !", False, None),
+    ],
+)
+@pytest.mark.parametrize("answer", ["", " \n", "\u200b\u202e", "\x1b[31m"])
+def test_nothing_is_an_answer_to_little_that_had_none_before(
+    source: str, is_first: bool, trouble: Trouble | None, answer: str
+) -> None:
+    assert judge(source, answer, (), is_first=is_first) is trouble
+
+
+def test_what_goes_wrong_is_said_once_and_what_lasts_is_said_to_last() -> None:
+    said: list[str] = []
+    watch = TroubleWatch(said.append)
+    for number in range(BROKEN + 5):
+        watch.note(Trouble.EMPTY if number % 2 else Trouble.FAILED_PASS, f"segment s/{number}")
+    assert len(said) == 3
+    assert "segment s/0" in said[0]
+    assert f"no answer {BROKEN} times in a row" in said[2]
+    assert "no answer to the last 25 updates" in (watch.complaint() or "")
+    watch.note(Trouble.REPETITION, "segment s/1")
+    assert said[-1] == "the model answers again"
+    assert watch.complaint() is None
+
+
+def test_a_model_that_never_answered_is_complained_of_however_short_the_run() -> None:
+    watch = TroubleWatch(lambda _: None)
+    watch.note(Trouble.NOT_A_NUMBER, "")
+    assert "no answer to the last update" in (watch.complaint() or "")
+
+
+def test_a_model_that_answered_and_then_failed_a_few_times_is_not_complained_of() -> None:
+    watch = TroubleWatch(lambda _: None)
+    for trouble in [None, *[Trouble.FAILED_PASS] * (BROKEN - 1)]:
+        watch.note(trouble, "")
+    assert watch.complaint() is None
+
+
+def test_a_long_text_is_translated_over_several_updates_and_a_final_is_cut() -> None:
+    store = ToyStore(4)
+    translator = troubled_translator(store)
+    text = " ".join("abc"[number % 3] for number in range(100 * 40))
+    state, output = translator.update("s", SegmentState(), text, is_final=False)
+    assert (len(state.windows), output.trouble) == (16, Trouble.LONG_SOURCE)
+    state, output = translator.update("s", state, text, is_final=False)
+    assert (len(state.windows), output.trouble) == (32, Trouble.LONG_SOURCE)
+    state, output = translator.update("s", state, text, is_final=True)
+    assert (len(state.windows), output.trouble) == (40, None)
+    translator.release("s", state)
+    assert [cache.tokens for cache in store.caches[1:]] == [[], [], []]
