@@ -137,7 +137,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
     base: Path, unbroken: Path, start_it: Start
 ) -> None:
     path = new(base / start_it.__name__, one_stream(base))
-    folder, log, random = path.parent, path.parent / "log.jsonl", Random(2)
+    folder, log, random = path.parent, path.parent / "log.jsonl", Random(0)
     process = start_it(path, random)
     deadline = time.monotonic() + 30
     while not (log.exists() and log.stat().st_size):
