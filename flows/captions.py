@@ -20,7 +20,8 @@ from connectors.jsonl_sink import JsonlSink
 from connectors.messages import begin_messages, tell
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import Format, SubtitleSink
-from flows.recovery import take_bytewax_folder
+from flows.recovery import is_bytewax_job, take_bytewax_folder
+from flows.run import let_interrupt_set
 from flows.runtime import Runtime
 from flows.settings import OutputSettings, Settings, load_settings
 from operators.display import display
@@ -55,7 +56,9 @@ def flow(path: str) -> Dataflow:
 
 def job(settings: Settings, runtime: Runtime) -> Dataflow:
     """The dataflow for Bytewax' own runner, which does not come back when it is over."""
-    take_bytewax_folder(settings)
+    if is_bytewax_job():
+        take_bytewax_folder(settings)
+        let_interrupt_set(runtime.stop)
 
     def end() -> None:
         runtime.end()

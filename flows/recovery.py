@@ -24,18 +24,20 @@ def recovery(settings: Settings) -> Iterator[Recovery | None]:
         yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
 
 
+def is_bytewax_job() -> bool:
+    """Whether this process is ``python -m bytewax.run``."""
+    return getattr(sys.modules["__main__"].__spec__, "name", None) == "bytewax.run"
+
+
 def take_bytewax_folder(settings: Settings) -> None:
     """Make ready the folder that ``python -m bytewax.run`` was given with ``-r``; this process keeps it.
 
-    Bytewax begins when the flow is built, so what must not be found in the folder is deleted here. Under any
-    other program nothing is done.
+    Bytewax begins when the flow is built, so what must not be found in the folder is deleted here.
 
     :raises UsageError: when the settings ask for a folder and Bytewax was given none, or another one; when a
         cluster of processes was given one.
     """
     program = sys.modules["__main__"]
-    if getattr(program.__spec__, "name", None) != "bytewax.run":
-        return
     # It reads its command line before it builds a flow, and keeps what it read as variables of its module.
     given: Path | None = getattr(program, "recovery_directory", None)
     asked = settings.recovery.folder

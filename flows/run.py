@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event as Flag
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig
@@ -92,6 +92,16 @@ def interrupt_sets(stop: Flag) -> Iterator[None]:
 
     An exception that is raised while llama.cpp calls back into Python would be lost.
     """
+    before = let_interrupt_set(stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def let_interrupt_set(stop: Flag) -> dict[signal.Signals, Any]:
+    """The same for the rest of the process; what was there before, by signal."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
@@ -100,9 +110,4 @@ def interrupt_sets(stop: Flag) -> Iterator[None]:
             os._exit(128 + number)  # asked twice: not even the sinks are waited for
         stop.set()
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -51,6 +51,7 @@ def test_a_command_of_the_readme_runs(
     ) as process:  # fmt: skip
         try:
             if " live " in command:
+                virtual_microphone.wait_for_listener()
                 virtual_microphone.play(folder / "talk.wav")
                 process.send_signal(signal.SIGINT)
             _, stderr = process.communicate(timeout=240)

@@ -91,6 +91,14 @@ class VirtualMicrophone:
         if wait and player.wait(timeout=60) != 0:
             raise RuntimeError(f"{path} could not be played: {self._log.read_text()}")
 
+    def wait_for_listener(self, within_s: float = 120.0) -> None:
+        """Until somebody records."""
+        deadline = time.monotonic() + within_s
+        while not self._control("list", "short", "source-outputs"):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"nobody listens: {self._log.read_text()}")
+            time.sleep(0.1)  # the server announces nothing
+
     def stop_playing(self) -> None:
         """End what is still played in the background."""
         while self._players:

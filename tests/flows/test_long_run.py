@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from connectors import jsonl
 from connectors.web.protocol import Bounds
 from flows.captions import build
 from flows.run import run
@@ -49,7 +50,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is bounded is soon full.
-    monkeypatch.setattr("connectors.event_lines._REMEMBERED", 16)
+    monkeypatch.setattr(f"{vars(jsonl)['SegmentOrder'].__module__}._REMEMBERED", 16)
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._REMEMBERED", 16)
     monkeypatch.setattr(Quantiles, "exact", 64)

@@ -57,11 +57,15 @@ def killed(folder: Path, start_it: Start, kills: int) -> Path:
     return folder
 
 
+def with_one_worker(path: Path, _random: Random) -> "Popen[str]":
+    return start(path)
+
+
 def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_never_been(
     base: Path, unbroken: Path
 ) -> None:
     path = new(base / "killed", one_stream(base))
-    killed(path.parent, lambda path, _random: start(path), KILLS)
+    killed(path.parent, with_one_worker, KILLS)
     assert events(path.parent) == events(unbroken)
     assert subtitles(path.parent) == subtitles(unbroken)
 
@@ -105,7 +109,7 @@ def test_a_recording_is_heard_on_and_kept_whole(base: Path) -> None:
     seconds = 30 * FEWER
     recording(base / "talk.wav", seconds)
     path = new(base / "heard", f'audio = "{base}/talk.wav"')
-    killed(path.parent, lambda path, _random: start(path), FEWER)
+    killed(path.parent, with_one_worker, FEWER)
     source, kept = (base / "talk.wav").read_bytes(), (path.parent / "heard.wav").read_bytes()
     assert kept[-32_000 * seconds :] == source[-32_000 * seconds :]
     assert len(kept) < len(source) + 100
@@ -128,14 +132,13 @@ def test_a_run_that_is_over_is_over(base: Path, unbroken: Path) -> None:
         assert subtitles(path.parent) == subtitles(unbroken)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("start_it", [with_one_worker, with_any_workers, as_a_job_of_bytewax])
 def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
-    base: Path, unbroken: Path, workers: int
+    base: Path, unbroken: Path, start_it: Start
 ) -> None:
-    folder = base / f"terminated-{workers}"
-    new(folder, one_stream(base))
-    path = settings(folder, one_stream(base), recovery=True, workers=workers)
-    process, log = start(path), folder / "log.jsonl"
+    path = new(base / start_it.__name__, one_stream(base))
+    folder, log, random = path.parent, path.parent / "log.jsonl", Random(0)
+    process = start_it(path, random)
     deadline = time.monotonic() + 30
     while not (log.exists() and log.stat().st_size):
         assert time.monotonic() < deadline
@@ -145,9 +148,10 @@ def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
     assert (process.returncode, stderr) == (0, "")
     some = len(events(folder)["log of talk0"])
     assert 0 < some < len(events(unbroken)["log of talk0"])
-    finish(start(path))
+    finish(start_it(path, random))
     assert events(folder) == events(unbroken)
-    assert subtitles(folder) == subtitles(unbroken)
+    # The last one before the end stays as long as if nothing followed.
+    assert cues(folder) == cues(unbroken)
 
 
 def test_a_folder_of_another_run_is_refused_by_what_differs(base: Path) -> None:
