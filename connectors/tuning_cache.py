@@ -17,9 +17,10 @@ from platformdirs import user_cache_path
 from connectors.cpu import cpu_name
 from connectors.damage import DAMAGED
 from operators.decoding.pass_cost import PassCosts
+from operators.models.pass_times import RowStep
 from operators.models.tuning import Tuning
 
-Measured = TypeVar("Measured", Tuning, PassCosts)
+Measured = TypeVar("Measured", Tuning, RowStep, PassCosts)
 
 #: Seconds after which a machine that was too busy to tell is asked again.
 _ASK_AGAIN_AFTER_S = 3600.0
@@ -49,7 +50,7 @@ def remembered(key: str, kind: type[Measured]) -> Measured | None:
     return measured if measured.is_steady or age_s < _ASK_AGAIN_AFTER_S else None
 
 
-def remember(key: str, measured: Tuning | PassCosts) -> None:
+def remember(key: str, measured: Tuning | RowStep | PassCosts) -> None:
     """Keep what was ``measured`` for the next start."""
     path = _path(key)
     with suppress(OSError):

@@ -18,8 +18,9 @@ from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.pass_times import PASS_SIZES, RowStep, measure_costs, measure_row_step
 from operators.models.pool import SessionPool
-from operators.models.tuning import LlamaProbe, Tuning, measure_costs, tune
+from operators.models.tuning import LlamaProbe, Tuning, tune
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.trouble import ModelTrouble
@@ -72,7 +73,8 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     prompt = select_prompt(model, settings.template, settings.source, settings.target)
     tuning = _tuning(path, model, tell) if settings.threads is None else Tuning(settings.threads)
     tell("evaluating the prompt", None)
-    context = _context_settings(settings, prompt, tuning)
+    row_step = _row_step(path, model, tuning, tell)
+    context = _context_settings(settings, prompt, tuning, row_step)
     pool = SessionPool(LlamaContext(model, context), prompt.head, settings.sessions)
     return Engine(path, prompt, pool, context, cache(lambda: _pass_costs(path, model, context, tell)))
 
@@ -110,6 +112,19 @@ def _tuning(path: Path, model: LlamaModel, tell: Progress) -> Tuning:
     return tuning
 
 
+def _row_step(path: Path, model: LlamaModel, tuning: Tuning, tell: Progress) -> int:
+    key = f"{tuning_key(path)}-{tuning.threads}-rows"
+    step = remembered(key, RowStep)
+    if step is None:
+        tell("finding out how logits are computed fastest", None)
+        with LlamaProbe(model) as probe:
+            step = measure_row_step(
+                lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, PASS_SIZES[-1], rows)
+            )
+        remember(key, step)
+    return step.rows
+
+
 def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: Progress) -> PassCosts:
     """What a pass costs with so many threads: measured once, remembered afterwards."""
     key = f"{tuning_key(path)}-{context.threads}-{context.ubatch}"
@@ -122,7 +137,9 @@ def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: P
     return costs
 
 
-def _context_settings(settings: TranslateSettings, prompt: Prompt, tuning: Tuning) -> ContextSettings:
+def _context_settings(
+    settings: TranslateSettings, prompt: Prompt, tuning: Tuning, row_step: int
+) -> ContextSettings:
     # A source of max_source tokens may be off by a few where windows are joined from words.
     window = settings.max_source + 16 + len(prompt.tail) + _max_output(settings)
     cells = len(prompt.head) + settings.sessions * window
@@ -131,4 +148,5 @@ def _context_settings(settings: TranslateSettings, prompt: Prompt, tuning: Tunin
         sequences=settings.sessions + 1,
         ubatch=tuning.ubatch,
         threads=tuning.threads,
+        row_step=row_step,
     )

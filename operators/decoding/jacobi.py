@@ -32,8 +32,8 @@ class Jacobi:
         self._begins = True
         self._block = block
         self._whole = max(len(task.draft), len(task.source)) or UNKNOWN_LENGTH
-        # What the guesses are filled up with.
-        self._padding = None if hybrid else task.prompt[-1]
+        # What guesses are filled up with: the source, as names and numbers in it may stand as they are.
+        self._padding = [] if hybrid else [*task.source, *[task.prompt[-1]] * UNKNOWN_LENGTH]
         self._guesses: list[int] = []
         # Where the present block ends, in tokens of the output.
         self._end = 0
@@ -56,6 +56,7 @@ class Jacobi:
             self._end = len(output) + rest
             self._guesses = []
         guesses = [*self._guesses, *follows[len(self._guesses) :]][:rest]
-        if self._padding is not None:
-            guesses += [self._padding] * (rest - len(guesses))
+        if len(guesses) < rest:
+            place = len(output) + len(guesses)
+            guesses += self._padding[place : place + rest - len(guesses)]
         return Proposal(guesses, Origin.PARALLEL)

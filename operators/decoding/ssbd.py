@@ -28,7 +28,7 @@ def ssbd(
     what a verified token costs is the output head.
 
     All of the draft is verified in one pass, unless little of it is likely to stand: with ``block`` the first
-    pass looks at no more than so many tokens, and each further one, if all stood, at twice as many.
+    pass looks at no more than so many tokens, and each further one, if all stood, at twice as many and one.
 
     After the divergence ``proposer`` may propose tokens, which the rule ``proposed`` verifies.
     """
@@ -46,7 +46,8 @@ def ssbd(
         place += verified.stood
         if verified.stood < len(verified.proposed) or end == len(draft):
             break
-        block = 2 * (block or len(draft))
+        # The last row is one more than the block: 8, 16, 32 rows in all.
+        block = 2 * (block or len(draft)) + 1
     decoded = yield from decode_on(task, draft[:place], verified.choices[verified.stood], proposer, proposed)
     accepted = min(place, len(decoded.tokens))  # fewer if the draft repeated itself
     unseen = min(committed, accepted)

@@ -41,6 +41,8 @@ class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     #: Of these, tokens that are computed at a time.
     ubatch: int = 512
     threads: int
+    #: Logits of a call are computed for a multiple of so many positions, where it is more than that.
+    row_step: int = 1
 
 
 class LlamaModel:
@@ -171,6 +173,7 @@ class LlamaContext:
         """Raises `InputError` if there is no memory for so many cells."""
         self._vocabulary_size = model.vocabulary_size
         self._size = settings.batch
+        self._row_step = settings.row_step
         params = llama.llama_context_default_params()
         params.n_ctx = settings.cells
         params.n_batch, params.n_ubatch = settings.batch, min(settings.ubatch, settings.batch)
@@ -215,6 +218,7 @@ class LlamaContext:
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``, as a view.
 
+        More rows are computed where that is faster, as matrices are multiplied in tiles, and left out again.
         Split where the batch is smaller; the rows are then copied, as each call overwrites the buffer.
         Raises `ModelTrouble` where llama.cpp cannot, `NoRoom` where it could if the cache held less.
         """
@@ -224,16 +228,22 @@ class LlamaContext:
         for begin in range(0, len(tokens), size):
             part = tokens[begin : begin + size]
             wanted = min(len(part), max(0, begin + len(part) - first_row))
-            self._batch.fill(part, start + begin, sequence, wanted)
+            computed = self._computed(wanted, len(part))
+            self._batch.fill(part, start + begin, sequence, computed)
             status = llama.llama_decode(self._context, self._batch.struct)
             if status != 0:
                 why = f"llama_decode returned {status} for {len(part)} tokens"
                 raise NoRoom(why) if status == _NO_SLOT else ModelTrouble(Trouble.FAILED_PASS, why)
             if wanted:
-                parts.append(self._rows(wanted))
+                parts.append(self._rows(computed)[computed - wanted :])
                 if begin + size < len(tokens):
                     parts[-1] = parts[-1].copy()
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _computed(self, wanted: int, most: int) -> int:
+        if wanted <= self._row_step:
+            return wanted
+        return min(most, -(-wanted // self._row_step) * self._row_step)
 
     def _rows(self, count: int) -> Logits:
         pointer = llama.llama_get_logits(self._context)

@@ -12,26 +12,23 @@ from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 
-from operators.decoding.pass_cost import PassCosts
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 
 #: Micro-batches to try, the one to fall back on first.
 UBATCHES = (512, 128, 64)
 #: A candidate that costs more (threads) or is less usual (micro-batch) must be better by this share.
-_BETTER = 0.05
+BETTER = 0.05
 #: Candidates slower than the best by this factor in their first turn get no other.
 _HOPELESS = 1.6
 #: Where half of the turns take longer than the best turn by this factor, the times say nothing.
-_UNSTEADY = 1.35
+UNSTEADY = 1.35
 #: Nor do they where other programs take more than this share of the cores, however evenly: while both of
 #: two cores are wanted elsewhere one thread is faster than two.
 _OTHERS = 0.1
-_TURNS = 5
+TURNS = 5
 _BUDGET_S = 2.2
 
 _PROMPT, _DRAFT, _SINGLE = 48, 24, 4
-#: Tokens of the passes whose cost is measured.
-PASS_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -103,32 +100,16 @@ def choose(
         times[candidate] = [seconds(candidate)]
         if times[candidate][0] > _HOPELESS * min(own[0] for own in times.values()):
             del times[candidate]
-    for turn in range(1, _TURNS):
+    for turn in range(1, TURNS):
         if turn > 1 and clock() - began > budget_s:
             break
         for candidate, own in times.items():
             own.append(seconds(candidate))
     best, *others = (candidate for candidate in candidates if candidate in times)
     for other in others:
-        if min(times[other]) < (1 - _BETTER) * min(times[best]):
+        if min(times[other]) < (1 - BETTER) * min(times[best]):
             best = other
-    return Verdict(best, is_steady=all(median(own) < _UNSTEADY * min(own) for own in times.values()))
-
-
-def measure_costs(seconds: Callable[[int], float]) -> PassCosts:
-    """What a pass costs by its tokens; ``seconds`` times one pass.
-
-    A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
-    """
-    times: dict[int, list[float]] = {size: [] for size in PASS_SIZES}
-    for size in PASS_SIZES:
-        seconds(size)
-    for _turn in range(_TURNS):
-        for size, own in times.items():
-            own.append(seconds(size))
-    least = [1000 * min(own) for own in times.values()]
-    ms = [min(least[place:]) for place in range(len(least))]
-    return PassCosts(PASS_SIZES, tuple(ms), all(median(own) < _UNSTEADY * min(own) for own in times.values()))
+    return Verdict(best, is_steady=all(median(own) < UNSTEADY * min(own) for own in times.values()))
 
 
 class LlamaProbe:
@@ -158,13 +139,13 @@ class LlamaProbe:
             context.evaluate(0, self._tokens[:1], _PROMPT + _DRAFT + number, 1)
         return perf_counter() - began
 
-    def pass_s(self, threads: int, ubatch: int, tokens: int) -> float:
-        """Seconds of one pass that verifies so many tokens."""
+    def pass_s(self, threads: int, ubatch: int, tokens: int, rows: int | None = None) -> float:
+        """Seconds of one pass over so many tokens, with the logits of the last ``rows`` or of all."""
         context = self._context(threads, ubatch)
         context.use_threads(threads)
         context.cut_sequence(0, _PROMPT)
         began = perf_counter()
-        context.evaluate(0, self._tokens[:tokens], _PROMPT, tokens)
+        context.evaluate(0, self._tokens[:tokens], _PROMPT, rows or tokens)
         return perf_counter() - began
 
     def _context(self, threads: int, ubatch: int) -> LlamaContext:
