@@ -12,8 +12,9 @@ from operators.decoding.tail import Continuation
 LONGEST, SHORTEST = 4, 2
 #: Tokens that are proposed.
 LENGTH = 8
-#: The probability taken for a token after so many that were the same, from `SHORTEST` on.
-SURE = (0.4, 0.55, 0.65)
+#: The probability taken for the first token after so many that were the same, from `SHORTEST` on, and for
+#: those after it. On a revised stream 45 % and 80 % stood.
+SURE, THEN = (0.4, 0.5, 0.6), 0.8
 
 
 class Lookup:
@@ -34,5 +35,5 @@ class Lookup:
             if found is not None:
                 number, end = found
                 tokens = self._texts[number][end : end + LENGTH]
-                return Continuation(tokens, [SURE[length - SHORTEST]] * len(tokens))
+                return Continuation(tokens, [SURE[length - SHORTEST], *[THEN] * (len(tokens) - 1)])
         return Continuation()

@@ -18,9 +18,13 @@ from operators.decoding.verify import Verified
 REACH = 6
 #: Tokens that are compared to tell meetings apart.
 LOOK_BACK = 4
-#: How far a tail is to be trusted at its first token: by the tokens with which the output met it, none first
-#: (the new token is taken to replace an old one), measured on revised streams (docs/decoding.md).
-TRUST = (0.35, 0.6, 0.8, 0.9)
+#: How far the first token of a tail is to be trusted that the output has not met: its last token is then
+#: taken to have replaced an old one. Of 71 such tokens of a revised stream 13 % stood, of 31 that were met
+#: 42 %, in each case about as many as this says.
+UNMET = 0.35
+#: What is left of the doubt about a token once the one before it stands: of those 85 % stood, where the pass
+#: that looked at them behind a token that fell gave them 47 %.
+DOUBT = 0.3
 #: The probability taken for tail tokens that no pass has looked at.
 UNSEEN = 0.5
 
@@ -72,9 +76,10 @@ class Tail:
         """What the old output has to follow ``output`` with; empty where it has ended."""
         met, self._base = self._align(output)
         sure = self._sure[self._base :]
-        if sure:
-            sure[0] *= TRUST[min(met, len(TRUST) - 1)]
-        return Continuation(self._tokens[self._base :], sure)
+        first = [sure[0] if met else UNMET * sure[0]] if sure else []
+        return Continuation(
+            self._tokens[self._base :], [*first, *(1 - DOUBT * (1 - each) for each in sure[1:])]
+        )
 
     def _align(self, output: Sequence[int]) -> tuple[int, int]:
         """Tokens with which ``output`` meets the draft, and the place in the draft that follows them."""
