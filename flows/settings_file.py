@@ -35,7 +35,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:
-    """See that no text has a null character in it, which no system takes for the name of anything, or is none.
+    """See that no text has a null character, which no system takes for the name of anything, and is one.
 
     :arg settings: Stages, and in them keys and values.
     :raises UsageError: with the place of a text that has one.
