@@ -35,7 +35,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:
-    """See that no text has a null character in it, which no system takes for the name of anything.
+    """See that no text has a null character, which no system takes for the name of anything, and is one.
 
     :arg settings: Stages, and in them keys and values.
     :raises UsageError: with the place of a text that has one.
@@ -45,6 +45,9 @@ def check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:
             check_texts(value, where, f"{inside}{key}.")
         elif any("\0" in text for text in _texts(value)):
             raise UsageError(f"{where}: {inside}{key}: there is a null character in it; leave it out")
+        elif any("\ud800" <= character <= "\udfff" for text in _texts(value) for character in text):
+            # A file's name in an old encoding, most likely.
+            raise UsageError(f"{where}: {inside}{key} is {value!a}, which is not UTF-8; rename the file")
 
 
 def _texts(value: object) -> list[str]:

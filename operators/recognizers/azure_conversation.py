@@ -113,6 +113,9 @@ class Conversation:
     def _hear(self, result: Result, heard: int) -> list[Hypothesis]:
         self.is_proven = True
         self._patience.answered()
+        if self._base + result.begin > heard:
+            # Speech that nobody has sent: taken for something said at the end of what was, it would end that.
+            return []
         # Whatever numbers a service makes up, they lie in the audio that it was given.
         begin, end = (max(self._base, min(self._base + at, heard)) for at in (result.begin, result.end))
         return self._utterances.take(Said(result.text, begin, end, result.is_final))

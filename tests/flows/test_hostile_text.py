@@ -22,7 +22,6 @@ from connectors.simulstream import write_simulstream
 from connectors.terminal import open_screen
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
-from flows import runtime as runtime_module
 from flows.captions import build
 from flows.report_page.gather import Gathered
 from flows.report_page.page import page
@@ -167,7 +166,8 @@ def strings(value: object) -> Iterator[str]:
 def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(runtime_module, "open_translator", lambda *_: echo_translator())
+    translator = echo_translator()
+    monkeypatch.setattr(Runtime, "translator", lambda _self: translator)
     texts = [[piece, piece + " and " + other] for piece, other in pairwise(NASTY)]
     texts.append(["".join(NASTY) * 2, "".join(NASTY) * 3])
     (tmp_path / "in").write_bytes(msgspec.json.Encoder().encode_lines(partials(texts)))

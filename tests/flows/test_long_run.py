@@ -51,6 +51,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
 ) -> None:
     # What is bounded is soon full.
     monkeypatch.setattr(f"{vars(jsonl)['SegmentOrder'].__module__}._REMEMBERED", 16)
+    monkeypatch.setattr("connectors.backlog.MOST_WAITING", 4096)
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._REMEMBERED", 16)
     monkeypatch.setattr(Quantiles, "exact", 64)

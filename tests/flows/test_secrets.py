@@ -26,7 +26,7 @@ TOKEN = "pass-the-Museum_77"
 # The program, all of it but the language model.
 PROGRAM = (
     "from flows import captioning, cli; from tests.recovering import ToyRuntime; "
-    "captioning.Runtime = ToyRuntime; {} cli.main()"
+    "ToyRuntime.recognizer = captioning.Runtime.recognizer; captioning.Runtime = ToyRuntime; {} cli.main()"
 )
 FILES = {
     "log.jsonl", "captions.jsonl", "partials.jsonl", "translations.jsonl", "talk.srt", "talk.vtt", "talk.wav",
