@@ -52,6 +52,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     comet: str | None = None
     threads: int
     ubatch: int
+    row_step: int
     cells: int
     repeats: int
     order: str
@@ -85,6 +86,7 @@ def sign(
         comet=comet,
         threads=engine.context.threads,
         ubatch=engine.context.ubatch,
+        row_step=engine.context.row_step,
         cells=engine.context.cells,
         repeats=repeats,
         order="rotating",
