@@ -178,3 +178,19 @@ def test_what_was_said_before_is_proposed_where_the_tail_has_nothing() -> None:
     assert decoded.tokens == (5, 6, 7, 8, 9)
     assert decoded.origins == (Origin.OWN, Origin.OWN, Origin.LOOKED_UP, Origin.LOOKED_UP, Origin.OWN)
     assert cost.passes == 4
+
+
+@given(prompts, limits, texts)
+def test_what_was_said_elsewhere_never_bends_an_output(
+    prompt: list[int], limit: int, recent: list[list[int]]
+) -> None:
+    task, forgotten = make_task(prompt, [], limit, recent), make_task(prompt, [], limit)
+    everything = BiasedAcceptance(1.0)
+    length = BlockLength(threshold=0.0)
+    outputs = {
+        run(ssbd(one, everything, proposer=Recycling(one._replace(draft=[]), length), proposed=everything))[
+            0
+        ].tokens
+        for one in (task, forgotten)
+    }
+    assert len(outputs) == 1
