@@ -37,7 +37,7 @@ def decode_on(
         block = _before_stop(proposal.tokens[: growing.room], task)
         begin = len(growing.output)
         rows = yield Forward([*task.prompt, *growing.output, *block], len(task.prompt) + begin - 1)
-        # What was said elsewhere is no draft of this: it never bends the output, and forgetting it changes nothing.
+        # What was said elsewhere is no draft of this: it bends no output, and to forget it changes nothing.
         rule = EXACT if proposal.origin is Origin.LOOKED_UP else acceptance
         verified = verify(begin, block, rows, rule)
         proposer.learn(verified)
