@@ -20,9 +20,7 @@ updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 DEAR = PassCosts((1, 4, 8), (11.0, 32.0, 41.0))
 
 
-def outputs(
-    settings: TranslateSettings, texts: list[str], costs: PassCosts = DEAR
-) -> tuple[list[object], int]:
+def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[int, ...]], int]:
     """The tokens of every update, and the passes of all."""
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
