@@ -29,7 +29,6 @@ class Jacobi:
         if block is not None and block < 1:
             raise ValueError(f"a block of {block} tokens is none")
         self._tail = Tail(task.draft)
-        self._begins = True
         self._block = block
         self._whole = max(len(task.draft), len(task.source)) or UNKNOWN_LENGTH
         # What guesses are filled up with: the source, as names and numbers in it may stand as they are.
@@ -40,12 +39,11 @@ class Jacobi:
 
     def learn(self, verified: Verified) -> None:
         """Take the model's choices behind the token that fell as the next guesses."""
-        if self._begins:
+        if self._end == 0:  # the draft's own passes: an honest final makes several
             self._tail.learn_draft(verified)
         else:
             self._tail.learn(verified)
-        self._guesses = [] if self._begins else verified.choices[verified.stood + 1 :]
-        self._begins = False
+            self._guesses = verified.choices[verified.stood + 1 :]
 
     def propose(self, output: Sequence[int]) -> Proposal:
         """Guesses for the rest of the present block, or for the next one."""

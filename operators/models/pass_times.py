@@ -1,6 +1,6 @@
 """What a pass costs here by its size: measured once, for decisions that no rule could take."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 
 import msgspec
@@ -25,16 +25,9 @@ def measure_row_step(seconds: Callable[[int], float]) -> RowStep:
     llama.cpp multiplies the output head with tiles of some rows at a time, and the rest one by one. On one
     processor 15 rows took 93 ms and 16 took 69.
     """
-    *rest, whole = sizes = (9, 10, 11, 12)
-    for size in sizes:
-        seconds(size)
-    times: dict[int, list[float]] = {size: [] for size in sizes}
-    for _turn in range(TURNS):
-        for size, own in times.items():
-            own.append(seconds(size))
-    mean = sum(min(times[size]) for size in rest) / len(rest)
-    is_steady = all(median(own) < UNSTEADY * min(own) for own in times.values())
-    return RowStep(4 if min(times[whole]) < (1 - BETTER) * mean else 1, is_steady)
+    (*rest, whole), is_steady = _least((9, 10, 11, 12), seconds)
+    mean = sum(rest) / len(rest)
+    return RowStep(4 if whole < (1 - BETTER) * mean else 1, is_steady)
 
 
 def measure_costs(seconds: Callable[[int], float]) -> PassCosts:
@@ -42,12 +35,18 @@ def measure_costs(seconds: Callable[[int], float]) -> PassCosts:
 
     A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
     """
-    times: dict[int, list[float]] = {size: [] for size in PASS_SIZES}
-    for size in PASS_SIZES:
-        seconds(size)
+    least, is_steady = _least(PASS_SIZES, seconds)
+    ms = [1000 * min(least[place:]) for place in range(len(least))]
+    return PassCosts(PASS_SIZES, tuple(ms), is_steady)
+
+
+def _least(sizes: Sequence[int], seconds: Callable[[int], float]) -> tuple[list[float], bool]:
+    """The least seconds of each size, all taking turns, and whether the machine was steady meanwhile."""
+    for size in sizes:
+        seconds(size)  # the first turn sets things up
+    times: dict[int, list[float]] = {size: [] for size in sizes}
     for _turn in range(TURNS):
         for size, own in times.items():
             own.append(seconds(size))
-    least = [1000 * min(own) for own in times.values()]
-    ms = [min(least[place:]) for place in range(len(least))]
-    return PassCosts(PASS_SIZES, tuple(ms), all(median(own) < UNSTEADY * min(own) for own in times.values()))
+    is_steady = all(median(own) < UNSTEADY * min(own) for own in times.values())
+    return [min(own) for own in times.values()], is_steady

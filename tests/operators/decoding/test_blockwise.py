@@ -194,3 +194,18 @@ def test_what_was_said_elsewhere_never_bends_an_output(
         for one in (task, forgotten)
     }
     assert len(outputs) == 1
+
+
+def test_a_draft_that_is_verified_in_several_passes_is_aligned_all_the_same() -> None:
+    draft = [1, 2, 3, 4, 5, 6, 7, 8]
+    script = [1, 2, 3, 9, 5, 6, 7, 8]
+    # Behind the token that is wrong it goes on with the old output.
+    says = {prefix: token for prefix, token in keeps(draft).items() if len(prefix) > 3}
+    session = Scripted([28], [*script, END], says)
+    task = make_task([28], draft, 30)
+    decoded, cost = drive(ssbd(task, BiasedAcceptance(0.0), 1, Jacobi(task, 8)), session)
+    assert decoded.tokens == tuple(script)
+    # The draft in blocks of 1 and 3, of which the second falls; then its tail, at its own place.
+    assert session.blocks[:2] == [[1], [3, 4, 5]]
+    assert session.blocks[2][:4] == [5, 6, 7, 8]
+    assert cost.passes == 3
