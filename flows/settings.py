@@ -5,7 +5,7 @@ The command line overrides the file. A key that is not known is an error that na
 
 import difflib
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -21,6 +21,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 #: The acceptance rules, as a regular expression.
+ACCEPTED = "bias, exact, top-K or within-D, such as top-2 and within-0.1"
 ACCEPT = r"^(bias|exact|top-[1-9][0-9]{0,5}|within-(0(\.[0-9]+)?|1(\.0+)?))$"
 
 
@@ -80,7 +81,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     final_bias: Probability = 0.0
     #: The rule by which draft tokens stand: the bias, or instead of it ``exact``, the K likeliest tokens
     #: (``top-K``), or a probability within D of the best one's (``within-D``).
-    accept: Annotated[str, msgspec.Meta(pattern=ACCEPT)] = "bias"
+    accept: Annotated[str, msgspec.Meta(pattern=ACCEPT, description=ACCEPTED)] = "bias"
     #: Tokens that a verified block takes at least, the model's own next one among them.
     min_block: Positive = 1
     #: Beta towards tokens that are proposed after the divergence; 0 changes no result.
@@ -262,4 +263,21 @@ def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, i
 
 def _in_words(error: msgspec.ValidationError) -> str:
     message, _, place = str(error).partition(" - at `$.")
-    return f"{place.rstrip('`')}: {message}" if place else message
+    place = place.rstrip("`")
+    choices = _choices(place)
+    if choices:
+        message = f"{message.partition(' matching ')[0]}; choose from {choices}"
+    return f"{place}: {message}" if place else message
+
+
+def _choices(place: str) -> str:
+    """What a setting that has few values can be; empty for others."""
+    kind: Any = Settings
+    for name in place.split("."):
+        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+            return ""
+        names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+        kind = get_type_hints(kind, include_extras=True).get(names.get(name, ""))
+    if get_origin(kind) is Literal:
+        return ", ".join(map(str, get_args(kind)))
+    return next((one.description for one in getattr(kind, "__metadata__", ()) if one.description), "")
