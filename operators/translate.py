@@ -20,6 +20,10 @@ from operators.trouble import Trouble
 
 _log = logging.getLogger(__name__)
 
+# Unfinished segments of a stream that are remembered; no recogniser has more than a few. Beyond, the one that
+# was translated longest ago is begun anew if it comes again.
+_MOST_OPEN = 1024
+
 
 class OpenSegment(msgspec.Struct, array_like=True):
     """What an open segment has to remember."""
@@ -96,6 +100,8 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def on_batch(self, values: list[Partial]) -> tuple[list[Translation], bool]:
         done = []
         for partial in values:
+            if partial.segment not in self._open:
+                self._make_room()
             state = self._open.setdefault(partial.segment, OpenSegment())
             if state.waiting is not None:
                 state.waiting = None
@@ -133,6 +139,12 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
 
     def _waiting(self) -> list[Partial]:
         return [state.waiting for state in self._open.values() if state.waiting is not None]
+
+    def _make_room(self) -> None:
+        if len(self._open) >= _MOST_OPEN:
+            # What waits is kept, however much it is. The sessions of what is not are the first to be evicted.
+            quiet = (number for number, state in self._open.items() if state.waiting is None)
+            self._open.pop(next(quiet, -1), None)
 
     def _translate(self, partial: Partial) -> Translation:
         began = perf_counter()

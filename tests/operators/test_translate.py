@@ -77,6 +77,15 @@ def test_a_segment_that_has_ended_leaves_nothing_in_the_cache() -> None:
     assert [cache.tokens for cache in store.caches[1:]] == [[], [], []]
 
 
+def test_segments_that_never_end_are_forgotten_at_last_and_begun_anew_when_they_come_again() -> None:
+    out: list[Translation] = []
+    many = [partials("one two", "", segment=number)[0] for number in range(1025)]
+    again = [partials("one two three", "", segment=number)[0] for number in (0, 2)]
+    run_main(flow([*many, *again], out, toy_translator(ToyStore(4))))  # type: ignore[no-untyped-call]
+    assert len(out) == 1027
+    assert [translation.effort.drafted > 0 for translation in out[-2:]] == [False, True]
+
+
 def test_segments_of_several_streams_do_not_mix() -> None:
     alone: list[Translation] = []
     run_main(flow(partials("a b", "a b c"), alone, toy_translator(ToyStore(4))))  # type: ignore[no-untyped-call]
