@@ -4,10 +4,7 @@ Apart from the audience's server: another port, another thread, and no caption.
 """
 
 import contextlib
-import socket
 from collections.abc import Callable
-from threading import Event as Flag
-from threading import Thread
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -17,20 +14,18 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from uvicorn import Config, Server
 
 from connectors.web.access import Access, is_local
-from connectors.web.connection import Connection
-from connectors.web.guard import MOST_HEADERS, Guard
+from connectors.web.background import BackgroundServer
+from connectors.web.guard import Guard
 from connectors.web.listener import listen, shown
-from connectors.web.server import quieten
-from operators.errors import OutputError, UsageError
+from operators.errors import UsageError
 from operators.health import Verdict
 
 # A scraper or two, a probe, and somebody who looks.
 _MOST_CONNECTIONS = 32
-# Seconds that the thread may take to begin, and to end.
-_START_S, _STOP_S = 30.0, 2.0
+# Seconds that connections have to end.
+_STOP_S = 1.0
 _NOT_KEPT = {"cache-control": "no-store"}
 
 
@@ -66,8 +61,7 @@ class MetricsServer:
         self._address = address
         self._registry = registry
         self._verdict = verdict
-        self._server: Server | None = None
-        self._thread: Thread | None = None
+        self._server: BackgroundServer | None = None
 
     @property
     def is_open_to_others(self) -> bool:
@@ -82,43 +76,29 @@ class MetricsServer:
         host, port = self._address
         listener = listen(host, port, what="metrics", instead="choose another --metrics [HOST:]PORT")
         port = listener.getsockname()[1]
-        ready = Flag()
-        quieten()
-        config = Config(
-            Starlette(
-                routes=[
-                    Route("/metrics", self._metrics),
-                    Route("/healthz", self._healthz),
-                    Route("/", self._index),
-                ],
-                middleware=self._guard(port),
-                lifespan=_tells(ready),
-            ),
-            http=Connection,
-            ws="none",
-            loop="asyncio",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            h11_max_incomplete_event_size=MOST_HEADERS,
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_graceful_shutdown=1,
+        self._server = BackgroundServer(
+            listener,
+            lambda ready: self._app(port, ready),
+            name="metrics",
+            most_connections=_MOST_CONNECTIONS,
+            stop_s=_STOP_S,
+            failure="the metrics' server does not start; try again, or leave --metrics out",
         )
-        self._server = Server(config)
-        self._thread = Thread(target=self._run, args=(listener,), name="metrics", daemon=True)
-        self._thread.start()
-        if not ready.wait(_START_S):
-            raise OutputError("the metrics' server does not start; try again, or leave --metrics out")
         return f"http://{shown(host)}:{port}/metrics"
 
     def stop(self) -> None:
         """Let go of the port. It may be called again, and before `start`."""
-        if self._server is not None and self._thread is not None:
-            self._server.should_exit = True
-            self._thread.join(_STOP_S)
-            self._server = self._thread = None
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+    def _app(self, port: int, ready: Callable[[], None]) -> Starlette:
+        routes = [
+            Route("/metrics", self._metrics),
+            Route("/healthz", self._healthz),
+            Route("/", self._index),
+        ]
+        return Starlette(routes=routes, middleware=self._guard(port), lifespan=_tells(ready))
 
     def _guard(self, port: int) -> list[Middleware]:
         # No web page can make its own name lead to this machine only, and look (DNS rebinding). Elsewhere
@@ -126,11 +106,6 @@ class MetricsServer:
         if self.is_open_to_others:
             return []
         return [Middleware(Guard, access=Access(self._address.host, port, None), token=None)]
-
-    def _run(self, listener: socket.socket) -> None:
-        assert self._server is not None, "start has made it"
-        with contextlib.closing(listener):
-            self._server.run(sockets=[listener])
 
     async def _metrics(self, request: Request) -> Response:
         encode, media_type = choose_encoder(request.headers.get("accept", ""))
@@ -147,10 +122,10 @@ class MetricsServer:
         )
 
 
-def _tells(ready: Flag) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
+def _tells(ready: Callable[[], None]) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette):  # type: ignore[no-untyped-def]
-        ready.set()
+        ready()
         yield
 
     return lifespan

@@ -1,30 +1,22 @@
-"""The web server, in a thread of its own."""
+"""The web server of captions."""
 
-import contextlib
-import logging
 import socket
 from collections.abc import Sequence
-from threading import Event as Flag
-from threading import Thread
-
-from uvicorn import Config, Server
 
 from connectors.web.access import Access, checked_token, is_local
 from connectors.web.app import web_app
-from connectors.web.connection import Connection
-from connectors.web.guard import MOST_HEADERS
+from connectors.web.background import BackgroundServer
 from connectors.web.hub import Hub
 from connectors.web.listener import listen, shown
 from connectors.web.open_files import allow_open_files
-from operators.errors import OutputError
 
 # Bytes that the system keeps for each client that is slow.
 _SEND_BUFFER = 64 * 1024
 # Connections beside those of the clients: for pages and their files.
 _OTHERS = 200
 _BACKLOG = 1024
-# Seconds that the thread may take to begin, and to end.
-_START_S, _STOP_S = 30.0, 5.0
+# Seconds that connections have to end.
+_STOP_S = 5.0
 
 
 class WebServer:
@@ -57,8 +49,7 @@ class WebServer:
         self.new_token = None if token else self._token
         self._names = names
         self._most_clients = most_clients
-        self._server: Server | None = None
-        self._thread: Thread | None = None
+        self._server: BackgroundServer | None = None
 
     @property
     def needs_token(self) -> bool:
@@ -75,29 +66,15 @@ class WebServer:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         port = listener.getsockname()[1]
         allow_open_files(self._most_clients + 2 * _OTHERS)
-        ready = Flag()
         access = Access(self._host, port, self._token, self._names)
-        quieten()
-        config = Config(
-            web_app(self._hub, access, self._token, ready.set),
-            # uvicorn's other implementation has no limit to headers.
-            http=Connection,
-            ws="none",
-            loop="asyncio",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            h11_max_incomplete_event_size=MOST_HEADERS,
-            limit_concurrency=self._most_clients + _OTHERS,
-            timeout_graceful_shutdown=int(_STOP_S),
+        self._server = BackgroundServer(
+            listener,
+            lambda ready: web_app(self._hub, access, self._token, ready),
+            name="web",
+            most_connections=self._most_clients + _OTHERS,
+            stop_s=_STOP_S,
+            failure="the web server does not start; try again, or leave --web out",
         )
-        self._server = Server(config)
-        self._thread = Thread(target=self._run, args=(listener,), name="web", daemon=True)
-        self._thread.start()
-        if not ready.wait(_START_S):
-            raise OutputError("the web server does not start; try again, or leave --web out")
         return f"http://{shown(self._host)}:{port}/"
 
     def stop(self) -> None:
@@ -107,18 +84,6 @@ class WebServer:
         """
         self._hub.end()
         self._hub.close()
-        if self._server is not None and self._thread is not None:
-            self._server.should_exit = True
-            self._thread.join(_STOP_S)
-            self._server = self._thread = None
-
-    def _run(self, listener: socket.socket) -> None:
-        assert self._server is not None, "start has made it"
-        with contextlib.closing(listener):
-            self._server.run(sockets=[listener])
-
-
-def quieten() -> None:
-    """Keep what strangers send out of the terminal; a defect of ours is still told."""
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    logging.getLogger("uvicorn.access").disabled = True
+        if self._server is not None:
+            self._server.stop()
+            self._server = None

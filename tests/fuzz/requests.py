@@ -13,12 +13,12 @@ from uvicorn.server import ServerState
 
 from connectors.web.access import Access, Refused
 from connectors.web.app import web_app
+from connectors.web.background import quieten
 from connectors.web.connection import Connection
 from connectors.web.guard import MOST_HEADERS
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
-from connectors.web.server import quieten
 from tests.connectors.web.browser import Page, caption
 from tests.fuzz.correct import Subject
 

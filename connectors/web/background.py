@@ -1,0 +1,83 @@
+"""A web application served in a thread of its own: it answers while the model is busy."""
+
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+from threading import Event as Flag
+from threading import Thread
+
+from starlette.types import ASGIApp
+from uvicorn import Config, Server
+
+from connectors.web.connection import Connection
+from connectors.web.guard import MOST_HEADERS
+from operators.errors import OutputError
+
+# Seconds that the thread may take to begin.
+_START_S = 30.0
+
+
+class BackgroundServer:
+    """Serves one application on one listener, from its making to `stop`."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        app: Callable[[Callable[[], None]], ASGIApp],
+        *,
+        name: str,
+        most_connections: int,
+        stop_s: float,
+        failure: str,
+    ) -> None:
+        """Begin to serve.
+
+        :arg listener: A socket that listens; closed with the server.
+        :arg app: Makes the application, which calls what it is given when it is ready.
+        :arg name: Of the thread.
+        :arg most_connections: At once; more are refused.
+        :arg stop_s: Seconds that connections have to end.
+        :arg failure: The sentence for a server that does not begin.
+        :raises OutputError: when it does not begin.
+        """
+        quieten()
+        ready = Flag()
+        self._listener = listener
+        self._stop_s = stop_s
+        self._server = Server(
+            Config(
+                app(ready.set),
+                # uvicorn's other implementation has no limit to headers.
+                http=Connection,
+                ws="none",
+                loop="asyncio",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                h11_max_incomplete_event_size=MOST_HEADERS,
+                limit_concurrency=most_connections,
+                timeout_graceful_shutdown=int(stop_s),
+            )
+        )
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+        if not ready.wait(_START_S):
+            raise OutputError(failure)
+
+    def stop(self) -> None:
+        """Answer what was asked, and let go of the port. It may be called again."""
+        self._server.should_exit = True
+        self._thread.join(self._stop_s + 1.0)
+
+    def _run(self) -> None:
+        with contextlib.closing(self._listener):
+            self._server.run(sockets=[self._listener])
+
+
+def quieten() -> None:
+    """Keep what strangers send out of the terminal; a defect of ours is still told."""
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    logging.getLogger("uvicorn.access").disabled = True
