@@ -7,6 +7,7 @@ HF_HOME, HF_HUB_OFFLINE, HF_TOKEN).
 
 import errno
 import hashlib
+import logging
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
+from connectors.hub_download import fetch_content
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 
 HUB_PREFIX = "hub:"
@@ -43,10 +45,12 @@ def fetch_model(name: str, progress: Callable[[str, float | None], None]) -> Pat
     # It takes a moment to import, and most users bring a file.
     from huggingface_hub import hf_hub_download
 
+    bar = _bar(f"fetching {file}", progress)
+    # It tells of each connection that breaks, on lines of its own; what comes of it is told by us.
+    logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
     try:
-        path = hf_hub_download(
-            repo, file, library_name="surtitle", tqdm_class=_bar(f"fetching {file}", progress)
-        )
+        fetch_content(repo, file, bar)
+        path = hf_hub_download(repo, file, library_name="surtitle", tqdm_class=bar)
     except Exception as error:  # those of its HTTP libraries, too
         raise _in_words(error, repo, file) from error
     _verify(Path(path), file, progress)
@@ -141,4 +145,6 @@ def _in_words(error: Exception, repo: str, file: str) -> SurtitleError:
             f"{file} cannot be stored, {error.strerror}: {room}, or set HF_HOME to another one"
         )
     why = " ".join(str(error).split())[:120] or type(error).__name__
-    return InputError(f"fetching {file} broke off ({why}): check the network and run it again")
+    return InputError(
+        f"fetching {file} broke off ({why}): check the network and run it again, it goes on where it was"
+    )

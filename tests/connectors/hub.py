@@ -1,10 +1,11 @@
 """A hub on 127.0.0.1 that speaks what fetching one file takes, and can misbehave."""
 
 import hashlib
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import ClassVar
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -19,6 +20,8 @@ class Hub:
         self.gated: set[str] = set()
         #: How many answers break off in the middle.
         self.breaks = 0
+        #: Send the first half of the next answer, and the rest when this is set.
+        self.hold: Event | None = None
         #: Answer with other bytes than the checksum is of.
         self.corrupt = False
         self.url = ""
@@ -57,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, *, body: bool) -> None:
         hub, asked = self.hub, self.headers.get("Range")
         hub.requests.append((self.command, self.path, asked))
-        repo, _, file = self.path.removeprefix("/").partition("/resolve/main/")
+        repo, _, file = re.sub(f"/resolve/(main|{COMMIT})/", "|", self.path[1:]).partition("|")
         if repo in hub.gated:
             return self._refuse(401, "GatedRepo")
         if not any(name.startswith(f"{repo}/") for name in hub.files):
@@ -83,7 +86,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(part[: len(part) // 2])
             self.close_connection = True
             return None
-        self.wfile.write(bytes(len(part)) if hub.corrupt else part)
+        if hold := hub.hold:
+            hub.hold = None
+            self.wfile.write(part[: len(part) // 2])
+            self.wfile.flush()
+            hold.wait(60)
+            part = part[len(part) // 2 :]
+        with suppress(ConnectionError):  # who asked was killed
+            self.wfile.write(bytes(len(part)) if hub.corrupt else part)
         return None
 
     def _refuse(self, status: int, code: str) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from time import monotonic
 
 import huggingface_hub
 import pytest
@@ -19,6 +21,12 @@ from tests.connectors.hub import Hub
 from tests.tiny_gguf import byte_pairs, write_model
 
 NAME = "hub:owner/repo:folder/tiny-Q4.gguf"
+FETCH = f"""
+from huggingface_hub import constants
+from connectors.model_files import resolve_model
+constants.DOWNLOAD_CHUNK_SIZE = 1 << 14
+print(resolve_model({NAME!r}))
+"""
 
 
 @pytest.fixture
@@ -91,10 +99,47 @@ def test_a_connection_that_breaks_off_goes_on_where_it_stopped(hub: Hub, content
     assert [asked is not None for asked in ranges[1:]] == [True, True]
 
 
-def test_a_connection_that_breaks_off_for_good_is_one_sentence(hub: Hub, cache: Path) -> None:
+def test_a_connection_that_breaks_off_for_good_is_one_sentence_and_what_came_is_kept(
+    hub: Hub, cache: Path, content: bytes
+) -> None:
     hub.breaks = 1000
     assert "fetching folder/tiny-Q4.gguf broke off" in complaint()
     assert not list(cache.rglob("*.gguf"))
+    (unfinished,) = cache.rglob("*.surtitle.incomplete")
+    size = unfinished.stat().st_size
+    assert 0 < size < len(content)
+    hub.breaks = 0
+    assert resolve_model(NAME).read_bytes() == content
+    assert gets(hub)[-1] == f"bytes={size}-"
+    assert not list(cache.rglob("*.incomplete"))
+
+
+def test_a_download_that_was_killed_goes_on_where_it_was(hub: Hub, content: bytes, tmp_path: Path) -> None:
+    hub.hold = held = Event()
+    with subprocess.Popen(
+        [sys.executable, "-c", FETCH], env=environment(hub, tmp_path), stdout=subprocess.DEVNULL
+    ) as first:
+        unfinished = what_arrived(tmp_path / "home")
+        first.kill()
+    size = unfinished.stat().st_size
+    held.set()
+    done = fetch(hub, tmp_path)
+    assert Path(done.stdout.strip()).read_bytes() == content, done.stderr
+    assert gets(hub) == [None, f"bytes={size}-"]
+
+
+def test_an_unfinished_file_that_is_damaged_is_fetched_anew(hub: Hub, cache: Path, content: bytes) -> None:
+    hub.breaks = 1000
+    complaint()
+    (unfinished,) = cache.rglob("*.surtitle.incomplete")
+    unfinished.write_bytes(bytes(unfinished.stat().st_size))
+    hub.breaks = 0
+    assert "arrived damaged" in complaint()
+    assert resolve_model(NAME).read_bytes() == content
+    unfinished.write_bytes(content * 2)  # longer than the file is
+    for path in (*cache.rglob("*.gguf"), *cache.rglob(hashlib.sha256(content).hexdigest())):
+        path.unlink()
+    assert resolve_model(NAME).read_bytes() == content
 
 
 def test_a_file_that_arrives_damaged_is_not_kept(hub: Hub, cache: Path, content: bytes) -> None:
@@ -172,16 +217,34 @@ def test_a_file_that_is_no_model_is_refused(hub: Hub) -> None:
 
 
 def test_the_librarys_own_settings_hold(hub: Hub, tmp_path: Path) -> None:
-    environment = {
+    done = fetch(hub, tmp_path)
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "home"), done.stderr
+
+
+def fetch(hub: Hub, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Fetch in a process of its own, which reads the environment."""
+    return subprocess.run(
+        [sys.executable, "-c", FETCH],
+        env=environment(hub, folder), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def what_arrived(folder: Path) -> Path:
+    """The unfinished file below ``folder``, once there is something in it."""
+    deadline = monotonic() + 60
+    while monotonic() < deadline:
+        for path in folder.rglob("*.surtitle.incomplete"):
+            if path.stat().st_size:
+                return path
+        Event().wait(0.01)
+    raise AssertionError("nothing arrived")
+
+
+def environment(hub: Hub, folder: Path) -> dict[str, str]:
+    return {
         **os.environ,
         "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(tmp_path / "home"),
-        "XDG_CACHE_HOME": str(tmp_path / "xdg"),
+        "HF_HOME": str(folder / "home"),
+        "XDG_CACHE_HOME": str(folder / "xdg"),
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
-    program = f"from connectors.model_files import resolve_model; print(resolve_model({NAME!r}))"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "home"), done.stderr
