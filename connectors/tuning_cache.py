@@ -6,6 +6,7 @@ Best effort: what cannot be read or written is measured again.
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -37,6 +38,15 @@ def tuning_key(model: Path) -> str:
         header = file.read(_HEADER_BYTES)
     parts = [str(model.stat().st_size), cpu_name(), version("llama-cpp-python")]
     return hashlib.sha256("\0".join(parts).encode() + header).hexdigest()[:24]
+
+
+def recalled(key: str, kind: type[Measured], measure: Callable[[], Measured]) -> Measured:
+    """What was measured under ``key``, or else is measured now and kept for the next start."""
+    measured = remembered(key, kind)
+    if measured is None:
+        measured = measure()
+        remember(key, measured)
+    return measured
 
 
 def remembered(key: str, kind: type[Measured]) -> Measured | None:

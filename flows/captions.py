@@ -20,10 +20,11 @@ from connectors.jsonl_sink import JsonlSink
 from connectors.messages import begin_messages, tell
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import Format, SubtitleSink
+from flows.load_settings import load_settings
 from flows.recovery import is_bytewax_job, take_bytewax_folder
 from flows.run import let_interrupt_set
 from flows.runtime import Runtime
-from flows.settings import OutputSettings, Settings, load_settings
+from flows.settings import OutputSettings, Settings
 from operators.display import display
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation

@@ -15,6 +15,7 @@ from connectors.messages import begin_messages, tell
 from flows.bench.command import bench
 from flows.captioning import REPLAYED, caption
 from flows.devices import devices
+from flows.load_settings import load_settings
 from flows.options import (
     AUDIO_OUTPUT,
     EVENTS,
@@ -34,7 +35,6 @@ from flows.options import (
     takes,
 )
 from flows.report_command import report
-from flows.settings import load_settings
 from flows.trace_command import trace
 from operators.errors import INTERNAL_EXIT_CODE, InputError, OutputError, SurtitleError, UsageError
 

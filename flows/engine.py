@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from connectors.cpu import others_s, usable_cores
 from connectors.model_files import resolve_model
-from connectors.tuning_cache import remember, remembered, tuning_key
+from connectors.template_file import read_template
+from connectors.tuning_cache import recalled, tuning_key
 from flows.methods import SPECULATIVE, method
 from flows.settings import TranslateSettings
 from operators.decoding.commit import CommitRule
@@ -22,7 +23,8 @@ from operators.models.pass_times import PASS_SIZES, RowStep, measure_costs, meas
 from operators.models.pool import SessionPool
 from operators.models.tuning import LlamaProbe, Tuning, tune
 from operators.prompts.prompt import Prompt
-from operators.prompts.select import select_prompt
+from operators.prompts.select import TemplateName, select_prompt
+from operators.prompts.template import Template
 from operators.trouble import ModelTrouble
 
 #: Told what is being done and how much of it, from 0 to 1; None where that is not known.
@@ -70,13 +72,17 @@ def open_engine(settings: TranslateSettings, progress: Progress | None = None) -
 
 def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     model = LlamaModel(path, lambda fraction: tell("loading the model", fraction))
-    prompt = select_prompt(model, settings.template, settings.source, settings.target)
+    prompt = select_prompt(model, _template(settings.template), settings.source, settings.target)
     tuning = _tuning(path, model, tell) if settings.threads is None else Tuning(settings.threads)
     tell("evaluating the prompt", None)
     row_step = _row_step(path, model, tuning, tell)
     context = _context_settings(settings, prompt, tuning, row_step)
     pool = SessionPool(LlamaContext(model, context), prompt.head, settings.sessions)
     return Engine(path, prompt, pool, context, cache(lambda: _pass_costs(path, model, context, tell)))
+
+
+def _template(chosen: str) -> TemplateName | Template:
+    return read_template(Path(chosen)) if chosen.endswith(".toml") else cast(TemplateName, chosen)
 
 
 def translator_settings(settings: TranslateSettings) -> TranslatorSettings:
@@ -102,39 +108,35 @@ def _max_output(settings: TranslateSettings) -> int:
 
 def _tuning(path: Path, model: LlamaModel, tell: Progress) -> Tuning:
     """What suits this model on this machine: measured at the first start, remembered afterwards."""
-    key = tuning_key(path)
-    tuning = remembered(key, Tuning)
-    if tuning is None:
+
+    def measure() -> Tuning:
         tell("finding out how many threads are fastest", None)
         with LlamaProbe(model) as probe:
-            tuning = tune(probe, usable_cores(), others_s)
-        remember(key, tuning)
-    return tuning
+            return tune(probe, usable_cores(), others_s)
+
+    return recalled(tuning_key(path), Tuning, measure)
 
 
 def _row_step(path: Path, model: LlamaModel, tuning: Tuning, tell: Progress) -> int:
-    key = f"{tuning_key(path)}-{tuning.threads}-rows"
-    step = remembered(key, RowStep)
-    if step is None:
+    def measure() -> RowStep:
         tell("finding out how logits are computed fastest", None)
         with LlamaProbe(model) as probe:
-            step = measure_row_step(
+            return measure_row_step(
                 lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, PASS_SIZES[-1], rows)
             )
-        remember(key, step)
-    return step.rows
+
+    return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
 
 
 def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: Progress) -> PassCosts:
-    """What a pass costs with so many threads: measured once, remembered afterwards."""
-    key = f"{tuning_key(path)}-{context.threads}-{context.ubatch}"
-    costs = remembered(key, PassCosts)
-    if costs is None:
+    """What a pass costs with so many threads."""
+
+    def measure() -> PassCosts:
         tell("measuring what a pass costs", None)
         with LlamaProbe(model) as probe:
-            costs = measure_costs(lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens))
-        remember(key, costs)
-    return costs
+            return measure_costs(lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens))
+
+    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
 
 
 def _context_settings(

@@ -41,7 +41,8 @@ def method(settings: TranslateSettings, costs: PassCosts = FLAT) -> Callable[[Ta
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
     propose = proposer(settings, costs)
     # Without the bias that made it, little of a draft stands.
-    block = HONEST_BLOCK if settings.final_bias < settings.bias else None
+    is_honest = settings.accept == "bias" and settings.final_bias < settings.bias
+    block = HONEST_BLOCK if is_honest else None
 
     def decode(task: Task) -> Method:
         if not task.is_final:

@@ -35,7 +35,8 @@ TRANSLATION: Group = {
     "from_": _option("translate", "from", str, "Language of the speech.", "--from", default="English"),
     "model": _option("translate", "model", str, "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'default'."),
     "template": _option(
-        "translate", "template", str, "few-shot, chat, tower or qwen3.", default="auto, by the model"
+        "translate", "template", str, "few-shot, chat, tower, qwen3, or a .toml file of your own.",
+        default="auto, by the model",
     ),
     "method": _option(
         "translate", "method", str,

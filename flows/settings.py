@@ -1,28 +1,22 @@
-"""Settings: one frozen struct per stage, one TOML file of them, and nothing global.
+"""Settings: one frozen struct per stage, one TOML file of them, and nothing global."""
 
-The command line overrides the file. A key that is not known is an error that names the nearest valid one.
-"""
-
-import difflib
-from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal
 
 import msgspec
 
 from connectors.messages import Format
-from flows.settings_file import check_texts, read_toml
-from operators.errors import UsageError
 from operators.hidden import hide
-from operators.prompts.select import Template
 from operators.recognizers.azure_settings import AzureSettings
 from operators.subtitles.writer import Shown
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-#: The acceptance rules, as a regular expression.
-ACCEPTED = "bias, exact, top-K or within-D, such as top-2 and within-0.1"
+#: What chooses a prompt, and the acceptance rules: as regular expressions, and in words.
+TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
+TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
 ACCEPT = r"^(bias|exact|top-[1-9][0-9]{0,5}|within-(0(\.[0-9]+)?|1(\.0+)?))$"
+ACCEPTED = "bias, exact, top-K or within-D, such as top-2 and within-0.1"
 
 
 class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,8 +64,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     target: str = msgspec.field(name="to", default="German")
     #: ``default``, the path of a GGUF file, or ``hub:OWNER/REPO:FILE.gguf``.
     model: str = "default"
-    #: How the model is asked; ``auto`` goes by what the model file says about itself.
-    template: Template = "auto"
+    #: How the model is asked: by a template's name or file; ``auto`` goes by what the model file says about
+    #: itself.
+    template: Annotated[str, msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     method: Literal[
         "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "retranslate", "continuous"
     ] = "ssbd"
@@ -222,62 +217,3 @@ class Settings(_Stage, frozen=True, kw_only=True):
     def keeps_up(self) -> bool:
         """Whether updates that newer ones have overtaken are skipped."""
         return self.is_live if self.translate.keep_up is None else self.translate.keep_up
-
-
-# Characters of a key that are worth comparing with those that there are.
-_LONGEST_KEY = 64
-
-
-def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
-    """Settings of a TOML file, with those in ``overrides`` (stage, key, value) taking their place.
-
-    Raises `InputError` for a file that cannot be read, `UsageError` for what it asks for.
-    """
-    raw = {} if path is None else read_toml(path)
-    where = "the settings" if path is None else str(path)
-    _check_keys(raw, Settings, where)
-    for stage, values in (overrides or {}).items():
-        given = {key: value for key, value in values.items() if value is not None}
-        if isinstance(raw.setdefault(stage, {}), dict):  # if not, it is told of below
-            raw[stage] = {**raw[stage], **given}
-    try:
-        settings = msgspec.convert(raw, Settings)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {_in_words(error)}") from None
-    check_texts(msgspec.to_builtins(settings), where)
-    return settings
-
-
-def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, inside: str = "") -> None:
-    names = {field.encode_name: field.name for field in msgspec.structs.fields(struct)}
-    hints = get_type_hints(struct)
-    for key, value in raw.items():
-        if key not in names:
-            shown = key[:_LONGEST_KEY]
-            near = difflib.get_close_matches(shown, names, n=1, cutoff=0.0)[0]
-            raise UsageError(f"{where}: there is no setting {inside}{shown}; did you mean {inside}{near}?")
-        stage = hints[names[key]]
-        if isinstance(value, dict) and isinstance(stage, type) and issubclass(stage, msgspec.Struct):
-            _check_keys(value, stage, where, f"{inside}{key}.")
-
-
-def _in_words(error: msgspec.ValidationError) -> str:
-    message, _, place = str(error).partition(" - at `$.")
-    place = place.rstrip("`")
-    choices = _choices(place)
-    if choices:
-        message = f"{message.partition(' matching ')[0]}; choose from {choices}"
-    return f"{place}: {message}" if place else message
-
-
-def _choices(place: str) -> str:
-    """What a setting that has few values can be; empty for others."""
-    kind: Any = Settings
-    for name in place.split("."):
-        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-            return ""
-        names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
-        kind = get_type_hints(kind, include_extras=True).get(names.get(name, ""))
-    if get_origin(kind) is Literal:
-        return ", ".join(map(str, get_args(kind)))
-    return next((one.description for one in getattr(kind, "__metadata__", ()) if one.description), "")

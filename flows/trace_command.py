@@ -7,8 +7,8 @@ import msgspec
 import typer
 
 from connectors.jsonl import check_writable
+from flows.load_settings import load_settings
 from flows.options import TRANSLATION, Group, Overrides, takes
-from flows.settings import load_settings
 from flows.waiting import Waiting
 from operators.errors import OutputError, UsageError
 

@@ -15,12 +15,12 @@ from typing_extensions import override
 
 from flows.captions import build, job
 from flows.engine import translator_settings
+from flows.load_settings import load_settings
 from flows.methods import method
 from flows.outputs import begin_outputs
 from flows.recovery import recovery
 from flows.run import run
 from flows.runtime import Runtime
-from flows.settings import load_settings
 from operators.decoding.translator import Translator
 from operators.events import AudioChunk
 from operators.models.pool import SessionPool

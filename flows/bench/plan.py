@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from flows.load_settings import load_settings
 from flows.methods import PROPOSING, SPECULATIVE
-from flows.settings import TranslateSettings, load_settings
+from flows.settings import TranslateSettings
 from operators.errors import UsageError
 
 METHODS: tuple[str, ...] = get_args(get_type_hints(TranslateSettings)["method"])
@@ -65,10 +66,11 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
 def columns_of(settings: TranslateSettings) -> dict[str, Any]:
     """The columns of a row that name its settings; those that the method does not use are empty or 0."""
     speculates, proposes = settings.method in SPECULATIVE, settings.method in PROPOSING
+    is_biased = speculates and settings.accept == "bias"
     return {
         "method": settings.method,
-        "bias": settings.bias if speculates else None,
-        "final_bias": settings.final_bias if speculates else None,
+        "bias": settings.bias if is_biased else None,
+        "final_bias": settings.final_bias if is_biased else None,
         "accept": settings.accept if speculates else None,
         "min_block": settings.min_block,
         "proposal_bias": settings.proposal_bias if proposes else None,
@@ -105,6 +107,8 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
         own = dict(zip(axes, values, strict=True))
         for name in ("final_bias", "proposal_bias"):
             own[name] = own["bias"] if own[name] is None else own[name]
+        if own["accept"] != "bias":  # another rule takes the place of both, and of the sweep over them
+            own |= {"bias": 0.0, "final_bias": 0.0}
         variants.append(_variant(common, method=method, **own))
     return variants
 

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from operators.errors import InputError
 from operators.prompts.prompt import Prompt, Vocabulary
-from operators.prompts.turns import SOURCE, split_prompt, turn_template
+from operators.prompts.template import SOURCE, ChatTemplate, with_languages
+from operators.prompts.turns import split_prompt
 
 TIMEOUT_S = 20.0
 
@@ -39,21 +40,19 @@ class ChatVocabulary(Vocabulary, Protocol):
         ...
 
 
-def chat_prompt(model: ChatVocabulary, source: str, target: str) -> Prompt:
+def chat_prompt(model: ChatVocabulary, template: ChatTemplate, source: str, target: str) -> Prompt:
     """A request for a translation in the turns of the model's own template.
 
     Raises `InputError` for a template that cannot be used, `UsageError` for a language that is not known.
     """
-    asking = turn_template("chat")
-    message = asking.named(asking.prompt, source, target).replace(SOURCE, _MARK)
+    message = with_languages(template.message, source, target).replace(SOURCE, _MARK)
     text = _render(model, message)
     if (count := text.count(_MARK)) != 1:
         how = "leaves the user's message out" if count == 0 else "repeats the user's message"
         raise InputError(_unusable(f"it {how}"))
     head, _, tail = text.partition(_MARK)
-    return split_prompt(
-        model, head, _without_thoughts(tail) + asking.named(asking.answer, source, target), target
-    )
+    answer = with_languages(template.answer, source, target)
+    return split_prompt(model, head, _without_thoughts(tail) + answer, target)
 
 
 def _without_thoughts(tail: str) -> str:

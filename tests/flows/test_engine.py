@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.engine import open_translator, translator_settings
+from flows.engine import open_engine, open_translator, translator_settings
 from flows.settings import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
@@ -40,6 +40,44 @@ def test_a_template_for_another_model_is_refused(tmp_path: Path) -> None:
     path = write_model(tmp_path / "tiny.gguf", byte_pairs({}))
     with pytest.raises(UsageError, match="template tower is not for this model"):
         open_translator(TranslateSettings(model=str(path), template="tower"))
+
+
+def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "chat.gguf", byte_pairs(MARKS), tokenizer_chat_template=CHATML)
+    template = tmp_path / "mine.toml"
+    asked = []
+    for text in (
+        'controls = ["<|im_end|>"]\nprompt = "{source_language}: {source}<|im_end|>{target_language}:"',
+        'message = "Say in {target_language}: {source}"\nanswer = "So:"',
+        'language = "German"\nsource_language = "English"\nsource_label = "E:"\ntarget_label = "D:"\n'
+        'pairs = [{source = "Hello.", target = "Hallo."}]',
+    ):
+        template.write_text(text)
+        engine = open_engine(TranslateSettings(model=str(path), template=str(template), threads=1))
+        tokens = engine.prompt.build(engine.prompt.source("Good day"))
+        asked.append(b"".join(map(engine.prompt.vocabulary.piece, tokens)).decode())
+    assert asked == [
+        "English: Good dayGerman:",
+        "user\nSay in German: Good day\nassistantSo:",
+        "E: Hello.\nD: Hallo.\n\nE: Good day\nD:",
+    ]
+
+
+def test_a_template_of_the_users_own_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "tiny.gguf", byte_pairs({}))
+    template = tmp_path / "mine.toml"
+    for text, sentence in (
+        ('prompt = "<a>{source}"\ncontrols = ["<a>"]', "of your own is not for this model.*<a>"),
+        ('message = "{source}"', "no chat template"),
+        (
+            'language = "French"\nsource_language = "English"\nsource_label = ""\ntarget_label = ""\n'
+            'pairs = [{source = "Hello.", target = "Salut."}]',
+            "English to French, and not English to German",
+        ),
+    ):
+        template.write_text(text)
+        with pytest.raises(UsageError, match=sentence):
+            open_translator(TranslateSettings(model=str(path), template=str(template)))
 
 
 def test_a_hostile_template_is_refused(tmp_path: Path) -> None:

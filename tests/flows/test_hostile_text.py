@@ -23,12 +23,12 @@ from connectors.terminal import open_screen
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
 from flows.captions import build
+from flows.load_settings import load_settings
 from flows.report_page.gather import Gathered
 from flows.report_page.page import page
 from flows.report_reading import Reading
 from flows.run import run
 from flows.runtime import Runtime
-from flows.settings import load_settings
 from operators.decoding.translator import SegmentState
 from operators.display import caption, mask_tail
 from operators.errors import InputError

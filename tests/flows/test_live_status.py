@@ -10,7 +10,7 @@ from connectors.capture_buffer import Losses
 from connectors.screen import Lines
 from connectors.status_line import Status
 from flows.live_status import LiveStatus
-from flows.settings import load_settings
+from flows.load_settings import load_settings
 from flows.watch import Watch
 from operators.events import AudioChunk
 from operators.models.pool import Usage

@@ -13,8 +13,8 @@ from typing_extensions import override
 from connectors import jsonl
 from connectors.web.protocol import Bounds
 from flows.captions import build
+from flows.load_settings import load_settings
 from flows.run import run
-from flows.settings import load_settings
 from operators.events import ErasureRecord
 from operators.metrics.quantiles import Quantiles
 from tests.recovering import ToyRuntime

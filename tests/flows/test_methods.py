@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from flows.bench.plan import METHODS, Grid, columns_of, make_plan
 from flows.engine import translator_settings
+from flows.load_settings import load_settings
 from flows.methods import PROPOSING, SPECULATIVE, method, rule
-from flows.settings import TranslateSettings, load_settings
+from flows.settings import TranslateSettings
 from operators.decoding.acceptance import MinimumBlock
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
@@ -72,6 +73,15 @@ def test_every_rule_can_be_had_and_has_a_minimum_block() -> None:
     for accept in ("bias", "exact", "top-3", "within-0.1", "within-1"):
         settings = load_settings(None, {"translate": {"accept": accept, "min_block": 2}}).translate
         assert isinstance(rule(settings, 0.2), MinimumBlock)
+
+
+def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:
+    grid = Grid(("ssbd",), (0.1, 0.2), (0,), accepts=("bias", "top-2"), final_biases=(0.0, None))
+    columns = [columns_of(variant) for variant in make_plan({}, [grid]).variants]
+    assert [(row["accept"], row["bias"], row["final_bias"]) for row in columns] == [
+        (None, None, None), ("bias", 0.1, 0.0), ("top-2", None, None),
+        ("bias", 0.1, 0.1), ("bias", 0.2, 0.0), ("bias", 0.2, 0.2),
+    ]  # fmt: skip
 
 
 def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from flows.captioning import caption
-from flows.settings import Settings, load_settings
+from flows.load_settings import load_settings
+from flows.settings import Settings
 from operators.decoding.translator import Output, SegmentState, Translator
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Partial

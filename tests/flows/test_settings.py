@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.settings import load_settings
+from flows.load_settings import load_settings
 from operators.errors import InputError, UsageError
 
 
@@ -27,7 +27,14 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
         ("[translat]\nbias = 0.1", "no setting translat; did you mean translate?"),
         ("[translate]\nbias = 2", "translate.bias: Expected `float` <= 1.0"),
         ('[translate]\nmethod = "magic"', "translate.method: Invalid enum value 'magic'; choose from ssbd, "),
-        ('[translate]\naccept = "near"', "translate.accept: Expected `str`; choose from bias, exact, top-K"),
+        (
+            '[translate]\naccept = "near"',
+            "translate.accept: this is none of its values; choose from bias, exact, top-K",
+        ),
+        (
+            '[translate]\ntemplate = "towr"',
+            "template: this is none of its values; choose from auto, few-shot, ",
+        ),
         ("translate = 3", "translate: Expected `object`, got `int`"),
         ("[display]\nmask_k = -1", "display.mask_k: Expected `int` >= 0"),
     ],
@@ -46,7 +53,7 @@ def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
 
 
 def test_a_device_is_no_file_of_settings() -> None:
-    with pytest.raises(InputError, match="/dev/zero: this is no file of settings"):
+    with pytest.raises(InputError, match="/dev/zero: this is no settings file"):
         load_settings(Path("/dev/zero"))
 
 
@@ -56,7 +63,7 @@ def test_a_file_that_is_not_toml_is_an_input_error(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.toml: the settings cannot be read"):
+    with pytest.raises(InputError, match=r"none\.toml: the settings file cannot be read"):
         load_settings(tmp_path / "none.toml")
 
 

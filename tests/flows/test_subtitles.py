@@ -12,8 +12,8 @@ import srt as srt_reader
 import webvtt
 
 from flows.captions import build
+from flows.load_settings import load_settings
 from flows.runtime import Runtime
-from flows.settings import load_settings
 from operators.errors import UsageError
 from tests.subtitled import caption
 

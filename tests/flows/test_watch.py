@@ -22,8 +22,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from typing_extensions import override
 
 from flows.captions import build
+from flows.load_settings import load_settings
 from flows.run import run
-from flows.settings import load_settings
 from operators.decoding.translator import Translator
 from operators.events import Partial
 from tests.recovering import ToyRuntime

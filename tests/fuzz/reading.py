@@ -12,11 +12,12 @@ from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
 from flows.bench.corpus import load_corpus
 from flows.captions import build
+from flows.load_settings import load_settings
 from flows.outputs import begin_outputs
 from flows.report_command import report
 from flows.run import run
 from flows.runtime import Runtime
-from flows.settings import InputSettings, OutputSettings, Settings, load_settings
+from flows.settings import InputSettings, OutputSettings, Settings
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
 from operators.metrics.erasure import ErasureMeter

@@ -15,7 +15,7 @@ from operators.decoding.ssbd import ssbd
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 from operators.models.pool import SessionPool
-from operators.prompts.few_shot import few_shot_prompt
+from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt
 
 #: Quantised kernels are not batch-invariant; below this gap between the two best logits the best token
@@ -32,7 +32,7 @@ def opened(model: LlamaModel, *, batch: int = 512, sequences: int = 3) -> Iterat
 
 @pytest.fixture(scope="module")
 def prompt(model: LlamaModel) -> Prompt:
-    return few_shot_prompt(model, "English", "German")
+    return few_shot_prompt(model, find_examples("English", "German"))
 
 
 def rows(model: LlamaModel, tokens: list[int], count: int, batch: int) -> Logits:

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from operators.decoding.windows import split_source
 from operators.models.llama import LlamaModel
 from operators.prompts.prompt import Prompt
-from operators.prompts.select import Template, select_prompt
-from operators.prompts.turns import turn_template
+from operators.prompts.select import TemplateName, select_prompt
+from operators.prompts.template import turn_template
 from operators.text_layout import cleaned
 from tests.operators.prompts.test_chat import CHATML
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
 
-TEMPLATES: list[Template] = [name for name in get_args(Template) if name != "auto"]
+TEMPLATES: list[TemplateName] = [name for name in get_args(TemplateName) if name != "auto"]
 CONTROLS = {control for name in ("tower", "qwen3") for control in turn_template(name).controls} | {
     "<bos>",
     "</s>",

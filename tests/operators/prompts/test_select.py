@@ -3,7 +3,7 @@
 import pytest
 
 from operators.errors import UsageError
-from operators.prompts.select import Template, fitting_template, select_prompt
+from operators.prompts.select import TemplateName, fitting_template, select_prompt
 from tests.toy import SpellingVocabulary
 
 GEMMA = ("<start_of_turn>", "<end_of_turn>")
@@ -25,7 +25,7 @@ HYBRID = "{{ messages[0].content }}{{ enable_thinking }}"
     ],
 )
 def test_a_model_gets_the_template_that_fits_what_its_file_says(
-    controls: tuple[str, ...], header: dict[str, str], chat_template: str | None, want: Template
+    controls: tuple[str, ...], header: dict[str, str], chat_template: str | None, want: TemplateName
 ) -> None:
     model = SpellingVocabulary(*controls, chat_template=chat_template, metadata=header)
     assert fitting_template(model) == want

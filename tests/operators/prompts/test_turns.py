@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from operators.errors import UsageError
 from operators.models.llama import LlamaModel
 from operators.prompts.prompt import Prompt
-from operators.prompts.turns import turn_prompt, turn_template
+from operators.prompts.template import turn_template, with_languages
+from operators.prompts.turns import turn_prompt
 from tests.tiny_gguf import CONTROL, USER_DEFINED, byte_pairs, write_model
 from tests.toy import SpellingVocabulary
 
@@ -99,7 +100,7 @@ def test_the_tiny_model_reads_every_mark_in_the_template_itself(tiny: LlamaModel
 def test_parts_of_towers_prompt_have_the_tokens_of_the_whole(model: LlamaModel, text: str) -> None:
     prompt = turn_prompt(model, turn_template("tower"), "English", "German")
     template = turn_template("tower")
-    whole = template.named(template.prompt, "English", "German").replace("{source}", text)
+    whole = with_languages(template.prompt, "English", "German").replace("{source}", text)
     assert list(prompt.build(prompt.source(text))) == model.begin + model.tokenize(whole, special=True)
 
 

@@ -1,0 +1,41 @@
+"""A TOML file as it is on disk: its bytes may be anything, and it is read in bounded time and memory."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from operators.errors import InputError
+
+# Settings have hundreds of bytes, templates thousands. The time for a key of dots grows with their square.
+_MOST_BYTES = 16 * 1024
+
+
+def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
+    """What a file holds.
+
+    Args:
+        path: the file.
+        what: what it is to be, such as ``settings file``.
+        option: what names it, such as ``--settings``.
+
+    Raises:
+        InputError: it cannot be read, is too long or is not TOML.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: this is no {what}; check {option}")
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise InputError(f"{path}: a {what} takes at most {_MOST_BYTES} bytes, and this is longer")
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); check {option}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: the {what} is not UTF-8 (byte {error.start + 1})") from None
+    except RecursionError:
+        raise InputError(f"{path}: this is not valid TOML: brackets are nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: this is not valid TOML: {error}") from None
+    except ValueError:  # the one that tomllib leaves to Python
+        raise InputError(f"{path}: this is not valid TOML: a number has too many digits") from None
