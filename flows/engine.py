@@ -9,7 +9,7 @@ from connectors.cpu import others_s, usable_cores
 from connectors.model_files import resolve_model
 from connectors.template_file import read_template
 from connectors.tuning_cache import recalled, tuning_key
-from flows.methods import SPECULATIVE, method
+from flows.methods import SPECULATIVE, is_lenient, method
 from flows.settings import TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
@@ -88,8 +88,8 @@ def _template(chosen: str) -> TemplateName | Template:
 def translator_settings(settings: TranslateSettings) -> TranslatorSettings:
     """What the translator has to know of the settings."""
     speculates = settings.method in SPECULATIVE
-    # Without a bias SSBD gives what re-translation gives, to the token; a token believed unseen might not.
-    commits = speculates and settings.accept == "bias" and settings.bias > 0
+    # An exact rule gives what re-translation gives, to the token; a token believed unseen might not.
+    commits = speculates and is_lenient(settings)
     return TranslatorSettings(
         max_source=settings.max_source,
         max_output=_max_output(settings),

@@ -10,6 +10,7 @@ from operators.decoding.acceptance import (
     DistanceAcceptance,
     MinimumBlock,
     TopAcceptance,
+    WorthAcceptance,
 )
 from operators.decoding.continuous import continuous
 from operators.decoding.forward import Method, Task
@@ -58,12 +59,21 @@ def rule(settings: TranslateSettings, bias: float) -> Acceptance:
     return MinimumBlock(_rule(settings.accept, bias), settings.min_block)
 
 
+def is_lenient(settings: TranslateSettings) -> bool:
+    """Whether a draft token can stand that is not the model's own choice."""
+    kind, _, number = settings.accept.partition("-")
+    strictest = {"bias": settings.bias == 0.0, "exact": True, "top": number == "1"}
+    return not strictest.get(kind, kind in ("within", "worth") and float(number) == 0.0)
+
+
 def _rule(name: str, bias: float) -> Acceptance:
     kind, _, number = name.partition("-")
     if kind == "top":
         return TopAcceptance(int(number))
     if kind == "within":
         return DistanceAcceptance(float(number))
+    if kind == "worth":
+        return WorthAcceptance(float(number))
     return BiasedAcceptance(bias) if kind == "bias" else EXACT
 
 

@@ -48,6 +48,10 @@ TRANSLATION: Group = {
     "final_bias": _option(
         "translate", "final_bias", float, "The same for the last update of a segment.", default="0"
     ),
+    "accept": _option(
+        "translate", "accept", str, "What keeps a draft: bias, exact, worth-P, top-K or within-D.",
+        default="bias",
+    ),
     "commit": _option(
         "translate", "commit", int, "Passes after which a draft token is believed unseen; 0 is off.",
         default="1",

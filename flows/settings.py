@@ -15,8 +15,9 @@ Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 #: What chooses a prompt, and the acceptance rules: as regular expressions, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
-ACCEPT = r"^(bias|exact|top-[1-9][0-9]{0,5}|within-(0(\.[0-9]+)?|1(\.0+)?))$"
-ACCEPTED = "bias, exact, top-K or within-D, such as top-2 and within-0.1"
+_PRICE = r"[0-9]{1,2}(\.[0-9]{1,9})?"
+ACCEPT = rf"^(bias|exact|top-[1-9][0-9]{{0,5}}|within-(0(\.[0-9]+)?|1(\.0+)?)|worth-{_PRICE})$"
+ACCEPTED = "bias, exact, worth-P, top-K or within-D, such as worth-0.6, top-2 and within-0.1"
 
 
 class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,7 +76,8 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: Beta of a segment's last update.
     final_bias: Probability = 0.0
     #: The rule by which draft tokens stand: the bias, or instead of it ``exact``, the K likeliest tokens
-    #: (``top-K``), or a probability within D of the best one's (``within-D``).
+    #: (``top-K``), a probability within D of the best one's (``within-D``), or what it would win to cut the
+    #: draft there being less than P nats for each token erased (``worth-P``).
     accept: Annotated[str, msgspec.Meta(pattern=ACCEPT, description=ACCEPTED)] = "bias"
     #: Tokens that a verified block takes at least, the model's own next one among them.
     min_block: Positive = 1

@@ -16,6 +16,7 @@ from connectors.tokenizer_files import tokenizer_on_disk
 from connectors.trial_journal import Journal
 from flows.bench.corpus import Corpus, load_corpus
 from flows.bench.delay import mean_delay_s
+from flows.bench.likelihood import SIGNATURE, Likelihood
 from flows.bench.plan import Plan, columns_of
 from flows.bench.plots import check_plots
 from flows.bench.runner import Trial, run_trials, warm_up
@@ -52,6 +53,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     paper: bool = False
     #: A COMET checkpoint.
     comet: Path | None = None
+    #: Have the model judge the outputs.
+    likelihood: bool = False
 
 
 class Results(msgspec.Struct, frozen=True):
@@ -85,9 +88,13 @@ def benchmark(job: Job, publish: Callable[[Results], None]) -> None:
     with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
         engine = open_engine(common, waiting.doing)
         signature = sign(corpus, engine, job.plan, name, job.repeats, comet)
+        judge = None
+        if job.likelihood:
+            signature = msgspec.structs.replace(signature, likelihood=SIGNATURE)
+            judge = Likelihood(engine.prompt, engine.pool, common.max_source)
         with Journal(_journal_path(signature, job.plan), Trial, fresh=job.fresh) as journal:
             translators = [engine.translator(variant) for variant in job.plan.variants]
-            trials = _measure(corpus, translators, job, journal, waiting, stop)
+            trials = _measure(corpus, translators, job, journal, waiting, stop, judge)
             waiting.doing("computing the scores", None)
             results = _score(trials, corpus, job, signature)
             waiting.end()
@@ -102,6 +109,7 @@ def _measure(
     journal: Journal[Trial],
     waiting: Waiting,
     stop: Flag,
+    judge: Likelihood | None,
 ) -> list[Trial]:
     wanted = job.repeats * len(corpus.segments)
     trials = [trial for trial in journal.results if trial.repeat < job.repeats]
@@ -119,7 +127,7 @@ def _measure(
         warm_up(corpus, translators)
     done = {(trial.repeat, trial.segment) for trial in trials}
     masks = [partial(_shown, mask_k) for mask_k in job.plan.masks]
-    for trial in run_trials(corpus, translators, job.repeats, masks, done, go_on):
+    for trial in run_trials(corpus, translators, job.repeats, masks, done, go_on, judge):
         journal.append(trial)
         trials.append(trial)
         progress.done(len(trials))

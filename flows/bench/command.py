@@ -26,11 +26,14 @@ def bench(
     mask_k: Annotated[str, typer.Option(help="Tokens withheld from the display; they cost no run.")] = "3",
     draft_mask: Annotated[str, typer.Option(help="Tokens taken from the end of SSBD's draft.")] = "0",
     commit: Annotated[str, typer.Option(help="Clear passes until a token is believed; 0: never.")] = "0",
+    commit_gap: Annotated[
+        str, typer.Option(help="Logits by which a token must be the best one for a pass to be clear.")
+    ] = "0",
     final_bias: Annotated[
         str, typer.Option(help="SSBD's biases at a segment's last update; 'same' for the others' bias.")
     ] = "same",
     accept: Annotated[
-        str, typer.Option(help="Rules by which draft tokens stand: bias, exact, top-K, within-D.")
+        str, typer.Option(help="Rules by which draft tokens stand: bias, exact, worth-P, top-K, within-D.")
     ] = "bias",
     min_block: Annotated[str, typer.Option(help="Tokens that a verified block takes at least.")] = "1",
     proposal_bias: Annotated[
@@ -62,6 +65,9 @@ def bench(
     plots: Annotated[Path | None, typer.Option(help="Write pictures into this folder (SVG).")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The tables of the SSBD paper.")] = False,
     comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint to score with.")] = None,
+    likelihood: Annotated[
+        bool, typer.Option("--likelihood", help="Have the model itself judge all outputs, too.")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew even if a run broke off.")] = False,
 ) -> None:
     """Measure decoding methods side by side: speed, quality, erasure.
@@ -80,6 +86,7 @@ def bench(
         biases=_numbers("--bias", bias, float),
         masks=_numbers("--mask-k", mask_k, int),
         commits=_numbers("--commit", commit, int),
+        commit_gaps=_numbers("--commit-gap", commit_gap, float),
         draft_masks=_numbers("--draft-mask", draft_mask, int),
         final_biases=_numbers_or("same", "--final-bias", final_bias, float),
         accepts=_words(accept),
@@ -97,6 +104,7 @@ def bench(
         source=source, reference=reference, lag=lag, skip=skip, limit=limit,
         plan=make_plan(common, [grid, *(GRIDS if paper else ())]), repeats=repeat, fresh=fresh,
         json=json, markdown=markdown, plots=plots, paper=paper, comet=comet,
+        likelihood=likelihood,
     )  # fmt: skip
     try:
         benchmark(job, lambda results: publish(job, results))

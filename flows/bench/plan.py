@@ -20,6 +20,7 @@ class Grid(NamedTuple):
     #: Tokens that the display withholds. They cost no run of their own.
     masks: Sequence[int]
     commits: Sequence[int] = (0,)
+    commit_gaps: Sequence[float] = (0.0,)
     draft_masks: Sequence[int] = (0,)
     #: Biases of a segment's last update; None here and below for the bias of the row.
     final_biases: Sequence[float | None] = (None,)
@@ -78,6 +79,7 @@ def columns_of(settings: TranslateSettings) -> dict[str, Any]:
         "sure": settings.sure if settings.method == "recycle" else None,
         "draft_mask": settings.draft_mask,
         "commit": settings.commit,
+        "commit_gap": settings.commit_gap,
         "hold_back": settings.hold_back,
         "strip_punctuation": settings.strip_punctuation,
         "drop_revised": settings.drop_revised,
@@ -95,6 +97,7 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
         "bias": grid.biases,
         "final_bias": grid.final_biases,
         "commit": grid.commits,
+        "commit_gap": grid.commit_gaps,
         "draft_mask": grid.draft_masks,
         "accept": grid.accepts,
         "min_block": grid.min_blocks,
@@ -109,6 +112,8 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
             own[name] = own["bias"] if own[name] is None else own[name]
         if own["accept"] != "bias":  # another rule takes the place of both, and of the sweep over them
             own |= {"bias": 0.0, "final_bias": 0.0}
+        if own["commit"] == 0:
+            own["commit_gap"] = 0.0
         variants.append(_variant(common, method=method, **own))
     return variants
 

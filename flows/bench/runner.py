@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 
 import msgspec
+from msgspec.structs import replace
 
 from flows.bench.corpus import BenchSegment, Corpus
+from flows.bench.likelihood import Likelihood
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError
 from operators.events import Effort
@@ -19,6 +21,8 @@ class Update(msgspec.Struct, frozen=True, array_like=True):
     #: The text that a display mask of k tokens leaves, for each k that is asked for.
     shown: tuple[str, ...]
     effort: Effort
+    #: -log P of the tokens, where it was asked for and can be told.
+    nats: float | None = None
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -36,20 +40,23 @@ def run_trials(
     masks: Sequence[Callable[[tuple[str, ...]], str]],
     done: set[tuple[int, int]],
     go_on: Callable[[], None] = lambda: None,
+    likelihood: Likelihood | None = None,
 ) -> Iterator[Trial]:
     """Yield a trial for each repeat and segment that is not in ``done``.
 
-    ``go_on`` is called before each update, outside of what is timed; it may raise to end the run.
+    ``go_on`` is called before each update, outside of what is timed; it may raise to end the run. With
+    ``likelihood`` outputs are judged after their segment, which is not timed either.
     The order of the methods rotates from trial to trial: none always comes first.
     """
     for repeat in range(repeats):
+        judge = likelihood if repeat == 0 else None  # texts differ in no repeat but by noise
         for number, segment in enumerate(corpus.segments):
             if (repeat, number) in done:
                 continue
             results: list[tuple[Update, ...]] = [()] * len(translators)
             for turn in range(len(translators)):
                 which = (turn + number + repeat) % len(translators)
-                results[which] = _translate(segment, translators[which], masks, go_on)
+                results[which] = _translate(segment, translators[which], masks, go_on, judge)
             yield Trial(repeat, number, tuple(results))
 
 
@@ -65,8 +72,9 @@ def _translate(
     translator: Translator,
     masks: Sequence[Callable[[tuple[str, ...]], str]],
     go_on: Callable[[], None] = lambda: None,
+    likelihood: Likelihood | None = None,
 ) -> tuple[Update, ...]:
-    state, updates = SegmentState(), []
+    state, updates, outputs = SegmentState(), [], []
     for number, text in enumerate(segment.updates):
         go_on()
         is_final = number == len(segment.updates) - 1
@@ -78,5 +86,10 @@ def _translate(
         full = "".join(output.pieces)
         shown = tuple(full if is_final else mask(output.pieces) for mask in masks)
         updates.append(Update(len(output.tokens), full, shown, output.effort.with_total(total_s)))
+        outputs.append(output.tokens)
     translator.release(segment.key, state)
+    if likelihood is not None:
+        nats = map(likelihood.nats, segment.updates, outputs)
+        updates = [replace(update, nats=each) for update, each in zip(updates, nats, strict=True)]
+        likelihood.release()
     return tuple(updates)

@@ -1,6 +1,6 @@
 """From trials to the columns of the papers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any
 
@@ -42,6 +42,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     mask_k: int
     draft_mask: int
     commit: int
+    commit_gap: float = 0.0
     hold_back: int
     strip_punctuation: bool
     drop_revised: bool
@@ -60,6 +61,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     chrf_of_baseline: float
     #: The same of all updates before the finals: what a viewer reads while somebody speaks.
     chrf_of_baseline_partials: float | None
+    #: -log P of a token of the finals, and of the updates before them, by the model itself.
+    nats_of_finals: float | None = None
+    nats_of_partials: float | None = None
     ne_raw: float
     ne_shown: float
     ne_raw_mean: float
@@ -139,6 +143,8 @@ class Scorer:
             chrf_p=self._p_value(which, finals),
             chrf_of_baseline=float(CHRF().corpus_score(finals, [self._baseline]).score),
             chrf_of_baseline_partials=self._partials_against_baseline(which),
+            nats_of_finals=_nats(segment[-1] for segment in first),
+            nats_of_partials=_nats(update for segment in first for update in segment[:-1]),
             ne_raw=raw[0],
             ne_shown=shown[0],
             ne_raw_mean=raw[1],
@@ -252,6 +258,12 @@ def _gpu_cost(effort: Effort) -> float:
 
 def _wall_s(trials: Sequence[Trial], which: int) -> float:
     return sum(update.effort.total_s for trial in trials for update in trial.updates[which])
+
+
+def _nats(updates: Iterable[Update]) -> float | None:
+    """Nats for each token of the updates that were judged."""
+    judged = [(update.nats, update.tokens) for update in updates if update.nats is not None]
+    return sum(nats for nats, _ in judged) / sum(tokens for _, tokens in judged) if judged else None
 
 
 def _ratio(part: int, whole: int) -> float | None:

@@ -50,6 +50,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     chrf: str | None = None
     bleu: str | None = None
     comet: str | None = None
+    likelihood: str | None = None
     threads: int
     ubatch: int
     row_step: int
@@ -57,7 +58,6 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     order: str
     max_source: int
-    commit_gap: float
     python: str
     numpy: str
     sacrebleu: str
@@ -91,7 +91,6 @@ def sign(
         repeats=repeats,
         order="rotating",
         max_source=common.max_source,
-        commit_gap=common.commit_gap,
         python=platform.python_version(),
         numpy=version("numpy"),
         sacrebleu=version("sacrebleu"),

@@ -51,6 +51,7 @@ def label(row: Row, *, mask: bool) -> str:
         f"block={row.block}": row.block,
         f"sure={row.sure or 0:g}": row.sure not in (None, usual_sure),
         f"commit={row.commit}": row.commit,
+        f"gap={row.commit_gap:g}": row.commit_gap,
         f"draft-mask={row.draft_mask}": row.draft_mask,
         "drop-revised": row.drop_revised,
         f"hold-back={row.hold_back}": row.hold_back,
@@ -134,6 +135,8 @@ def _quality(rows: Sequence[Row]) -> Table:
     columns = ["chrF", "p", "BLEU"] if rows[0].chrf is not None else []
     if rows[0].comet is not None:
         columns.append("COMET")
+    if rows[0].nats_of_finals is not None:
+        columns += ["nats", "nats of partials"]
     return Table(
         "Quality of the finals, and normalised erasure of all updates (k: tokens withheld from the display)",
         ("method", *columns, "chrF to RT", "partials", "NE raw", "shown", "mean NE raw", "shown"),
@@ -147,6 +150,8 @@ def _quality_cells(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
         "p": number(row.chrf_p, 3),
         "BLEU": number(row.bleu, 1),
         "COMET": number(row.comet, 4),
+        "nats": number(row.nats_of_finals, 2),
+        "nats of partials": number(row.nats_of_partials, 2),
     }
     return (
         label(row, mask=True),

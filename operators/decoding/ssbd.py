@@ -29,6 +29,7 @@ def ssbd(
 
     All of the draft is verified in one pass, unless little of it is likely to stand: with ``block`` the first
     pass looks at no more than so many tokens, and each further one, if all stood, at twice as many and one.
+    A rule that looks at what follows a token (`WorthAcceptance`) needs the whole draft, and no ``block``.
 
     After the divergence ``proposer`` may propose tokens, which the rule ``proposed`` verifies.
     """

@@ -94,7 +94,7 @@ class Tail:
     def _correct(self, place: int, verified: Verified, number: int) -> None:
         """Take the model's choice where the rule would not let the old token stand."""
         row, choice, old = verified.rows[number], verified.choices[number], self._tokens[place]
-        token = old if choice == old or verified.acceptance.accepts(row, choice, old, number) else choice
+        token = old if choice == old or verified.acceptance.accepts(row, choice, old) else choice
         self._tokens[place] = token
         self._sure[place] = float(np.exp(row[token] - row[choice]) / np.exp(row - row[choice]).sum())
 

@@ -28,10 +28,5 @@ def verify(begin: int, proposed: Sequence[int], rows: Logits, acceptance: Accept
     """Compare ``proposed`` with the model's rows, the first of which judges the first proposed token."""
     # All argmaxes in one call: a row costs little beside its pass.
     choices = best_tokens(rows)
-    stood = 0
-    while stood < len(proposed) and (
-        choices[stood] == proposed[stood]
-        or acceptance.accepts(rows[stood], choices[stood], proposed[stood], stood)
-    ):
-        stood += 1
+    stood = acceptance.stood(rows, choices, proposed)
     return Verified(begin, proposed, stood, choices, rows, acceptance)

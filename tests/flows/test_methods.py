@@ -63,14 +63,17 @@ def test_proposals_that_are_not_leant_towards_change_nothing(
     assert (got, passes <= most) == (want, True)
 
 
-@pytest.mark.parametrize("accept", ["top-0", "top", "within-2", "within-", "near", "top-1.5", "Bias"])
+@pytest.mark.parametrize(
+    "accept",
+    ["top-0", "top", "within-2", "within-", "near", "top-1.5", "Bias", "worth-", "worth--1", "worth-100"],
+)
 def test_a_rule_that_is_none_is_refused(accept: str) -> None:
     with pytest.raises(UsageError, match="accept"):
         load_settings(None, {"translate": {"accept": accept}})
 
 
 def test_every_rule_can_be_had_and_has_a_minimum_block() -> None:
-    for accept in ("bias", "exact", "top-3", "within-0.1", "within-1"):
+    for accept in ("bias", "exact", "top-3", "within-0.1", "within-1", "worth-0.6", "worth-2"):
         settings = load_settings(None, {"translate": {"accept": accept, "min_block": 2}}).translate
         assert isinstance(rule(settings, 0.2), MinimumBlock)
 

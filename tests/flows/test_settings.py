@@ -29,7 +29,7 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
         ('[translate]\nmethod = "magic"', "translate.method: Invalid enum value 'magic'; choose from ssbd, "),
         (
             '[translate]\naccept = "near"',
-            "translate.accept: this is none of its values; choose from bias, exact, top-K",
+            "translate.accept: this is none of its values; choose from bias, exact, worth-P",
         ),
         (
             '[translate]\ntemplate = "towr"',

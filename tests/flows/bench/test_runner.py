@@ -101,7 +101,7 @@ def test_a_run_can_be_ended_between_two_updates_and_its_translators_used_again()
 SIGNATURE = msgspec.convert(
     {
         **dict.fromkeys(Signature.__struct_fields__, "same"),
-        **dict.fromkeys(("threads", "ubatch", "row_step", "cells", "repeats", "max_source", "commit_gap"), 1),
+        **dict.fromkeys(("threads", "ubatch", "row_step", "cells", "repeats", "max_source"), 1),
         "model": {"file": "m.gguf", "bytes": 1, "sha256": "0"},
     },
     Signature,

@@ -12,6 +12,7 @@ from operators.decoding.acceptance import (
     DistanceAcceptance,
     MinimumBlock,
     TopAcceptance,
+    WorthAcceptance,
 )
 
 rows = st.integers(0, 2**32 - 1).map(
@@ -19,16 +20,33 @@ rows = st.integers(0, 2**32 - 1).map(
 )
 
 
-def taken(rule: Acceptance, row: np.ndarray, place: int = 0) -> set[int]:
+def taken(rule: Acceptance, row: np.ndarray) -> set[int]:
     best = int(row.argmax())
-    return {token for token in range(len(row)) if token == best or rule.accepts(row, best, token, place)}
+    return {token for token in range(len(row)) if token == best or rule.accepts(row, best, token)}
+
+
+def standing(rule: Acceptance, rows: np.ndarray, proposed: list[int]) -> int:
+    return rule.stood(rows, rows.argmax(axis=1).tolist(), proposed)
+
+
+drafts = st.integers(0, 2**32 - 1).map(
+    lambda seed: np.random.default_rng(seed).normal(scale=2, size=(8, 9)).astype(np.float32)
+)
+blocks = st.lists(st.integers(0, 8), max_size=8)
+prices = st.floats(0.0, 8.0)
 
 
 @given(rows)
 def test_the_strictest_of_every_rule_is_exact(row: np.ndarray) -> None:
     exact = taken(EXACT, row)
     assert exact == {int(row.argmax())}
-    rules = (TopAcceptance(1), DistanceAcceptance(0.0), BiasedAcceptance(0.0), MinimumBlock(EXACT, 1))
+    rules = (
+        TopAcceptance(1),
+        DistanceAcceptance(0.0),
+        BiasedAcceptance(0.0),
+        MinimumBlock(EXACT, 1),
+        WorthAcceptance(0.0),
+    )
     assert all(taken(rule, row) == exact for rule in rules)
 
 
@@ -47,12 +65,58 @@ def test_a_distance_is_one_of_probabilities(row: np.ndarray, distance: float) ->
     assert got <= {n for n in range(9) if near[n] <= distance + 1e-6}
 
 
-@given(rows, st.integers(1, 5), st.integers(0, 8))
+@given(drafts, blocks, st.integers(1, 5))
 def test_the_first_tokens_of_a_minimum_block_stand_unseen_and_those_after_them_by_the_rule(
-    row: np.ndarray, size: int, place: int
+    rows: np.ndarray, proposed: list[int], size: int
 ) -> None:
-    got = taken(MinimumBlock(EXACT, size), row, place)
-    assert got == (set(range(9)) if place < size - 1 else taken(EXACT, row))
+    unseen = min(size - 1, len(proposed))
+    after = standing(EXACT, rows[unseen:], proposed[unseen:])
+    assert standing(MinimumBlock(EXACT, size), rows, proposed) == unseen + after
+
+
+@given(drafts, blocks, prices)
+def test_what_is_worth_its_price_is_what_the_best_of_all_cuts_leaves(
+    rows: np.ndarray, proposed: list[int], price: float
+) -> None:
+    lost = [float(row.max() - row[token]) for row, token in zip(rows, proposed, strict=False)]
+    # No cut at all is the last of these.
+    worth = [sum(lost[place:]) - price * (len(lost) - place) for place in range(len(lost) + 1)]
+    got = standing(WorthAcceptance(price), rows, proposed)
+    assert worth[got] == pytest.approx(max(worth), abs=1e-4)
+
+
+@given(drafts, blocks, prices, prices)
+def test_the_dearer_an_erasure_the_more_stands(
+    rows: np.ndarray, proposed: list[int], price: float, other: float
+) -> None:
+    low, high = sorted((price, other))
+    assert standing(WorthAcceptance(low), rows, proposed) <= standing(WorthAcceptance(high), rows, proposed)
+
+
+@given(drafts, blocks)
+def test_an_erasure_that_is_free_leaves_what_is_exact_and_one_beyond_price_leaves_all(
+    rows: np.ndarray, proposed: list[int]
+) -> None:
+    assert standing(WorthAcceptance(0.0), rows, proposed) == standing(EXACT, rows, proposed)
+    assert standing(WorthAcceptance(1e6), rows, proposed) == len(proposed)
+
+
+def test_a_doubt_at_the_end_is_corrected_where_the_same_doubt_under_much_text_is_not() -> None:
+    sure = np.full((6, 3), -9.0, np.float32)
+    sure[:, 0] = 0.0
+    doubtful = np.array([0.0, -1.0, -9.0], np.float32)  # one nat for the draft's token 1
+    early, late = sure.copy(), sure.copy()
+    early[1], late[5] = doubtful, doubtful
+    rule = WorthAcceptance(0.5)
+    assert standing(rule, late, [0, 0, 0, 0, 0, 1]) == 5
+    assert standing(rule, early, [0, 1, 0, 0, 0, 0]) == 6
+
+
+def test_several_small_doubts_count_together() -> None:
+    rows = np.tile(np.array([0.0, -0.7], np.float32), (4, 1))
+    assert standing(WorthAcceptance(0.6), rows, [1, 1, 1, 1]) == 0
+    assert standing(WorthAcceptance(0.8), rows, [1, 1, 1, 1]) == 4
+    assert standing(WorthAcceptance(0.6), rows, [1, 0, 0, 0]) == 4
 
 
 def test_rules_that_mean_nothing_are_refused() -> None:
@@ -61,6 +125,7 @@ def test_rules_that_mean_nothing_are_refused() -> None:
         lambda: DistanceAcceptance(1.1),
         lambda: BiasedAcceptance(-0.1),
         lambda: MinimumBlock(EXACT, 0),
+        lambda: WorthAcceptance(-0.1),
     ):
         with pytest.raises(ValueError, match=r"is|holds"):
             make()

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.acceptance import BiasedAcceptance, WorthAcceptance
 from operators.decoding.forward import Decoded, Method, Task, drive
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
@@ -74,6 +74,15 @@ def test_an_output_is_a_fixed_point(prompt: list[int], draft: list[int], bias: f
     assert again.tokens == first.tokens
 
 
+@given(prompts, tokens, st.floats(0.0, 8.0), st.integers(1, 20))
+def test_an_output_whose_erasure_was_weighed_is_a_fixed_point(
+    prompt: list[int], draft: list[int], price: float, limit: int
+) -> None:
+    first = run(ssbd(task(prompt, draft, limit), WorthAcceptance(price)))
+    again = run(ssbd(task(prompt, list(first.tokens), limit), WorthAcceptance(price)))
+    assert again.tokens == first.tokens
+
+
 @given(prompts, tokens)
 def test_the_whole_draft_is_verified_in_one_pass(prompt: list[int], draft: list[int]) -> None:
     _, cost = drive(ssbd(task(prompt, draft), BiasedAcceptance(1.0)), PrefixSession(ToyCache()))
@@ -93,4 +102,4 @@ def test_the_rule_is_greedy_decoding_from_the_biased_mixture(
     mixture[draft] += bias
     margin = mixture[draft] - mixture[best]
     if draft != best and abs(margin) > 1e-6:
-        assert BiasedAcceptance(bias).accepts(row, best, draft, 0) == (margin > 0)
+        assert BiasedAcceptance(bias).accepts(row, best, draft) == (margin > 0)
