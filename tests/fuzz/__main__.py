@@ -8,7 +8,6 @@ import contextlib
 import io
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from random import Random
 
@@ -34,7 +33,10 @@ def main(folder: Path, name: str, options: list[str]) -> None:
     lines = ('"' + "".join(f"\\x{byte:02x}" for byte in token) + '"\n' for token in sorted(tokens))
     dictionary = folder / f"{name}.dict"
     dictionary.write_text("".join(lines))
-    scratch = Path(tempfile.mkdtemp(prefix="surtitle-fuzz-"))
+    # libFuzzer ends the process itself: nothing would remove a folder of a new name each time.
+    scratch = folder / f"{name}.scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
 
     def ask(data: bytes) -> None:
         subject.ask(data, scratch)
@@ -50,13 +52,9 @@ def main(folder: Path, name: str, options: list[str]) -> None:
             case _:
                 return mutated(data, subject, random)[:longest]
 
-    # libFuzzer ends the process itself: what is to be done then stands before.
     options = [f"-dict={dictionary}", f"-artifact_prefix={folder}/{name}-", *options]
     atheris.Setup([sys.argv[0], *options, str(corpus)], ask, custom_mutator=mutate)
-    try:
-        atheris.Fuzz()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    atheris.Fuzz()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
+import operators.prompts
 from connectors.jsonl import JsonlSource, event_type_of, read_events, validate
+from connectors.template_file import read_template
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
 from flows.bench.corpus import load_corpus
@@ -18,15 +20,18 @@ from flows.report_command import report
 from flows.run import run
 from flows.runtime import Runtime
 from flows.settings import InputSettings, OutputSettings, Settings
-from operators.errors import InputError
+from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.figures import Report
 from operators.metrics.summary import Summary
 from operators.metrics.tokenizers import tokenizer
+from operators.prompts.select import select_prompt
 from tests.flows.talk import captions
 from tests.fuzz.correct import Subject, refused_clearly, written
+from tests.toy import SpellingVocabulary
 
+TEMPLATES = Path(operators.prompts.__file__).parent / "templates"
 _FIELDS = sorted({name for kind in (Partial, Translation, Caption) for name in kind.__struct_fields__})
 _NUMBERS = ("-1", "0", "1.5", "1e9", "1e308", "1e999", "NaN", "9007199254740993", "18446744073709551616")
 _JSON = tuple(
@@ -59,6 +64,17 @@ def check_settings(data: bytes, folder: Path) -> None:
     for overrides in (None, {"translate": {"target": "German"}, "input": {"audio": "talk.wav"}}):
         with refused_clearly(path):
             msgspec.json.encode(load_settings(path, overrides))
+
+
+def check_template(data: bytes, folder: Path) -> None:
+    """A template is read, and asks a model, or is not for it."""
+    path = written(folder, "mine.toml", data)
+    with refused_clearly(path):
+        template = read_template(path)
+        model = SpellingVocabulary("<start_of_turn>", "<end_of_turn>")
+        with contextlib.suppress(UsageError):
+            prompt = select_prompt(model, template, "English", "German")
+            assert "hello" in model.spell(prompt.build(prompt.source("hello")))
 
 
 def check_lines(data: bytes, folder: Path) -> None:
@@ -168,6 +184,17 @@ SETTINGS = Subject(
         "names with a null character": b'[web]\nnames = ["a\\u0000b"]',
         "tables nested too deeply": b"[translate.from" + b".a" * 7000 + b"]",
         "more bytes than settings have": b"\n" * 100_000,
+    },
+)
+TEMPLATE = Subject(
+    check_template,
+    tuple((TEMPLATES / f"{name}.toml").read_bytes() for name in ("tower", "chat", "few-shot-german")),
+    (*_TOML, b"{source}", b"{source_language}", b"prompt", b"pairs", b"message", b"controls", b"models"),
+    {
+        "a template in two kinds": b'prompt = "{source}"\npairs = []',
+        "a language that is none": b'source_label = ""\ntarget_label = ""\nlanguage = "x"\n'
+        b'source_language = "y"\npairs = [{source = "a", target = "b"}]',
+        "control tokens that are empty": b'prompt = "{source}"\ncontrols = [""]',
     },
 )
 LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})

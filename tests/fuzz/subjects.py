@@ -15,5 +15,6 @@ SUBJECTS: dict[str, Subject] = {
     "report": reading.REPORT,
     "run": remembered.RUN,
     "settings": reading.SETTINGS,
+    "template": reading.TEMPLATE,
     "tuning": remembered.TUNING,
 }
