@@ -88,7 +88,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: A proposal ends before the first token that is less probable.
     sure: Probability = 0.4
     #: Passes that a draft token must have stood clearly before it is believed unseen; 0 is off, and so is
-    #: a bias of 0.
+    #: an exact rule, such as a bias of 0.
     commit: NotNegative = 1
     #: Least gap between the best logit and the next that is clear.
     commit_gap: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0

@@ -65,6 +65,7 @@ class BackgroundServer:
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
         if not ready.wait(_START_S):
+            self.stop()
             raise OutputError(failure)
 
     def stop(self) -> None:

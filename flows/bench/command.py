@@ -20,6 +20,9 @@ def bench(
     to: Annotated[str, typer.Option("--to", help="Language of the translation.")] = "German",
     from_: Annotated[str, typer.Option("--from", help="Language of the source.")] = "English",
     model: Annotated[str, typer.Option(help="Path of a GGUF file, or 'default'.")] = "default",
+    template: Annotated[
+        str, typer.Option(help="few-shot, chat, tower, qwen3, or a .toml file of your own.")
+    ] = "auto",
     lag: Annotated[int, typer.Option(min=1, help="Words that a text grows by at each update.")] = 3,
     methods: Annotated[str, typer.Option(help="Any of surtitle's methods.")] = "retranslate,ssbd",
     bias: Annotated[str, typer.Option(help="SSBD's biases, 0 to 1.")] = "0.2",
@@ -80,7 +83,7 @@ def bench(
     from flows.bench.plan import Grid, make_plan
     from flows.bench.report import publish
 
-    common = {"from": from_, "to": to, "model": model, "threads": threads}
+    common = {"from": from_, "to": to, "model": model, "template": template, "threads": threads}
     grid = Grid(
         methods=_words(methods),
         biases=_numbers("--bias", bias, float),

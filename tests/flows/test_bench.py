@@ -94,6 +94,26 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
     assert not list((cache / "bench").iterdir()), "a finished benchmark leaves nothing behind"
 
 
+def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
+    tmp_path: Path, cache: Path, small: list[str]
+) -> None:
+    (tmp_path / "mine.toml").write_text('prompt = "Say {source} in {target_language}:"')
+    prompts = set()
+    for template in ("few-shot", "mine.toml"):
+        done = bench(
+            "text.txt", "--methods", "ssbd", "--accept", "bias,worth-0.6", "--likelihood", "--repeat", 1,
+            "--template", template, *small, "--json", "out.json", cwd=tmp_path, cache=cache,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        results = json.loads((tmp_path / "out.json").read_text())
+        prompts.add(results["signature"]["prompt"])
+        assert [(row["accept"], row["bias"]) for row in results["rows"]] == [
+            (None, None), ("bias", 0.2), ("worth-0.6", None)
+        ]  # fmt: skip
+        assert all(row["nats_of_finals"] > 0 and row["nats_of_partials"] > 0 for row in results["rows"])
+    assert len(prompts) == 2
+
+
 def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
     tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
