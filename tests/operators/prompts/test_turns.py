@@ -34,18 +34,27 @@ def spelled(name: str, text: str, target: str = "German") -> str:
     return vocabulary.spell(prompt.build(prompt.source(text)))
 
 
-def test_tower_is_asked_as_on_its_model_card() -> None:
+def test_tower_is_asked_as_the_paper_prints_it() -> None:
     assert spelled("tower", "Good morning.") == (
         "<bos><start_of_turn>user\n"
-        "Translate the following English source text to German:\n"
-        "English: Good morning.\nGerman:<end_of_turn>\n"
+        "Translate the English source text to German. Return only the translation, "
+        "without any additional explanations or commentary.\n"
+        "English: Good morning.\n"
+        "German: <end_of_turn>\n"
         "<start_of_turn>model\n"
     )
 
 
-def test_qwen_answers_without_thinking_after_the_name_of_the_language() -> None:
-    assert spelled("qwen3", "Good morning.", "ja").endswith(
-        "English: Good morning.<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\nJapanese:"
+def test_qwen_is_asked_as_the_paper_prints_it_in_the_turns_of_its_own_format() -> None:
+    assert spelled("qwen3", "Good morning.", "ja") == (
+        "<bos><|im_start|>system\n"
+        "Translate the English source text to Japanese. Return only the translation, "
+        "without any additional explanations or commentary.<|im_end|>\n"
+        "<|im_start|>user\n"
+        "English: Good morning.<|im_end|>\n"
+        "<|im_start|>assistant\n"
+        "<think>\n\n</think>\n\n"
+        "Japanese:"
     )
 
 
@@ -86,22 +95,40 @@ def test_the_tiny_model_reads_every_mark_in_the_template_itself(tiny: LlamaModel
         assert controls(tiny) & {*prompt.head, *prompt.tail} == want
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Good morning, everyone.",
-        "it costs 4.2 million, the",
-        "„Ja“, sagte sie",
-        "東京は 雨です",
-        "x",
-        "(a) b-c d's",
-    ],
-)
+TEXTS = [
+    "Good morning, everyone.",
+    "it costs 4.2 million, the",
+    "„Ja“, sagte sie",
+    "東京は 雨です",
+    "x",
+    "(a) b-c d's",
+]
+
+
+def whole(name: str, text: str) -> str:
+    return with_languages(turn_template(name).prompt, "English", "German").replace("{source}", text)
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_parts_of_towers_prompt_have_the_tokens_of_the_whole(model: LlamaModel, text: str) -> None:
     prompt = turn_prompt(model, turn_template("tower"), "English", "German")
-    template = turn_template("tower")
-    whole = with_languages(template.prompt, "English", "German").replace("{source}", text)
-    assert list(prompt.build(prompt.source(text))) == model.begin + model.tokenize(whole, special=True)
+    tokens = model.tokenize(whole("tower", text), special=True)
+    assert list(prompt.build(prompt.source(text))) == model.begin + tokens
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", TEXTS)
+def test_parts_of_a_prompt_have_the_tokens_of_the_whole(name: str, tiny: LlamaModel, text: str) -> None:
+    prompt = turn_prompt(tiny, turn_template(name), "English", "German")
+    tokens = tiny.tokenize(whole(name, text), special=True)
+    assert list(prompt.build(prompt.source(text))) == tiny.begin + tokens
+
+
+def test_the_label_before_the_end_of_towers_turn_keeps_its_space(model: LlamaModel) -> None:
+    prompt = turn_prompt(model, turn_template("tower"), "English", "German")
+    pieces = [model.piece(token).decode() for token in prompt.tail]
+    (end,) = model.tokenize("<end_of_turn>", special=True)
+    assert "".join(pieces[: prompt.tail.index(end)]) == "\nGerman: "
 
 
 def test_gemma_ends_its_turn_with_the_templates_token(model: LlamaModel) -> None:
