@@ -9,7 +9,7 @@ from pathlib import Path
 from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
-from connectors.messages import begin_messages, shown_on, tell
+from connectors.messages import shown_on, tell
 from connectors.output_file import check_writable
 from connectors.screen import Screen
 from connectors.status_line import Status
@@ -33,7 +33,6 @@ REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translati
 
 def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
     """Run the captions flow, and close with its summary."""
-    begin_messages(settings.messages.format)
     is_silent = quiet or settings.messages.format == "json"
     with Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)

@@ -17,10 +17,10 @@ from connectors.audio_sink import WavSink
 from connectors.callback import CallbackSink
 from connectors.jsonl import JsonlSource
 from connectors.jsonl_sink import JsonlSink
-from connectors.messages import begin_messages, tell
+from connectors.messages import tell
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import Format, SubtitleSink
-from flows.load_settings import load_settings
+from flows.load_settings import begin_settings
 from flows.recovery import is_bytewax_job, take_bytewax_folder
 from flows.run import let_interrupt_set
 from flows.runtime import Runtime
@@ -50,8 +50,7 @@ def flow(path: str) -> Dataflow:
 
     Where Bytewax is given a folder for recovery, it need not be there yet, and belongs to this run.
     """
-    settings = load_settings(Path(path))
-    begin_messages(settings.messages.format)
+    settings = begin_settings(Path(path))
     return job(settings, Runtime(settings))
 
 

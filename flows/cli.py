@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from msgspec.structs import replace
 
 from connectors.jsonl import event_type_of
 from connectors.messages import begin_messages, tell
 from flows.bench.command import bench
 from flows.captioning import REPLAYED, caption
 from flows.devices import devices
-from flows.load_settings import load_settings
+from flows.load_settings import begin_settings
 from flows.options import (
     AUDIO_OUTPUT,
     EVENTS,
@@ -80,10 +81,10 @@ def live(
     profile: Profile = False,
 ) -> None:
     """Translate what a microphone hears, until Ctrl-C."""
-    given = load_settings(settings).input if settings else None
-    if given is None or given.microphone is None:
-        overrides.setdefault("input", {}).setdefault("microphone", "default")
-    caption(load_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
+    wanted = begin_settings(settings, _completed(overrides, quiet))
+    if wanted.input.microphone is None:
+        wanted = replace(wanted, input=replace(wanted.input, microphone="default"))
+    caption(wanted, quiet=quiet, profile=profile)
 
 
 @app.command()
@@ -105,7 +106,7 @@ def file(
         raise UsageError(
             "give one input: AUDIO, or one of --from-partials, --from-translations, --from-captions"
         )
-    caption(load_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
+    caption(begin_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
 
 
 @app.command()
@@ -125,7 +126,7 @@ def replay(
             "give partials, translations or captions"
         )
     overrides.setdefault("input", {})[REPLAYED[event_type]] = str(events)
-    caption(load_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
+    caption(begin_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
 
 
 _EVENTS = {UsageError: "usage_error", InputError: "input_error", OutputError: "output_error"}

@@ -1,12 +1,15 @@
 """Reads settings: a TOML file, the command line over it, and one sentence for what is wrong with them."""
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from connectors.messages import begin_messages, tell
 from connectors.toml_file import read_toml
+from flows.methods import SPECULATIVE
 from flows.settings import Settings
 from operators.errors import UsageError
 
@@ -14,11 +17,54 @@ from operators.errors import UsageError
 _LONGEST_KEY = 64
 
 
+class Loaded(NamedTuple):
+    """Settings, and what was asked for in vain."""
+
+    settings: Settings
+    #: The translate stage's settings that were given, by key.
+    given: frozenset[str]
+
+    def tell_of_idle(self) -> None:
+        """Say which of the given settings have no effect beside the others."""
+        translate = self.settings.translate
+        tell_of_idle_bias(self.given, [translate.method], [translate.accept])
+
+
+def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
+    """The settings of a run, whose messages are from now on as they say; raises as `load_settings` does."""
+    loaded = load(path, overrides)
+    begin_messages(loaded.settings.messages.format)
+    loaded.tell_of_idle()
+    return loaded.settings
+
+
+def tell_of_idle_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
+    """Say so where a bias was ``given`` to methods or acceptance rules none of which takes one.
+
+    :arg given: Keys of settings; those that are no bias do not matter.
+    """
+    names = [name for name in ("bias", "final_bias") if name in given]
+    rules, methods = list(accepts), list(methods)
+    if not names or ("bias" in rules and not set(methods).isdisjoint(SPECULATIVE)):
+        return
+    others = f"accept = {', '.join(rules)}" if "bias" not in rules else f"method = {', '.join(methods)}"
+    has = "has" if len(names) == 1 else "have"
+    tell(
+        "bias_idle",
+        f"{' and '.join(names)} {has} no effect beside {others}, which takes no bias; leave one of them out",
+    )
+
+
 def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
     """Settings of a TOML file, with those in ``overrides`` (stage, key, value) taking their place.
 
     Raises `InputError` for a file that cannot be read, `UsageError` for what it asks for.
     """
+    return load(path, overrides).settings
+
+
+def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Loaded:
+    """The same, with what was given; raises likewise."""
     raw = {} if path is None else read_toml(path, "settings file", "--settings")
     where = "the settings" if path is None else str(path)
     _check_keys(raw, Settings, where)
@@ -31,7 +77,7 @@ def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {_in_words(error)}") from None
     _check_texts(msgspec.to_builtins(settings), where)
-    return settings
+    return Loaded(settings, frozenset(raw.get("translate", ())))
 
 
 def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, inside: str = "") -> None:

@@ -44,12 +44,13 @@ def method(settings: TranslateSettings, costs: PassCosts = FLAT) -> Callable[[Ta
     # Without the bias that made it, little of a draft stands.
     is_honest = settings.accept == "bias" and settings.final_bias < settings.bias
     block = HONEST_BLOCK if is_honest else None
+    # A final that is to be honest is not to be bent by proposals either.
+    last = proposed if settings.accept == "bias" and settings.final_bias else EXACT
 
     def decode(task: Task) -> Method:
         if not task.is_final:
             return ssbd(task, partial, None, propose(task), proposed)
-        # A final that is to be honest is not to be bent by proposals either.
-        return ssbd(task, final, block, propose(task), proposed if settings.final_bias else EXACT)
+        return ssbd(task, final, block, propose(task), last)
 
     return decode
 

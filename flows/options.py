@@ -1,11 +1,17 @@
-"""The options that several commands share: each names the setting that it overrides, once for all of them."""
+"""The options that several commands share: each names the setting that it overrides, once for all of them.
+
+What the help calls a default is the setting's own, unless words say it better.
+"""
 
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import typer
+
+from flows.settings import Settings
 
 
 class Option(NamedTuple):
@@ -18,7 +24,8 @@ class Option(NamedTuple):
     #: Its flag, where that is not the option's name, and what typer is to show of it.
     names: tuple[str, ...]
     help: str
-    default: str | bool
+    #: What the help calls its default, where the setting's own value does not say it.
+    default: str
 
 
 Group = Mapping[str, Option]
@@ -26,13 +33,24 @@ Group = Mapping[str, Option]
 Overrides = dict[str, dict[str, Any]]
 
 
-def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str | bool = False) -> Option:
-    return Option(stage, key, kind, names, help, default)
+_USUAL: dict[str, dict[str, Any]] = msgspec.to_builtins(Settings())
+
+
+def usual(stage: str, key: str) -> str:
+    """The default of a setting as one would type it; empty for a switch and for what is absent."""
+    value = _USUAL[stage][key]
+    if value is None or isinstance(value, bool):
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str = "") -> Option:
+    return Option(stage, key, kind, names, help, default or usual(stage, key))
 
 
 TRANSLATION: Group = {
-    "to": _option("translate", "to", str, "Language of the captions.", default="German"),
-    "from_": _option("translate", "from", str, "Language of the speech.", "--from", default="English"),
+    "to": _option("translate", "to", str, "Language of the captions."),
+    "from_": _option("translate", "from", str, "Language of the speech.", "--from"),
     "model": _option("translate", "model", str, "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'default'."),
     "template": _option(
         "translate", "template", str, "few-shot, chat, tower, qwen3, or a .toml file of your own.",
@@ -40,32 +58,29 @@ TRANSLATION: Group = {
     ),
     "method": _option(
         "translate", "method", str,
-        "ssbd, recycle, jacobi, gs-jacobi, hybrid-jacobi, retranslate or continuous.", default="ssbd",
+        "ssbd, recycle, jacobi, gs-jacobi, hybrid-jacobi, retranslate or continuous."
     ),
     "bias": _option(
-        "translate", "bias", float, "How far decoding leans towards its last output, 0 to 1.", default="0.2"
+        "translate", "bias", float, "How far decoding leans towards its last output, 0 to 1."
     ),
     "final_bias": _option(
-        "translate", "final_bias", float, "The same for the last update of a segment.", default="0"
+        "translate", "final_bias", float, "The same for the last update of a segment."
     ),
     "accept": _option(
-        "translate", "accept", str, "What keeps a draft: bias, exact, worth-P, top-K or within-D.",
-        default="bias",
+        "translate", "accept", str, "What keeps a draft: bias, exact, worth-P, top-K or within-D."
     ),
     "commit": _option(
-        "translate", "commit", int, "Passes after which a draft token is believed unseen; 0 is off.",
-        default="1",
+        "translate", "commit", int, "Passes after which a draft token is believed unseen; 0 is off."
     ),
     "hold_back": _option(
-        "translate", "hold_back", int, "Words at the end of unfinished speech that wait for more.",
-        default="0",
+        "translate", "hold_back", int, "Words at the end of unfinished speech that wait for more."
     ),
     "strip_punctuation": _option(
         "translate", "strip_punctuation", bool, "Take away the closing punctuation of unfinished speech.",
         "--strip-punctuation",
     ),
     "threads": _option("translate", "threads", int, "Threads of the model.", default="measured"),
-    "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions.", default="3"),
+    "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions."),
 }  # fmt: skip
 
 KEEPING_UP: Group = {
@@ -98,7 +113,7 @@ LISTENING: Group = {
 }  # fmt: skip
 
 RECOGNITION: Group = {
-    "recognizer": _option("recognize", "engine", str, "moonshine, azure or vosk.", default="moonshine"),
+    "recognizer": _option("recognize", "engine", str, "moonshine, azure or vosk."),
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
 }
 
@@ -109,9 +124,7 @@ OUTPUT: Group = {
     ),
     "srt": _option("output", "srt", str, "Write subtitles here (SubRip)."),
     "vtt": _option("output", "vtt", str, "Write subtitles here (WebVTT)."),
-    "subtitles": _option(
-        "output", "subtitles", str, "What subtitles show: source, target or both.", default="target"
-    ),
+    "subtitles": _option("output", "subtitles", str, "What subtitles show: source, target or both."),
     "save_translations": _option("output", "translations", str, "Write the translations (JSONL)."),
     "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
 }
@@ -131,15 +144,15 @@ RECOVERY: Group = {
 }
 
 WORKERS: Group = {
-    "workers": _option("run", "workers", int, "Threads that share the streams of the input.", default="1"),
+    "workers": _option("run", "workers", int, "Threads that share the streams of the input."),
 }
 
 WEB: Group = {
     "web": _option("web", "enabled", bool, "Show the captions in a browser, too.", "--web"),
     "host": _option(
-        "web", "host", str, "Address that the web page is served at; implies --web.", default="127.0.0.1"
+        "web", "host", str, "Address that the web page is served at; implies --web."
     ),
-    "port": _option("web", "port", int, "Its port, 0 for any; implies --web.", default="8080"),
+    "port": _option("web", "port", int, "Its port, 0 for any; implies --web."),
 }  # fmt: skip
 
 WATCHING: Group = {
@@ -148,8 +161,7 @@ WATCHING: Group = {
         default="nowhere",
     ),
     "log_format": _option(
-        "messages", "format", str, "Messages on standard error: text, or json, an object a line.",
-        default="text",
+        "messages", "format", str, "Messages on standard error: text, or json, an object a line."
     ),
 }  # fmt: skip
 
@@ -191,7 +203,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
 
 def _parameter(name: str, option: Option) -> inspect.Parameter:
     flags = option.names or (f"--{name.replace('_', '-')}",)
-    shown = typer.Option(*flags, help=option.help, show_default=option.default)
+    shown = typer.Option(*flags, help=option.help, show_default=option.default or False)
     kind: Any = option.kind | None
     annotation = Annotated[kind, shown]
     return inspect.Parameter(

@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from connectors.jsonl import check_writable
-from flows.load_settings import load_settings
+from flows.load_settings import load
 from flows.options import TRANSLATION, Group, Overrides, takes
 from flows.waiting import Waiting
 from operators.errors import OutputError, UsageError
@@ -48,7 +48,9 @@ def trace(
     from flows.trace_tables import print_trace
     from flows.tracing import partials_of, record
 
-    wanted = load_settings(settings, overrides).translate
+    loaded = load(settings, overrides)
+    loaded.tell_of_idle()
+    wanted = loaded.settings.translate
     _check_outputs(output, json, partials)
     if svg is not None:
         check_folder(svg)

@@ -1,52 +1,79 @@
 """``surtitle bench``: its options, and what it prints and writes."""
 
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any
 
 import typer
 
 from connectors.messages import tell
+from flows.load_settings import tell_of_idle_bias
+from flows.options import usual
 from operators.errors import UsageError
 
-T = TypeVar("T", int, float)
-
+#: Re-translation is run in any case; here it is crossed with what concerns all methods, too.
+METHODS = f"retranslate,{usual('translate', 'method')}"
 #: Exit code of a run that Ctrl-C ended (128 + SIGINT).
 INTERRUPTED = 130
+
+
+def _setting(key: str, help: str, default: str = "", stage: str = "translate") -> Any:
+    """An option that crosses values of a setting; not given, it is as in the product."""
+    return typer.Option(help=help, show_default=default or usual(stage, key))
 
 
 def bench(
     source: Annotated[Path, typer.Argument(help="A text (a segment a line), or partials (JSONL).")],
     reference: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None,
-    to: Annotated[str, typer.Option("--to", help="Language of the translation.")] = "German",
-    from_: Annotated[str, typer.Option("--from", help="Language of the source.")] = "English",
-    model: Annotated[str, typer.Option(help="Path of a GGUF file, or 'default'.")] = "default",
+    to: Annotated[str, typer.Option("--to", help="Language of the translation.")] = usual("translate", "to"),
+    from_: Annotated[str, typer.Option("--from", help="Language of the source.")] = usual(
+        "translate", "from"
+    ),
+    model: Annotated[str, typer.Option(help="Path of a GGUF file, or 'default'.")] = usual(
+        "translate", "model"
+    ),
     template: Annotated[
         str, typer.Option(help="few-shot, chat, tower, qwen3, or a .toml file of your own.")
-    ] = "auto",
+    ] = usual("translate", "template"),
     lag: Annotated[int, typer.Option(min=1, help="Words that a text grows by at each update.")] = 3,
-    methods: Annotated[str, typer.Option(help="Any of surtitle's methods.")] = "retranslate,ssbd",
-    bias: Annotated[str, typer.Option(help="SSBD's biases, 0 to 1.")] = "0.2",
-    mask_k: Annotated[str, typer.Option(help="Tokens withheld from the display; they cost no run.")] = "3",
-    draft_mask: Annotated[str, typer.Option(help="Tokens taken from the end of SSBD's draft.")] = "0",
-    commit: Annotated[str, typer.Option(help="Clear passes until a token is believed; 0: never.")] = "0",
+    methods: Annotated[str | None, _setting("method", "Any of surtitle's methods.", METHODS)] = None,
+    bias: Annotated[str | None, _setting("bias", "SSBD's biases, 0 to 1.")] = None,
+    mask_k: Annotated[
+        str | None,
+        _setting("mask_k", "Tokens withheld from the display; they cost no run.", stage="display"),
+    ] = None,
+    draft_mask: Annotated[
+        str | None, _setting("draft_mask", "Tokens taken from the end of SSBD's draft.")
+    ] = None,
+    commit: Annotated[
+        str | None, _setting("commit", "Clear passes until a token is believed; 0: never.")
+    ] = None,
     commit_gap: Annotated[
-        str, typer.Option(help="Logits by which a token must be the best one for a pass to be clear.")
-    ] = "0",
+        str | None,
+        _setting("commit_gap", "Logits by which a token must be the best one for a pass to be clear."),
+    ] = None,
     final_bias: Annotated[
-        str, typer.Option(help="SSBD's biases at a segment's last update; 'same' for the others' bias.")
-    ] = "same",
+        str | None,
+        _setting("final_bias", "SSBD's biases at a segment's last update; 'same' for the others' bias."),
+    ] = None,
     accept: Annotated[
-        str, typer.Option(help="Rules by which draft tokens stand: bias, exact, worth-P, top-K, within-D.")
-    ] = "bias",
-    min_block: Annotated[str, typer.Option(help="Tokens that a verified block takes at least.")] = "1",
+        str | None,
+        _setting("accept", "Rules by which draft tokens stand: bias, exact, worth-P, top-K, within-D."),
+    ] = None,
+    min_block: Annotated[
+        str | None, _setting("min_block", "Tokens that a verified block takes at least.")
+    ] = None,
     proposal_bias: Annotated[
-        str, typer.Option(help="Biases towards tokens proposed after the divergence; 'same' likewise.")
-    ] = "0",
+        str | None,
+        _setting(
+            "proposal_bias", "Biases towards tokens proposed after the divergence; 'same' for the others'."
+        ),
+    ] = None,
     block: Annotated[
-        str, typer.Option(help="Tokens of a proposal; 'auto' for what pays here, 8 in Jacobi's blocks.")
-    ] = "auto",
-    sure: Annotated[str, typer.Option(help="Least probability of a proposed token.")] = "0.4",
-    hold_back: Annotated[str, typer.Option(help="Words that wait for the next update.")] = "0",
+        str | None,
+        _setting("block", "Tokens of a proposal; 'auto' for what pays here, 8 in Jacobi's blocks.", "auto"),
+    ] = None,
+    sure: Annotated[str | None, _setting("sure", "Least probability of a proposed token.")] = None,
+    hold_back: Annotated[str | None, _setting("hold_back", "Words that wait for the next update.")] = None,
     strip_punctuation: Annotated[
         bool,
         typer.Option(
@@ -75,7 +102,8 @@ def bench(
 ) -> None:
     """Measure decoding methods side by side: speed, quality, erasure.
 
-    Several values are separated by commas and crossed. A run that was interrupted goes on where it was.
+    Several values are separated by commas and crossed; what is not given is as surtitle runs by default.
+    A run that was interrupted goes on where it was.
     """
     # Imported here: the other commands need none of it, and start the sooner.
     from flows.bench.benchmark import Interrupted, Job, benchmark
@@ -84,25 +112,30 @@ def bench(
     from flows.bench.report import publish
 
     common = {"from": from_, "to": to, "model": model, "template": template, "threads": threads}
-    grid = Grid(
-        methods=_words(methods),
-        biases=_numbers("--bias", bias, float),
-        masks=_numbers("--mask-k", mask_k, int),
-        commits=_numbers("--commit", commit, int),
-        commit_gaps=_numbers("--commit-gap", commit_gap, float),
-        draft_masks=_numbers("--draft-mask", draft_mask, int),
-        final_biases=_numbers_or("same", "--final-bias", final_bias, float),
-        accepts=_words(accept),
-        min_blocks=_numbers("--min-block", min_block, int),
-        proposal_biases=_numbers_or("same", "--proposal-bias", proposal_bias, float),
-        blocks=_numbers_or("auto", "--block", block, int),
-        sures=_numbers("--sure", sure, float),
-        drop_revised=drop_revised,
-        hold_backs=_numbers("--hold-back", hold_back, int),
-        strips=(False, True) if strip_punctuation else (False,),
-    )
-    if plots is not None and "ssbd" not in grid.methods and not paper:
-        raise UsageError("--plots draws SSBD against its bias; put ssbd among the --methods")
+    asked: dict[str, Any] = {
+        "methods": _words(methods),
+        "biases": _numbers("--bias", bias, float),
+        "masks": _numbers("--mask-k", mask_k, int),
+        "commits": _numbers("--commit", commit, int),
+        "commit_gaps": _numbers("--commit-gap", commit_gap, float),
+        "draft_masks": _numbers("--draft-mask", draft_mask, int),
+        "final_biases": _numbers("--final-bias", final_bias, float, special="same"),
+        "accepts": _words(accept),
+        "min_blocks": _numbers("--min-block", min_block, int),
+        "proposal_biases": _numbers("--proposal-bias", proposal_bias, float, special="same"),
+        "blocks": _numbers("--block", block, int, special="auto"),
+        "sures": _numbers("--sure", sure, float),
+        "hold_backs": _numbers("--hold-back", hold_back, int),
+        "drops": (False, True) if drop_revised else None,
+        "strips": (False, True) if strip_punctuation else None,
+    }
+    grid = Grid(**{name: values for name, values in asked.items() if values is not None})
+    if plots is not None and not paper and not ("ssbd" in grid.methods and "bias" in grid.accepts):
+        raise UsageError(
+            "--plots draws SSBD against its bias; put ssbd among the --methods and bias among --accept"
+        )
+    given = {"bias": bias, "final_bias": final_bias}
+    tell_of_idle_bias([name for name in given if given[name] is not None], grid.methods, grid.accepts)
     job = Job(
         source=source, reference=reference, lag=lag, skip=skip, limit=limit,
         plan=make_plan(common, [grid, *(GRIDS if paper else ())]), repeats=repeat, fresh=fresh,
@@ -116,24 +149,25 @@ def bench(
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _numbers_or(special: str, option: str, text: str, kind: type[T]) -> list[T | None]:
-    """Numbers, and None where the ``special`` word stands."""
-    words = _words(text) or [""]
-    return [None if word == special else _numbers(option, word, kind)[0] for word in words]
-
-
-def _numbers(option: str, text: str, kind: type[T]) -> list[T]:
-    numbers = []
-    for word in _words(text):
-        try:
-            numbers.append(kind(word))
-        except ValueError:
-            what = "a whole number" if kind is int else "a number"
-            raise UsageError(f"{option}: {word!r} is not {what}; separate several by commas") from None
-    if not numbers:
+def _numbers(
+    option: str, text: str | None, kind: type[int | float], *, special: str | None = None
+) -> list[int | float | None] | None:
+    """Numbers, and None where the ``special`` word stands; None for an option that was not given."""
+    words = _words(text)
+    if words is None:
+        return None
+    if not words:
         raise UsageError(f"{option}: there is no value; give at least one")
-    return numbers
+    return [None if word == special else _number(option, word, kind) for word in words]
+
+
+def _number(option: str, word: str, kind: type[int | float]) -> int | float:
+    try:
+        return kind(word)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise UsageError(f"{option}: {word!r} is not {what}; separate several by commas") from None

@@ -1,128 +1,243 @@
-"""The tables of the SSBD paper (Zeng et al., arXiv 2509.21740), on the model at hand.
+"""The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), our own figures beside the paper's.
 
-Beside them stands what is known of the paper's own figures: its abstracts say how much faster SSBD is and
-how much flicker display-only mask-k removes. The cells of its tables are not available here, and a cell
-that was not read in its source is not printed.
+A table of the paper compares models and languages; a run has one of each. What it has not measured is a dash,
+and a line below the table says which command measures it.
 """
 
+import shlex
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from flows.bench.plan import Grid
+from flows.bench.plan import USUAL, Grid, columns_of
+from flows.bench.published import MODELS, TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, Figures
 from flows.bench.scores import Row
-from flows.bench.tables import Table, number, percent
+from flows.bench.tables import Table, number
+from operators.languages import language
 
 BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 DEFAULT_BIAS = 0.2
 MASKS = (3, 5)
 
-#: What the paper needs: its methods, the sweep of the bias, and masks on the draft.
-GRIDS = (
-    Grid(methods=("retranslate", "ssbd", "continuous"), biases=BIASES, masks=(0, *MASKS)),
-    Grid(methods=("ssbd",), biases=(DEFAULT_BIAS,), masks=(), draft_masks=MASKS),
+# As in the paper nothing is believed unseen, and a segment's last update is biased as all others are.
+_SWEEP = Grid(
+    methods=("retranslate", "ssbd", "continuous"),
+    biases=BIASES,
+    masks=(0, *MASKS),
+    commits=(0,),
+    final_biases=(None,),
 )
+#: What the tables need: the methods with the sweep of the bias, and masks on the draft.
+GRIDS = (_SWEEP, _SWEEP._replace(methods=("ssbd",), biases=(DEFAULT_BIAS,), masks=(), draft_masks=MASKS))
 
-_MISSING = "not available here"
-#: Of other models and data; with bias 0.2 and a quality comparable with re-translation's.
-_SPEEDUP = "1.3–1.7×"
-_FLICKER = "-80 % (abstract of v1)"
 SOURCE = (
-    "The paper's figures are those of its abstract (arXiv 2509.21740: v1 up to 1.7×, 80 % less flicker by "
-    "display-only mask-k) and of published summaries (1.3–1.7×), for other models and data."
+    "The paper's figures: Zeng et al., arXiv 2509.21740v2, tables 2, 3, 4 and 6; Apple M2 Pro, llama.cpp, "
+    "Q4_K_M, means of three runs, COMET wmt22-comet-da, NE in tokens of flores101."
 )
 
-
-def paper_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """Tables 2, 3 and 4. NE is the mean over the segments, as the paper has it."""
-    return _methods(rows), _biases(rows), _masks(rows)
+_COLUMNS = ("COMET", "NE", "A/D", "A/O")
+_NAMES = {"de": "German", "zh": "Chinese", "ja": "Japanese"}
 
 
-def _methods(rows: Sequence[Row]) -> Table:
-    found = [
-        ("RT", _find(rows, "retranslate"), "1.00 by definition"),
-        (f"SSBD β={DEFAULT_BIAS:g}", _find(rows, "ssbd", DEFAULT_BIAS), _SPEEDUP),
-    ]
-    quality = _quality_columns(rows)
-    return Table(
-        "Table 2: SSBD against re-translation, nothing masked",
-        ("method", *quality, "NE", "speedup", "tps ratio", "A/D", "A/O", "paper: speedup", "paper: other"),
-        tuple((name, *_quality(row, quality), *_figures(row), paper, _MISSING) for name, row, paper in found),
-    )
+class Run(NamedTuple):
+    """What was measured, and how."""
+
+    rows: Sequence[Row]
+    #: The model's file and the corpus, as the signature has them.
+    model: str
+    corpus: str
+    source: str
+    target: str
+    #: The tokenizer that NE counts by.
+    tokenizer: str
+    #: The command without its target, references and scores.
+    command: tuple[str, ...]
+    reference: str | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a recogniser said it, and it is no text that grows."""
+        return "|updates:recorded" in self.corpus
+
+    @property
+    def pair(self) -> str:
+        """The languages' codes."""
+        return f"{language(self.source).code}→{language(self.target).code}"
+
+    def again(self, target: str, reference: str | None, *options: str) -> str:
+        """The command that measures something else likewise."""
+        references = () if reference is None else ("--reference", reference)
+        return shlex.join((*self.command, *references, "--to", target, *options, "--paper"))
 
 
-def _biases(rows: Sequence[Row]) -> Table:
-    quality = _quality_columns(rows)
-    return Table(
-        "Table 3: the bias",
-        ("β", *quality, "NE", "speedup", "tps ratio", "A/D", "A/O", "paper"),
-        tuple(
-            (f"{bias:g}", *_quality(row, quality), *_figures(row), _MISSING)
-            for bias in BIASES
-            for row in [_find(rows, "ssbd", bias)]
+def paper_tables(run: Run) -> tuple[Table, ...]:
+    """Tables 2, 3, 4 and 6. NE is the mean over the segments, as the paper has it."""
+    return (
+        _languages(
+            run, "Table 2: a text that grows (the paper: Flores, by three words)", TABLE_2, recorded=False
         ),
+        _biases(run),
+        _masks(run),
+        _languages(run, "Table 6: a recogniser's updates (the paper: ACL 60/60)", TABLE_6, recorded=True),
     )
 
 
-def _masks(rows: Sequence[Row]) -> Table:
-    flicker = _find(rows, "retranslate").ne_raw_mean
-    found = [("SSBD, no mask", _find(rows, "ssbd", DEFAULT_BIAS), _MISSING)]
-    for mask in MASKS:
-        masked = _find(rows, "ssbd", DEFAULT_BIAS, mask_k=mask, draft_mask=mask)
-        found.append((f"mask-{mask} on the draft", masked, _MISSING))
-    for mask in MASKS:
-        masked = _find(rows, "ssbd", DEFAULT_BIAS, mask_k=mask)
-        found.append((f"display-only mask-{mask}", masked, _FLICKER))
-    found.append(("CD", _find(rows, "continuous"), _MISSING))
-    quality = _quality_columns(rows)
+def _languages(run: Run, title: str, published: ByLanguage, *, recorded: bool) -> Table:
+    fits = run.is_recorded == recorded
+    own = (
+        {"RT": _find(run.rows, "retranslate"), "SSBD": _find(run.rows, "ssbd", DEFAULT_BIAS)} if fits else {}
+    )
+    pairs = [f"en→{code}" for code in _NAMES]
+    lines: list[tuple[str, ...]] = []
+    for pair in dict.fromkeys((*pairs, run.pair) if fits else pairs):
+        lines.append((pair, *[""] * 18))
+        for method in ("RT", "SSBD"):
+            figures = _measured(own[method], tps=True) if pair == run.pair and fits else ["–"] * 6
+            theirs = published.get((pair.removeprefix("en→"), method), (None, None))
+            lines.append((method, *figures, *_printed(theirs[0], tps=True), *_printed(theirs[1], tps=True)))
+    columns = (*_COLUMNS, "TPS", "×")
     return Table(
-        "Table 4: where the mask is applied, and continuous decoding (CD); NE of what is shown",
-        ("method", *quality, "NE", "NE to RT", "speedup", "A/D", "paper: NE to RT"),
+        title, ("", *columns * 3), tuple(lines),
+        groups=(("here", 6), *((model, 6) for model in MODELS)),
+        notes=(*_missing(run, pairs, recorded=recorded), *(_by_default(run) if fits else [])),
+    )  # fmt: skip
+
+
+def _missing(run: Run, pairs: Sequence[str], *, recorded: bool) -> list[str]:
+    """A line for each dash that another run fills."""
+    if run.is_recorded != recorded:
+        kind = "PARTIALS.jsonl" if recorded else "TEXT"
+        return [f"Not measured in this run: surtitle bench {kind} --to {run.target} --paper"]
+    names = {pair: _NAMES[pair.removeprefix("en→")] for pair in pairs if pair != run.pair}
+    reference = run.reference and "TRANSLATION"
+    if language(run.source).code != "en":
+        return [f"{', '.join(names)}: surtitle bench ENGLISH --to LANGUAGE --paper"]
+    return [f"{pair}: {run.again(name, reference)}" for pair, name in names.items()]
+
+
+def _by_default(run: Run) -> list[str]:
+    """A line about the product as it runs by default, where this run has measured it."""
+    usual = columns_of(USUAL)
+    for row in run.rows:
+        if all(getattr(row, name) == value for name, value in usual.items()):
+            _, _, drafted, output, tps, ratio = _measured(row, tps=True)
+            return [
+                f"surtitle's own defaults (commit {row.commit}, final β {row.final_bias:g}): "
+                f"NE {row.ne_raw_mean:.2f}, A/D {drafted}, A/O {output}, TPS {tps}, × {ratio}; "
+                f"{row.speedup:.2f} by wall time"
+            ]
+    return []
+
+
+def closing(run: Run) -> list[str]:
+    """What concerns all of the tables, a sentence a line."""
+    lines = [f"here: {run.model}, {run.corpus}, {run.pair}. A dash was not measured."]
+    if run.rows[0].comet is None:
+        command = run.again(run.target, run.reference or "TRANSLATION", "--comet", "MODEL.ckpt")
+        lines.append(f"COMET: {command}")
+    if run.tokenizer != "flores101":
+        lines.append(
+            f"NE here counts tokens of {run.tokenizer}: docs/benchmark.md says how to have flores101."
+        )
+    return [
+        *lines,
+        "A/D and A/O in percent; ×: tokens per second against RT's, the paper's speedup; wall: by wall time.",
+        SOURCE,
+    ]
+
+
+def _biases(run: Run) -> Table:
+    rows = {
+        "RT": _find(run.rows, "retranslate"),
+        **{f"{bias:g}": _find(run.rows, "ssbd", bias) for bias in BIASES},
+        "CD": _find(run.rows, "continuous"),
+    }
+    return _of_one_pair(
+        run, "Table 3: the bias", "β", [(name, row, TABLE_3[name]) for name, row in rows.items()]
+    )
+
+
+def _masks(run: Run) -> Table:
+    def masked(k: int, *, draft: bool) -> Row:
+        return _find(run.rows, "ssbd", DEFAULT_BIAS, mask_k=k, draft_mask=k if draft else 0)
+
+    rows = {
+        "no mask": masked(0, draft=False),
+        **{f"mask-{k} in the draft": masked(k, draft=True) for k in MASKS},
+        **{f"display-only mask-{k}": masked(k, draft=False) for k in MASKS},
+    }
+    lines = [(name, row, TABLE_4[name]) for name, row in rows.items()]
+    return _of_one_pair(
+        run, f"Table 4: where the mask is applied, β = {DEFAULT_BIAS:g}; NE of what is shown", "k", lines
+    )
+
+
+def _of_one_pair(run: Run, title: str, first: str, lines: Sequence[tuple[str, Row, Figures]]) -> Table:
+    """Our rows for the languages of this run, beside the paper's for one model and pair."""
+    quality = "chrF" if run.rows[0].chrf is not None else "chrF to RT"
+    return Table(
+        title,
+        (first, *_COLUMNS, "×", "wall", quality, *_COLUMNS, "×"),
         tuple(
             (
                 name,
-                *_quality(row, quality),
-                f"{row.ne_shown_mean:.2f}",
-                f"{100 * (row.ne_shown_mean / flicker - 1):+.0f} %" if flicker else "–",
+                *_measured(row, tps=False),
                 f"{row.speedup:.2f}",
-                percent(row.accepted_over_drafted),
-                paper,
+                f"{row.chrf_of_baseline if row.chrf is None else row.chrf:.1f}",
+                *_printed(figures, tps=False),
             )
-            for name, row, paper in found
+            for name, row, figures in lines
         ),
+        groups=((f"here, {run.pair}", 7), (f"{MODELS[0]}, Flores en→zh", 5)),
     )
 
 
 def _find(
     rows: Sequence[Row], method: str, bias: float | None = None, *, mask_k: int = 0, draft_mask: int = 0
 ) -> Row:
-    wanted = (method, bias, mask_k, draft_mask, 0, False)
+    """The row of one of `GRIDS`."""
+    settings = {
+        "method": method,
+        "bias": bias,
+        "final_bias": bias,
+        "mask_k": mask_k,
+        "draft_mask": draft_mask,
+    }
+    wanted = {**settings, "commit": 0, "min_block": 1, "hold_back": 0}
     return next(
         row
         for row in rows
-        if (row.method, row.bias, row.mask_k, row.draft_mask, row.commit, row.drop_revised) == wanted
+        if all(getattr(row, name) == value for name, value in wanted.items())
+        and row.accept in (None, "bias")
+        and not (row.drop_revised or row.strip_punctuation)
     )
 
 
-def _quality_columns(rows: Sequence[Row]) -> tuple[str, ...]:
-    if rows[0].chrf is None:
-        return ("chrF to RT",)
-    return ("chrF", "BLEU") if rows[0].comet is None else ("COMET", "chrF", "BLEU")
-
-
-def _quality(row: Row, columns: Sequence[str]) -> list[str]:
-    scores = {
-        "COMET": number(row.comet, 4),
-        "chrF": number(row.chrf, 1),
-        "BLEU": number(row.bleu, 1),
-        "chrF to RT": f"{row.chrf_of_baseline:.1f}",
-    }
-    return [scores[name] for name in columns]
-
-
-def _figures(row: Row) -> tuple[str, ...]:
-    return (
-        f"{row.ne_raw_mean:.2f}",
-        f"{row.speedup:.2f}",
+def _measured(row: Row, *, tps: bool) -> list[str]:
+    """Our cells; those of the draft are empty where there is none, as in the paper."""
+    shares = (row.accepted_over_drafted, row.accepted_over_output)
+    return [
+        number(row.comet, 3),
+        f"{row.ne_shown_mean:.2f}",
+        *(_share(None if row.accepted_over_drafted is None else 100 * (share or 0.0)) for share in shares),
+        *([f"{row.tokens_per_second:.0f}"] if tps else []),
         f"{row.tps_ratio:.2f}",
-        percent(row.accepted_over_drafted),
-        percent(row.accepted_over_output),
-    )
+    ]
+
+
+def _printed(figures: Figures | None, *, tps: bool) -> list[str]:
+    """The paper's cells; empty where it prints none."""
+    if figures is None:
+        return [""] * (6 if tps else 5)
+    return [
+        f"{figures.comet:.3f}",
+        f"{figures.ne:.2f}",
+        _share(figures.accepted_over_drafted),
+        _share(figures.accepted_over_output),
+        *([f"{figures.tps}"] if tps else []),
+        f"{figures.speedup:.2f}",
+    ]
+
+
+def _share(percent: float | None) -> str:
+    # No decimal more than fits.
+    return "" if percent is None else f"{percent:.1f}" if percent < 99.95 else "100"

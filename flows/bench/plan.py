@@ -6,37 +6,43 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from flows.load_settings import load_settings
 from flows.methods import PROPOSING, SPECULATIVE
-from flows.settings import TranslateSettings
+from flows.settings import DisplaySettings, TranslateSettings
 from operators.errors import UsageError
 
 METHODS: tuple[str, ...] = get_args(get_type_hints(TranslateSettings)["method"])
 
 
+#: The method that all others are compared with.
+BASELINE = "retranslate"
+#: The product as it runs by default, which a grid measures unless it says otherwise.
+USUAL = TranslateSettings()
+
+
 class Grid(NamedTuple):
     """The values to cross; all but the methods, masks and conditioning concern those that verify a draft."""
 
-    methods: Sequence[str]
-    biases: Sequence[float]
+    methods: Sequence[str] = (BASELINE, USUAL.method)
+    biases: Sequence[float] = (USUAL.bias,)
     #: Tokens that the display withholds. They cost no run of their own.
-    masks: Sequence[int]
-    commits: Sequence[int] = (0,)
-    commit_gaps: Sequence[float] = (0.0,)
-    draft_masks: Sequence[int] = (0,)
+    masks: Sequence[int] = (DisplaySettings().mask_k,)
+    commits: Sequence[int] = (USUAL.commit,)
+    commit_gaps: Sequence[float] = (USUAL.commit_gap,)
+    draft_masks: Sequence[int] = (USUAL.draft_mask,)
     #: Biases of a segment's last update; None here and below for the bias of the row.
-    final_biases: Sequence[float | None] = (None,)
+    final_biases: Sequence[float | None] = (USUAL.final_bias,)
     #: Rules by which draft tokens stand, and tokens that a verified block takes at least.
-    accepts: Sequence[str] = ("bias",)
-    min_blocks: Sequence[int] = (1,)
+    accepts: Sequence[str] = (USUAL.accept,)
+    min_blocks: Sequence[int] = (USUAL.min_block,)
     #: Proposals after the divergence: biases towards them, their length, their least probability.
-    proposal_biases: Sequence[float | None] = (0.0,)
-    blocks: Sequence[int | None] = (None,)
-    sures: Sequence[float] = (0.4,)
-    #: Add SSBD that drops its draft whenever the source is revised.
-    drop_revised: bool = False
+    proposal_biases: Sequence[float | None] = (USUAL.proposal_bias,)
+    blocks: Sequence[int | None] = (USUAL.block,)
+    sures: Sequence[float] = (USUAL.sure,)
+    #: Whether the draft is dropped whenever the source is revised.
+    drops: Sequence[bool] = (USUAL.drop_revised,)
     #: Words at the end of unfinished text that wait, with every method.
-    hold_backs: Sequence[int] = (0,)
+    hold_backs: Sequence[int] = (USUAL.hold_back,)
     #: Whether the closing punctuation of unfinished text is taken away, with every method.
-    strips: Sequence[bool] = (False,)
+    strips: Sequence[bool] = (USUAL.strip_punctuation,)
 
 
 class Plan(NamedTuple):
@@ -52,7 +58,7 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     ``common`` are settings of the translate stage that all methods share; the baseline is re-translation
     of the whole text. Raises `UsageError` for a value that no translator can have.
     """
-    variants = [_variant(common, method="retranslate")]
+    variants = [_variant(common, method=BASELINE)]
     masks: list[int] = []
     for grid in grids:
         for method, hold_back, strip in product(grid.methods, grid.hold_backs, grid.strips):
@@ -93,7 +99,7 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
         return [_variant(common, method=method)]
     proposes = method in PROPOSING
     axes = {
-        "drop_revised": (False, True) if grid.drop_revised else (False,),
+        "drop_revised": grid.drops,
         "bias": grid.biases,
         "final_bias": grid.final_biases,
         "commit": grid.commits,
@@ -101,21 +107,26 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
         "draft_mask": grid.draft_masks,
         "accept": grid.accepts,
         "min_block": grid.min_blocks,
-        "proposal_bias": grid.proposal_biases if proposes else (0.0,),
-        "block": grid.blocks if proposes else (None,),
-        "sure": grid.sures if method == "recycle" else (0.4,),
+        "proposal_bias": grid.proposal_biases if proposes else (USUAL.proposal_bias,),
+        "block": grid.blocks if proposes else (USUAL.block,),
+        "sure": grid.sures if method == "recycle" else (USUAL.sure,),
     }
-    variants = []
-    for values in product(*axes.values()):
-        own = dict(zip(axes, values, strict=True))
-        for name in ("final_bias", "proposal_bias"):
-            own[name] = own["bias"] if own[name] is None else own[name]
-        if own["accept"] != "bias":  # another rule takes the place of both, and of the sweep over them
-            own |= {"bias": 0.0, "final_bias": 0.0}
-        if own["commit"] == 0:
-            own["commit_gap"] = 0.0
-        variants.append(_variant(common, method=method, **own))
-    return variants
+    return [
+        _variant(common, method=method, **_own(dict(zip(axes, values, strict=True))))
+        for values in product(*axes.values())
+    ]
+
+
+def _own(values: dict[str, Any]) -> dict[str, Any]:
+    """One crossing, without what has no effect in it: what comes to the same is to be one run."""
+    own = dict(values)
+    if own["accept"] != "bias":  # another rule takes the place of both, and of the sweep over them
+        own |= {"bias": 0.0, "final_bias": 0.0}
+    for name in ("final_bias", "proposal_bias"):
+        own[name] = own["bias"] if own[name] is None else own[name]
+    if own["commit"] == 0:
+        own["commit_gap"] = 0.0
+    return own
 
 
 def _variant(common: dict[str, Any], **own: Any) -> TranslateSettings:

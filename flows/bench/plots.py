@@ -126,14 +126,21 @@ def _quality(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _sweep(rows: Sequence[Row], mask: int) -> list[Row]:
-    """The rows of SSBD that differ in nothing but the bias, in its order."""
-    own = [row for row in rows if row.method == "ssbd" and row.mask_k == mask]
-    same = [row for row in own if _other_settings(row) == _other_settings(own[0])]
-    return sorted(same, key=lambda row: row.bias or 0.0)
+    """The rows of SSBD that differ in nothing but the bias, in its order: the longest such series."""
+    series: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        if row.method == "ssbd" and row.mask_k == mask and row.bias is not None:
+            for settings in _other_settings(row):
+                series.setdefault(settings, []).append(row)
+    longest = max(series.values(), key=lambda own: len(own))
+    return sorted(longest, key=lambda row: row.bias or 0.0)
 
 
-def _other_settings(row: Row) -> tuple[object, ...]:
-    return row.draft_mask, row.commit, row.drop_revised, row.accept, row.min_block
+def _other_settings(row: Row) -> set[tuple[object, ...]]:
+    """All but the bias; a final bias that equals it may be meant as one value or as that of each row."""
+    others = (row.draft_mask, row.commit, row.commit_gap, row.drop_revised, row.min_block, row.hold_back)
+    finals: set[object] = {row.final_bias, "same"} if row.final_bias == row.bias else {row.final_bias}
+    return {(*others, row.strip_punctuation, final) for final in finals}
 
 
 def _one_for_each_run(rows: Sequence[Row]) -> list[tuple[Row, str]]:

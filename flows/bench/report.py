@@ -8,7 +8,8 @@ from rich.console import Console
 
 from connectors.whole_file import write_whole
 from flows.bench.benchmark import Job, Results
-from flows.bench.paper import SOURCE, paper_tables
+from flows.bench.paper import Run, closing, paper_tables
+from flows.bench.plan import USUAL
 from flows.bench.plots import write_plots
 from flows.bench.signature import Signature
 from flows.bench.tables import Table, tables
@@ -20,13 +21,16 @@ _PLAIN_WIDTH = 140
 def publish(job: Job, results: Results) -> None:
     """Print the tables, and write what was asked for. Raises `OutputError`."""
     plain = tables(results.rows)
-    shown = paper_tables(results.rows) if job.paper else plain
+    run = _run(job, results)
+    shown = paper_tables(run) if job.paper else plain
+    below = closing(run) if job.paper else []
     written = [path for path in (job.json, job.markdown) if path is not None]
     if job.json is not None:
         write_whole(job.json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
     if job.markdown is not None:
         write_whole(
-            job.markdown, _document([*(shown if job.paper else ()), *plain], job, results.signature).encode()
+            job.markdown,
+            _document([*(shown if job.paper else ()), *plain], below, results.signature).encode(),
         )
     if job.plots is not None:
         written += write_plots(results.rows, _caption(results.signature), job.plots)
@@ -34,9 +38,12 @@ def publish(job: Job, results: Results) -> None:
     for table in shown:
         console.print(table.title, style="bold")
         console.print(table.rich())
+        for note in table.notes:
+            console.print(note, soft_wrap=True, markup=False)
         console.print()
-    if job.paper:
-        console.print(SOURCE, soft_wrap=True)
+    for line in below:
+        console.print(line, soft_wrap=True, markup=False)
+    if below:
         console.print()
     for name, value in _lines(results.signature):
         console.print(f"{name:>17}  {value}", soft_wrap=True, markup=False)
@@ -44,15 +51,39 @@ def publish(job: Job, results: Results) -> None:
         console.print(f"{'written':>17}  {path}", soft_wrap=True, markup=False)
 
 
+def _run(job: Job, results: Results) -> Run:
+    """What the paper's tables have to know of a run."""
+    common = job.plan.variants[0]
+    command = ["surtitle", "bench", str(job.source)]
+    for option, value, usual in (
+        ("--from", common.source, USUAL.source),
+        ("--model", common.model, USUAL.model),
+        ("--template", common.template, USUAL.template),
+        ("--skip", job.skip, 0),
+        ("--limit", job.limit, None),
+    ):
+        command += [option, str(value)] if value != usual else []
+    return Run(
+        rows=results.rows,
+        model=results.signature.model.file,
+        corpus=results.signature.corpus,
+        source=common.source,
+        target=common.target,
+        tokenizer=results.signature.tokenizer,
+        command=tuple(command),
+        reference=None if job.reference is None else str(job.reference),
+    )
+
+
 def _caption(signature: Signature) -> str:
     parts = (signature.model.file, signature.corpus, signature.cpu, f"{signature.threads} threads")
     return ", ".join((*parts, f"surtitle {signature.surtitle}"))
 
 
-def _document(shown: Sequence[Table], job: Job, signature: Signature) -> str:
+def _document(shown: Sequence[Table], below: Sequence[str], signature: Signature) -> str:
     parts = [table.markdown() for table in shown]
-    if job.paper:
-        parts.append(SOURCE)
+    if below:
+        parts.append("  \n".join(below))
     parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(signature)))
     return "\n\n".join(parts) + "\n"
 

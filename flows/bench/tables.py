@@ -1,12 +1,17 @@
 """The benchmark's tables, as text for a terminal and for a document."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len, set_cell_size
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table as RichTable
+from rich.text import Text
 
+from flows.bench.plan import USUAL
 from flows.bench.scores import Row
+from flows.methods import SPECULATIVE
 
 
 class Table(NamedTuple):
@@ -15,21 +20,52 @@ class Table(NamedTuple):
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    #: Columns after the first that belong together: a name for so many of them, in their order.
+    groups: tuple[tuple[str, int], ...] = ()
+    #: Sentences below it.
+    notes: tuple[str, ...] = ()
 
     def markdown(self) -> str:
         """The table in Markdown, its title a line above it."""
-        head = [self.columns, ("---", *["---:"] * (len(self.columns) - 1)), *self.rows]
+        names = list(self.columns)
+        for start, name, _ in self._groups():
+            names[start] = f"{name}: {names[start]}"
+        head = [names, ("---", *["---:"] * (len(self.columns) - 1)), *self.rows]
         lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in head]
-        return "\n".join([f"**{self.title}**", "", *lines])
+        return "\n".join(
+            [f"**{self.title}**", "", *lines, *(["", "  \n".join(self.notes)] if self.notes else [])]
+        )
 
-    def rich(self) -> RichTable:
+    def rich(self) -> RenderableType:
         """The table for a terminal."""
-        table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for number, name in enumerate(self.columns):
+        gap = 1 if self.groups else 2
+        table = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+        for number, name in enumerate(self._spaced()):
             table.add_column(name, justify="right" if number else "left", no_wrap=number == 0)
         for row in self.rows:
             table.add_row(*map(escape, row))
-        return table
+        return Group(self._heading(gap), table) if self.groups else table
+
+    def _groups(self) -> Iterator[tuple[int, str, int]]:
+        """Number of the first column, name and number of columns of each group."""
+        start = 1
+        for name, count in self.groups:
+            yield start, name, count
+            start += count
+
+    def _spaced(self) -> list[str]:
+        """The columns' names, with one more space before the first of a group: it shows where that begins."""
+        starts = {start for start, _, _ in self._groups()}
+        return [f" {name}" if number in starts else name for number, name in enumerate(self.columns)]
+
+    def _heading(self, gap: int) -> Text:
+        """A line with the names of the groups, each where its columns begin."""
+        cells = zip(self._spaced(), *self.rows, strict=True)
+        widths = [max(map(cell_len, column)) + gap for column in cells]
+        line = " " * widths[0]
+        for start, name, count in self._groups():
+            line += set_cell_size(f" {name}", sum(widths[start : start + count]) - gap) + " " * gap
+        return Text(line.rstrip(), style="bold", no_wrap=True)
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
@@ -40,21 +76,23 @@ def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
 
 
 def label(row: Row, *, mask: bool) -> str:
-    """A row's method with the settings that set it apart; the display's mask only with ``mask``."""
-    usual_sure = 0.4
+    """A row's method, its bias, and the settings in which it differs from the product's defaults.
+
+    What the method does not use is left out; the display's mask is there only with ``mask``.
+    """
     parts = {
         f"β={row.bias or 0:g}": row.bias is not None,
-        f"final β={row.final_bias or 0:g}": row.final_bias != row.bias,
-        f"accept={row.accept}": row.accept not in (None, "bias"),
-        f"min-block={row.min_block}": row.min_block > 1,
-        f"proposal β={row.proposal_bias or 0:g}": row.proposal_bias,
-        f"block={row.block}": row.block,
-        f"sure={row.sure or 0:g}": row.sure not in (None, usual_sure),
-        f"commit={row.commit}": row.commit,
-        f"gap={row.commit_gap:g}": row.commit_gap,
-        f"draft-mask={row.draft_mask}": row.draft_mask,
+        f"final β={row.final_bias or 0:g}": row.final_bias not in (None, USUAL.final_bias),
+        f"accept={row.accept}": row.accept not in (None, USUAL.accept),
+        f"min-block={row.min_block}": row.min_block != USUAL.min_block,
+        f"proposal β={row.proposal_bias or 0:g}": row.proposal_bias not in (None, USUAL.proposal_bias),
+        f"block={row.block}": row.block != USUAL.block,
+        f"sure={row.sure or 0:g}": row.sure not in (None, USUAL.sure),
+        f"commit={row.commit}": row.method in SPECULATIVE and row.commit != USUAL.commit,
+        f"gap={row.commit_gap:g}": row.commit_gap != USUAL.commit_gap,
+        f"draft-mask={row.draft_mask}": row.draft_mask != USUAL.draft_mask,
         "drop-revised": row.drop_revised,
-        f"hold-back={row.hold_back}": row.hold_back,
+        f"hold-back={row.hold_back}": row.hold_back != USUAL.hold_back,
         "strip-punctuation": row.strip_punctuation,
         f"k={row.mask_k}": mask,
     }

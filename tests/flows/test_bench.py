@@ -114,6 +114,33 @@ def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
     assert len(prompts) == 2
 
 
+def test_the_papers_tables_are_laid_out_with_our_own_figures_beside_the_papers(
+    tmp_path: Path, cache: Path, small: list[str]
+) -> None:
+    done = bench(
+        "text.txt", "--reference", "reference.txt", "--paper", "--repeat", 1, *small,
+        "--markdown", "out.md", "--plots", "plots", cwd=tmp_path, cache=cache,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = (tmp_path / "out.md").read_text()
+    for text in (done.stdout, document):
+        titles = [text.index(f"Table {number}: ") for number in (2, 3, 4, 6)]
+        assert titles == sorted(titles)
+        for part in (
+            "Tower+ 2B",
+            "Qwen3 4B",
+            "display-only mask-5",
+            "en→zh: surtitle bench text.txt --model ",
+        ):
+            assert part in text
+        assert "COMET: surtitle bench text.txt --model " in text
+        assert "--reference reference.txt --to German --comet MODEL.ckpt --paper" in text
+        assert "surtitle's own defaults (commit 1, final β 0): NE " in text
+    assert "| 0.3 | – | " in document
+    assert "| 0.870 | 0.83 | 77.3 | 61.4 | 1.58 |" in document
+    assert [path.name for path in sorted((tmp_path / "plots").iterdir())] == ["acceptance.svg", "bias.svg"]
+
+
 def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
     tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
@@ -186,6 +213,11 @@ MISTAKES = {
     "an unknown language": (["text.txt", "--to", "Klingon"], 2, "'Klingon'"),
     "a lag of nothing": (["text.txt", "--lag", "0"], 2, "--lag"),
     "pictures of nothing": (["text.txt", "--methods", "continuous", "--plots", "plots"], 2, "--plots"),
+    "pictures of no bias": (
+        ["text.txt", "--accept", "worth-0.6", "--plots", "plots"],
+        2,
+        "bias among --accept",
+    ),
     "COMET without references": (["text.txt", "--comet", "model.ckpt"], 2, "--reference"),
     "a file for a folder of pictures": (["text.txt", "--plots", "text.txt"], 4, "text.txt"),
     "no folder for the results": (["text.txt", "--json", "no/folder/out.json"], 4, "out.json"),

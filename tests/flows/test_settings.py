@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.load_settings import load_settings
+from flows.load_settings import begin_settings, load_settings
 from operators.errors import InputError, UsageError
 
 
@@ -70,3 +70,31 @@ def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
 def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_ours() -> None:
     with pytest.raises(UsageError, match=r"input.audio is 'caf\\udce9.wav', which is not UTF-8; rename"):
         load_settings(None, {"input": {"audio": "caf\udce9.wav"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        ('[translate]\naccept = "worth-0.6"\nbias = 0.3', {}, "bias has no effect beside accept = worth-0.6"),
+        ('[translate]\naccept = "worth-0.6"', {"bias": 0.2}, "bias has no effect beside accept = worth-0.6"),
+        (
+            "[translate]\nfinal_bias = 0.1",
+            {"accept": "exact"},
+            "final_bias has no effect beside accept = exact",
+        ),
+        (
+            "[translate]\nbias = 0.1",
+            {"method": "continuous"},
+            "bias has no effect beside method = continuous",
+        ),
+        ('[translate]\naccept = "worth-0.6"', {}, ""),
+        ("[translate]\nbias = 0.3", {"accept": "bias"}, ""),
+    ],
+)
+def test_a_bias_that_was_given_in_vain_is_told_once(
+    text: str, options: dict[str, object], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin_settings(written(tmp_path, text), {"translate": options})
+    stderr = capsys.readouterr().err
+    assert len(stderr.splitlines()) == bool(sentence)
+    assert sentence in stderr

@@ -6,42 +6,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from connectors.comet_program import check_comet, comet_scores
 from connectors.tokenizer_files import tokenizer_on_disk
-from flows.bench.paper import GRIDS, MASKS, paper_tables
-from flows.bench.plan import columns_of, make_plan
-from flows.bench.plots import write_plots
-from flows.bench.scores import Row, Times
-from flows.bench.tables import tables
+from flows.bench.paper import BIASES, GRIDS, paper_tables
+from flows.bench.plan import Grid, columns_of, make_plan
+from flows.bench.plots import against_bias, write_plots
+from flows.bench.tables import label, tables
 from operators.errors import InputError, UsageError
-from operators.metrics.summary import Percentiles
-
-
-def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
-    bias = settings["bias"] or 0.0
-    given = {
-        **{"speedup": 1 + bias, "speedup_range": (1 + bias, 1.1 + bias), "tps_ratio": 1.5, "chrf": 30.0},
-        **{"tokens_per_second": 50.0, "bleu": 9.0, "comet": None, "chrf_p": 0.04, "chrf_of_baseline": 80.0},
-        **{"ne_raw": 2.0 - bias, "ne_shown": 1.0, "ne_raw_mean": 2.0 - bias, "ne_shown_mean": 0.5},
-        **{"accepted_over_drafted": 0.9, "accepted_over_output": bias, "passes": 3, "passes_per_token": 0.3},
-        **{"ms_per_update": Percentiles(10.0, 20.0), "updates": 4, "final_accepted_over_drafted": 0.5},
-        **{"ms_of_final": Times(9.0, 8.0, 1.0), "ms_of_partial": Times(5.0, 4.0, 1.0), "delay_s": None},
-        **{
-            "chrf_of_baseline_partials": 70.0,
-            "proposed_over_output": 0.2,
-            "taken_over_output": 0.1,
-            "passes_saved": 3.5,
-            "speedup_simulated": 3.0,
-        },
-    }
-    return Row(**settings, mask_k=mask_k, **{**given, **figures})
-
-
-def rows(**figures: Any) -> list[Row]:
-    plan = make_plan({}, GRIDS)
-    return [row(columns_of(one), mask, **figures) for one, mask in product(plan.variants, plan.masks)]
+from tests.flows.bench.made_rows import made, row, rows
 
 
 def test_speed_has_a_line_for_each_run_and_quality_one_for_each_mask_too() -> None:
@@ -56,23 +31,30 @@ def test_speed_has_a_line_for_each_run_and_quality_one_for_each_mask_too() -> No
 
 
 def test_markdown_has_as_many_cells_in_each_line() -> None:
-    for table in (*tables(rows()), *paper_tables(rows())):
+    for table in (*tables(rows()), *paper_tables(made())):
         lines = [line for line in table.markdown().splitlines() if line.startswith("|")]
         assert len({line.count("|") for line in lines}) == 1
         assert len(lines) == len(table.rows) + 2
 
 
-def test_the_papers_tables_print_no_figure_of_the_paper_that_was_not_read_in_it() -> None:
-    methods, biases, masks = paper_tables(rows())
-    assert [one[0] for one in methods.rows] == ["RT", "SSBD β=0.2"]
-    assert methods.rows[1][-2:] == ("1.3–1.7×", "not available here")
-    assert [float(one[0]) for one in biases.rows] == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 1]
-    assert {one[-1] for one in biases.rows} == {"not available here"}
-    assert [one[0] for one in masks.rows] == [
-        "SSBD, no mask", *(f"mask-{k} on the draft" for k in MASKS),
-        *(f"display-only mask-{k}" for k in MASKS), "CD",
+def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -> None:
+    grid = Grid(("ssbd",), (0.0, 0.2), (3,), (0, 1), accepts=("bias", "worth-0.6", "exact", "top-2"))
+    plan = make_plan({}, [grid, Grid(final_biases=(None,))])
+    assert [label(row(columns_of(one), 3), mask=False) for one in plan.variants] == [
+        "retranslate",
+        "ssbd β=0 commit=0", "ssbd accept=worth-0.6 commit=0", "ssbd accept=exact commit=0",
+        "ssbd accept=top-2 commit=0",
+        "ssbd β=0", "ssbd accept=worth-0.6", "ssbd accept=exact", "ssbd accept=top-2",
+        "ssbd β=0.2 commit=0", "ssbd β=0.2", "ssbd β=0.2 final β=0.2",
     ]  # fmt: skip
-    assert masks.rows[3][masks.columns.index("NE to RT")] == "-75 %"
+
+
+def test_a_picture_against_the_bias_takes_the_longest_sweep(tmp_path: Path) -> None:
+    plan = make_plan({}, [Grid(accepts=("worth-0.6", "bias")), *GRIDS])
+    mixed = [row(columns_of(one), mask) for one, mask in product(plan.variants, plan.masks)]
+    axes = against_bias(mixed, "caption").axes[0]
+    assert np.array_equal(axes.lines[0].get_xdata(), BIASES)
+    write_plots([one for one in mixed if one.bias is None or one.bias == 0.2], "caption", tmp_path)
 
 
 @pytest.mark.parametrize("figures", [{}, {"chrf": None}])

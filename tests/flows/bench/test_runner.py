@@ -121,7 +121,7 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
         make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (1, 0))]),
         make_plan({}, [Grid(("continuous", "ssbd"), (0.0, 0.2), (0, 1))]),
         make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), hold_backs=(1,))]),
-        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_biases=(0.0,))]),
+        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_biases=(None,))]),
     ]
     assert len({key, *(mixing_key(SIGNATURE, *other) for other in others)}) == 5
 
