@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from flows.bench.tables import Table, number
+from flows.bench.table import Table, number
 from operators.metrics.figures import Lag, Report, SegmentFigures, StreamFigures, worst
 from operators.metrics.summary import Percentiles
 from operators.text_layout import cleaned

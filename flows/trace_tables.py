@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from flows.bench.tables import Table
+from flows.bench.table import Table
 from flows.trace_page.overview import name
 from flows.trace_page.page import signature
 from flows.trace_page.picture import LETTERS, MEANINGS, Labels, safe

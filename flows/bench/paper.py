@@ -4,15 +4,13 @@ A table of the paper compares models and languages; a run has one of each. What 
 and a line below the table says which command measures it.
 """
 
-import shlex
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from flows.bench.paper_run import PAIRS, Run
 from flows.bench.plan import USUAL, Grid, columns_of
 from flows.bench.published import MODELS, TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, Figures
 from flows.bench.scores import Row
-from flows.bench.tables import Table, number
-from operators.languages import language
+from flows.bench.table import Table, number
 
 BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 DEFAULT_BIAS = 0.2
@@ -29,44 +27,7 @@ _SWEEP = Grid(
 #: What the tables need: the methods with the sweep of the bias, and masks on the draft.
 GRIDS = (_SWEEP, _SWEEP._replace(methods=("ssbd",), biases=(DEFAULT_BIAS,), masks=(), draft_masks=MASKS))
 
-SOURCE = (
-    "The paper's figures: Zeng et al., arXiv 2509.21740v2, tables 2, 3, 4 and 6; Apple M2 Pro, llama.cpp, "
-    "Q4_K_M, means of three runs, COMET wmt22-comet-da, NE in tokens of flores101."
-)
-
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
-_NAMES = {"de": "German", "zh": "Chinese", "ja": "Japanese"}
-
-
-class Run(NamedTuple):
-    """What was measured, and how."""
-
-    rows: Sequence[Row]
-    #: The model's file and the corpus, as the signature has them.
-    model: str
-    corpus: str
-    source: str
-    target: str
-    #: The tokenizer that NE counts by.
-    tokenizer: str
-    #: The command without its target, references and scores.
-    command: tuple[str, ...]
-    reference: str | None = None
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether a recogniser said it, and it is no text that grows."""
-        return "|updates:recorded" in self.corpus
-
-    @property
-    def pair(self) -> str:
-        """The languages' codes."""
-        return f"{language(self.source).code}→{language(self.target).code}"
-
-    def again(self, target: str, reference: str | None, *options: str) -> str:
-        """The command that measures something else likewise."""
-        references = () if reference is None else ("--reference", reference)
-        return shlex.join((*self.command, *references, "--to", target, *options, "--paper"))
 
 
 def paper_tables(run: Run) -> tuple[Table, ...]:
@@ -86,9 +47,8 @@ def _languages(run: Run, title: str, published: ByLanguage, *, recorded: bool) -
     own = (
         {"RT": _find(run.rows, "retranslate"), "SSBD": _find(run.rows, "ssbd", DEFAULT_BIAS)} if fits else {}
     )
-    pairs = [f"en→{code}" for code in _NAMES]
     lines: list[tuple[str, ...]] = []
-    for pair in dict.fromkeys((*pairs, run.pair) if fits else pairs):
+    for pair in dict.fromkeys((*PAIRS, run.pair) if fits else PAIRS):
         lines.append((pair, *[""] * 18))
         for method in ("RT", "SSBD"):
             figures = _measured(own[method], tps=True) if pair == run.pair and fits else ["–"] * 6
@@ -98,20 +58,8 @@ def _languages(run: Run, title: str, published: ByLanguage, *, recorded: bool) -
     return Table(
         title, ("", *columns * 3), tuple(lines),
         groups=(("here", 6), *((model, 6) for model in MODELS)),
-        notes=(*_missing(run, pairs, recorded=recorded), *(_by_default(run) if fits else [])),
+        notes=(*run.missing(recorded=recorded), *(_by_default(run) if fits else [])),
     )  # fmt: skip
-
-
-def _missing(run: Run, pairs: Sequence[str], *, recorded: bool) -> list[str]:
-    """A line for each dash that another run fills."""
-    if run.is_recorded != recorded:
-        kind = "PARTIALS.jsonl" if recorded else "TEXT"
-        return [f"Not measured in this run: surtitle bench {kind} --to {run.target} --paper"]
-    names = {pair: _NAMES[pair.removeprefix("en→")] for pair in pairs if pair != run.pair}
-    reference = run.reference and "TRANSLATION"
-    if language(run.source).code != "en":
-        return [f"{', '.join(names)}: surtitle bench ENGLISH --to LANGUAGE --paper"]
-    return [f"{pair}: {run.again(name, reference)}" for pair, name in names.items()]
 
 
 def _by_default(run: Run) -> list[str]:
@@ -121,28 +69,10 @@ def _by_default(run: Run) -> list[str]:
         if all(getattr(row, name) == value for name, value in usual.items()):
             _, _, drafted, output, tps, ratio = _measured(row, tps=True)
             return [
-                f"surtitle's own defaults (commit {row.commit}, final β {row.final_bias:g}): "
-                f"NE {row.ne_raw_mean:.2f}, A/D {drafted}, A/O {output}, TPS {tps}, × {ratio}; "
-                f"{row.speedup:.2f} by wall time"
+                f"surtitle as it runs by default: NE {row.ne_raw_mean:.2f}, A/D {drafted}, A/O {output}, "
+                f"TPS {tps}, × {ratio}; {row.speedup:.2f} by wall time"
             ]
     return []
-
-
-def closing(run: Run) -> list[str]:
-    """What concerns all of the tables, a sentence a line."""
-    lines = [f"here: {run.model}, {run.corpus}, {run.pair}. A dash was not measured."]
-    if run.rows[0].comet is None:
-        command = run.again(run.target, run.reference or "TRANSLATION", "--comet", "MODEL.ckpt")
-        lines.append(f"COMET: {command}")
-    if run.tokenizer != "flores101":
-        lines.append(
-            f"NE here counts tokens of {run.tokenizer}: docs/benchmark.md says how to have flores101."
-        )
-    return [
-        *lines,
-        "A/D and A/O in percent; ×: tokens per second against RT's, the paper's speedup; wall: by wall time.",
-        SOURCE,
-    ]
 
 
 def _biases(run: Run) -> Table:

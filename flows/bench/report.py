@@ -8,11 +8,13 @@ from rich.console import Console
 
 from connectors.whole_file import write_whole
 from flows.bench.benchmark import Job, Results
-from flows.bench.paper import Run, closing, paper_tables
+from flows.bench.paper import paper_tables
+from flows.bench.paper_run import Run
 from flows.bench.plan import USUAL
 from flows.bench.plots import write_plots
 from flows.bench.signature import Signature
-from flows.bench.tables import Table, tables
+from flows.bench.table import Table
+from flows.bench.tables import tables
 
 #: Columns of the output where it is no terminal.
 _PLAIN_WIDTH = 140
@@ -23,7 +25,7 @@ def publish(job: Job, results: Results) -> None:
     plain = tables(results.rows)
     run = _run(job, results)
     shown = paper_tables(run) if job.paper else plain
-    below = closing(run) if job.paper else []
+    below = run.closing() if job.paper else []
     written = [path for path in (job.json, job.markdown) if path is not None]
     if job.json is not None:
         write_whole(job.json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
@@ -54,7 +56,7 @@ def publish(job: Job, results: Results) -> None:
 def _run(job: Job, results: Results) -> Run:
     """What the paper's tables have to know of a run."""
     common = job.plan.variants[0]
-    command = ["surtitle", "bench", str(job.source)]
+    options: list[str] = []
     for option, value, usual in (
         ("--from", common.source, USUAL.source),
         ("--model", common.model, USUAL.model),
@@ -62,7 +64,7 @@ def _run(job: Job, results: Results) -> Run:
         ("--skip", job.skip, 0),
         ("--limit", job.limit, None),
     ):
-        command += [option, str(value)] if value != usual else []
+        options += [option, str(value)] if value != usual else []
     return Run(
         rows=results.rows,
         model=results.signature.model.file,
@@ -70,8 +72,9 @@ def _run(job: Job, results: Results) -> Run:
         source=common.source,
         target=common.target,
         tokenizer=results.signature.tokenizer,
-        command=tuple(command),
+        text=str(job.source),
         reference=None if job.reference is None else str(job.reference),
+        options=tuple(options),
     )
 
 

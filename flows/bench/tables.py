@@ -1,71 +1,11 @@
-"""The benchmark's tables, as text for a terminal and for a document."""
+"""The benchmark's own tables."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-
-from rich.cells import cell_len, set_cell_size
-from rich.console import Group, RenderableType
-from rich.markup import escape
-from rich.table import Table as RichTable
-from rich.text import Text
+from collections.abc import Sequence
 
 from flows.bench.plan import USUAL
 from flows.bench.scores import Row
+from flows.bench.table import Table, number, percent
 from flows.methods import SPECULATIVE
-
-
-class Table(NamedTuple):
-    """A table of text: the first column is aligned left, all others right."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    #: Columns after the first that belong together: a name for so many of them, in their order.
-    groups: tuple[tuple[str, int], ...] = ()
-    #: Sentences below it.
-    notes: tuple[str, ...] = ()
-
-    def markdown(self) -> str:
-        """The table in Markdown, its title a line above it."""
-        names = list(self.columns)
-        for start, name, _ in self._groups():
-            names[start] = f"{name}: {names[start]}"
-        head = [names, ("---", *["---:"] * (len(self.columns) - 1)), *self.rows]
-        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in head]
-        return "\n".join(
-            [f"**{self.title}**", "", *lines, *(["", "  \n".join(self.notes)] if self.notes else [])]
-        )
-
-    def rich(self) -> RenderableType:
-        """The table for a terminal."""
-        gap = 1 if self.groups else 2
-        table = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0))
-        for number, name in enumerate(self._spaced()):
-            table.add_column(name, justify="right" if number else "left", no_wrap=number == 0)
-        for row in self.rows:
-            table.add_row(*map(escape, row))
-        return Group(self._heading(gap), table) if self.groups else table
-
-    def _groups(self) -> Iterator[tuple[int, str, int]]:
-        """Number of the first column, name and number of columns of each group."""
-        start = 1
-        for name, count in self.groups:
-            yield start, name, count
-            start += count
-
-    def _spaced(self) -> list[str]:
-        """The columns' names, with one more space before the first of a group: it shows where that begins."""
-        starts = {start for start, _, _ in self._groups()}
-        return [f" {name}" if number in starts else name for number, name in enumerate(self.columns)]
-
-    def _heading(self, gap: int) -> Text:
-        """A line with the names of the groups, each where its columns begin."""
-        cells = zip(self._spaced(), *self.rows, strict=True)
-        widths = [max(map(cell_len, column)) + gap for column in cells]
-        line = " " * widths[0]
-        for start, name, count in self._groups():
-            line += set_cell_size(f" {name}", sum(widths[start : start + count]) - gap) + " " * gap
-        return Text(line.rstrip(), style="bold", no_wrap=True)
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
@@ -201,13 +141,3 @@ def _quality_cells(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
         f"{row.ne_raw_mean:.2f}",
         f"{row.ne_shown_mean:.2f}",
     )
-
-
-def number(value: float | None, digits: int) -> str:
-    """A figure, or a dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def percent(value: float | None) -> str:
-    """A share as a percentage, or a dash where there is none."""
-    return "–" if value is None else f"{100 * value:.0f} %"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from flows.bench.tables import number, percent
+from flows.bench.table import number, percent
 from operators.metrics.figures import StreamFigures
 from operators.metrics.summary import Percentiles
 

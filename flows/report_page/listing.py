@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from flows.bench.tables import number
+from flows.bench.table import number
 from flows.report_page.roll import snippet
 from flows.report_page.segments import Opened, Pair, verdict
 

@@ -3,7 +3,8 @@
 from itertools import product
 from typing import Any
 
-from flows.bench.paper import GRIDS, Run
+from flows.bench.paper import GRIDS
+from flows.bench.paper_run import Run
 from flows.bench.plan import columns_of, make_plan
 from flows.bench.scores import Row, Times
 from operators.metrics.summary import Percentiles
@@ -43,5 +44,5 @@ def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **fig
         source="English",
         target=target,
         tokenizer="13a",
-        command=("surtitle", "bench", "a.txt"),
+        text="a.txt",
     )

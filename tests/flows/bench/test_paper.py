@@ -3,9 +3,9 @@
 import pytest
 from rich.console import Console
 
-from flows.bench.paper import MASKS, closing, paper_tables
+from flows.bench.paper import MASKS, paper_tables
 from flows.bench.published import TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, Figures
-from flows.bench.tables import Table
+from flows.bench.table import Table
 from tests.flows.bench.made_rows import made
 
 RECORDED = "talk.jsonl|updates:recorded"
@@ -88,15 +88,19 @@ def test_tables_3_and_4_have_the_papers_lines_and_figures() -> None:
 
 
 def test_a_line_below_says_which_command_fills_a_dash() -> None:
-    run = made()._replace(reference="a.de")
+    run = made()._replace(reference="a.de", options=("--limit", "9"))
     table, *_, other = paper_tables(run)
-    assert table.notes[0] == "en→zh: surtitle bench a.txt --reference TRANSLATION --to Chinese --paper"
-    assert other.notes == ("Not measured in this run: surtitle bench PARTIALS.jsonl --to German --paper",)
-    comet = "COMET: surtitle bench a.txt --reference a.de --to German --comet MODEL.ckpt --paper"
-    assert comet in closing(run)
-    assert not any("COMET:" in line for line in closing(made(comet=0.8)))
-    assert any("tokens of 13a" in line for line in closing(run))
-    assert not any("tokens of" in line for line in closing(run._replace(tokenizer="flores101"))[:-2])
+    assert (
+        table.notes[0] == "en→zh: surtitle bench a.txt --reference TRANSLATION --to Chinese --limit 9 --paper"
+    )
+    assert other.notes == (
+        "Not measured in this run: surtitle bench PARTIALS.jsonl --to German --limit 9 --paper",
+    )
+    comet = "COMET: surtitle bench a.txt --reference a.de --to German --limit 9 --comet MODEL.ckpt --paper"
+    assert comet in run.closing()
+    assert not any("COMET:" in line for line in made(comet=0.8).closing())
+    assert any("tokens of 13a" in line for line in run.closing())
+    assert not any("tokens of" in line for line in run._replace(tokenizer="flores101").closing()[:-2])
 
 
 @pytest.mark.parametrize("corpus", ["a.txt|updates:3-words", RECORDED])
