@@ -19,8 +19,10 @@ from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.memory_plan import recurrent_memory
 from operators.models.pass_times import PASS_SIZES, RowStep, measure_costs, measure_row_step
 from operators.models.pool import SessionPool
+from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
@@ -76,8 +78,9 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     tuning = _tuning(path, model, tell) if settings.threads is None else Tuning(settings.threads)
     tell("evaluating the prompt", None)
     row_step = _row_step(path, model, tuning, tell)
-    context = _context_settings(settings, prompt, tuning, row_step)
-    pool = SessionPool(LlamaContext(model, context), prompt.head, settings.sessions)
+    memory = recurrent_memory(model, settings.sessions)
+    context = _context_settings(settings, prompt, tuning, row_step, memory)
+    pool = SessionPool(LlamaContext(model, context), prompt.head, settings.sessions, memory)
     return Engine(path, prompt, pool, context, cache(lambda: _pass_costs(path, model, context, tell)))
 
 
@@ -140,15 +143,16 @@ def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: P
 
 
 def _context_settings(
-    settings: TranslateSettings, prompt: Prompt, tuning: Tuning, row_step: int
+    settings: TranslateSettings, prompt: Prompt, tuning: Tuning, row_step: int, memory: RecurrentMemory | None
 ) -> ContextSettings:
     # A source of max_source tokens may be off by a few where windows are joined from words.
     window = settings.max_source + 16 + len(prompt.tail) + _max_output(settings)
     cells = len(prompt.head) + settings.sessions * window
     return ContextSettings(
         cells=-(-cells // 256) * 256,
-        sequences=settings.sessions + 1,
+        sequences=memory.sequences(settings.sessions) if memory else settings.sessions + 1,
         ubatch=tuning.ubatch,
         threads=tuning.threads,
         row_step=row_step,
+        rollback=memory.rollback if memory else 0,
     )

@@ -4,20 +4,22 @@ Shows what llama.cpp makes of control tokens, spaces and templates of models tha
 """
 
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 _WIDTH = 32
-_Value = str | int | float | bool | list[str] | list[int] | list[float]
+Value = str | int | float | bool | list[str] | list[int] | list[float]
 
 
 class Tokens(NamedTuple):
     """A vocabulary: the header's entries about it, and the texts of its tokens."""
 
-    entries: dict[str, _Value]
+    entries: dict[str, Value]
     texts: list[str]
 
 
@@ -62,7 +64,7 @@ def pieces(added: dict[str, int]) -> Tokens:
 
 def write_model(path: Path, tokens: Tokens, **header: str) -> Path:
     """Write a model; ``header`` gives entries such as ``general_name``, a first dot for the underscore."""
-    entries: dict[str, _Value] = {
+    entries: dict[str, Value] = {
         "general.architecture": "llama",
         "llama.context_length": 512,
         "llama.embedding_length": _WIDTH,
@@ -82,12 +84,20 @@ def write_model(path: Path, tokens: Tokens, **header: str) -> Path:
         "blk.0.ffn_norm.weight": (_WIDTH,),
         **{f"blk.0.{name}.weight": (_WIDTH, _WIDTH) for name in square},
     }
-    noise, infos, data = np.random.default_rng(0), b"", b""
-    for name, shape in shapes.items():
+    noise = np.random.default_rng(0)
+    return write_gguf(path, entries, {name: noise.normal(size=shape[::-1]) for name, shape in shapes.items()})
+
+
+def write_gguf(path: Path, entries: Mapping[str, Value], tensors: Mapping[str, NDArray[np.float64]]) -> Path:
+    """Write a header and tensors of 32-bit numbers; their last axis is what llama.cpp calls the first."""
+    infos, data = b"", b""
+    for name, tensor in tensors.items():
+        shape = tensor.shape[::-1]
         infos += _text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, len(data))
-        data += noise.normal(size=int(np.prod(shape))).astype("<f4").tobytes()
+        data += tensor.astype("<f4").tobytes()
+        data += bytes(-len(data) % 32)
     body = b"".join(_text(key) + _value(value) for key, value in entries.items())
-    whole = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(entries)) + body + infos
+    whole = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + body + infos
     path.write_bytes(whole + bytes(-len(whole) % 32) + data)
     return path
 
@@ -97,7 +107,7 @@ def _text(value: str) -> bytes:
     return struct.pack("<Q", len(data)) + data
 
 
-def _value(value: _Value) -> bytes:
+def _value(value: Value) -> bytes:
     if isinstance(value, list):
         kind, _ = _scalar(value[0])
         kind = 5 if kind == 4 else kind  # the kinds of tokens are signed

@@ -10,8 +10,11 @@ from operators.prefix import common_prefix
 class KvCache(Protocol):
     """One sequence of a model's KV cache. The session decides, the cache obeys."""
 
-    def cut(self, length: int) -> None:
-        """Forget every position from ``length`` on."""
+    def cut(self, length: int) -> int:
+        """Forget every position from ``length`` on; tell how many are left.
+
+        Fewer than ``length`` are where the memory is recurrent and cannot be cut there.
+        """
         ...
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
@@ -42,7 +45,7 @@ class PrefixSession:
             raise ValueError(f"logits_from {logits_from} is not a position of {len(tokens)} tokens")
         keep = min(common_prefix(self._held, tokens), logits_from)
         if keep < len(self._held) or self._failed:
-            self._cache.cut(keep)
+            keep = self._cache.cut(keep)
             del self._held[keep:]
         self._failed = True  # a pass that breaks off may leave anything after what is held
         logits = self._cache.evaluate(tokens[keep:], keep, len(tokens) - logits_from)

@@ -8,6 +8,7 @@ import ctypes
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 import numpy as np
@@ -23,10 +24,13 @@ import llama_cpp as llama
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.models.batch import Batch
+from operators.models.kinds import USE_ANOTHER, WITHOUT_MEMORY, is_recurrent, other_kind
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 
 #: What llama_decode returns where the KV cache has no place for the batch.
 _NO_SLOT = 1
+#: Tokens per call, unless a context is told otherwise.
+BATCH = 512
 
 
 class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,12 +41,14 @@ class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     #: Sequences that it can tell apart.
     sequences: int
     #: Tokens per call; a longer request is split.
-    batch: int = 512
+    batch: int = BATCH
     #: Of these, tokens that are computed at a time.
     ubatch: int = 512
     threads: int
     #: Logits of a call are computed for a multiple of so many positions, where it is more than that.
     row_step: int = 1
+    #: Tokens at the end of a pass that a recurrent memory shall be able to take back.
+    rollback: int = 0
 
 
 class LlamaModel:
@@ -51,17 +57,27 @@ class LlamaModel:
     def __init__(self, path: Path, progress: Callable[[float], None] | None = None) -> None:
         """Load ``path``; ``progress`` is told the fraction done, from 0 to 1.
 
-        Raises `InputError` if llama.cpp cannot read the file.
+        Raises `InputError` if llama.cpp cannot read the file, or if such a model does not go on with a text.
         """
         _be_quiet()
         self.path = path
         self.handle: ctypes.c_void_p | None = _load(path, progress)
+        self.is_recurrent = is_recurrent(self.handle)
+        kind = other_kind(self.handle)
+        if kind is not None:
+            self.refuse(kind)
         self._vocab = llama.llama_model_get_vocab(self.handle)
         self.vocabulary_size = int(llama.llama_vocab_n_tokens(self._vocab))
         self._pieces: dict[int, bytes] = {}
         # Where llama.cpp puts a space before every text, the tokens of these come first and are cut off.
         self._before = "\n" if self._adds_space() else ""
         self._before_tokens = self._tokenize(self._before, special=False)
+
+    def refuse(self, kind: str) -> NoReturn:
+        """Free the weights and raise the `InputError` that says what the model is."""
+        name = self.metadata("general.architecture")
+        self.close()
+        raise InputError(f"{self.path}: {name} is {kind}; {USE_ANOTHER}")
 
     def close(self) -> None:
         """Free the weights."""
@@ -178,6 +194,7 @@ class LlamaContext:
         params.n_ctx = settings.cells
         params.n_batch, params.n_ubatch = settings.batch, min(settings.ubatch, settings.batch)
         params.n_seq_max = settings.sequences
+        params.n_rs_seq = settings.rollback
         params.n_threads = params.n_threads_batch = settings.threads
         # One buffer for all sequences: the head of the prompt is shared, not copied. A full-size
         # sliding-window cache, as a rollback could otherwise find its cells gone.
@@ -190,6 +207,9 @@ class LlamaContext:
                 "ask for fewer or shorter sessions"
             )
         self._memory = llama.llama_get_memory(self._context)
+        if not self._memory:
+            self.close()
+            model.refuse(WITHOUT_MEMORY)
         self._batch = Batch(settings.batch)
 
     def close(self) -> None:
@@ -206,6 +226,16 @@ class LlamaContext:
         """Let the empty sequence ``target`` hold what ``source`` holds, sharing its cells."""
         llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
+    @property
+    def rollback(self) -> int:
+        """Tokens that a recurrent memory can take back: as many as asked for, or none."""
+        return int(llama.llama_n_rs_seq(self._context))
+
+    def state_bytes(self, sequence: int) -> int:
+        """Bytes of the recurrent state of ``sequence``."""
+        flags = llama.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+        return int(llama.llama_state_seq_get_size_ext(self._context, sequence, flags))
+
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Forget what ``sequence`` holds from position ``length`` on.
 
@@ -216,7 +246,7 @@ class LlamaContext:
             raise ModelTrouble(Trouble.FAILED_PASS, why)
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``, as a view.
+        """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``, if any, as a view.
 
         More rows are computed where that is faster, as matrices are multiplied in tiles, and left out again.
         Split where the batch is smaller; the rows are then copied, as each call overwrites the buffer.
@@ -238,7 +268,9 @@ class LlamaContext:
                 parts.append(self._rows(computed)[computed - wanted :])
                 if begin + size < len(tokens):
                     parts[-1] = parts[-1].copy()
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if len(parts) > 1:
+            return np.concatenate(parts)
+        return parts[0] if parts else np.empty((0, self._vocabulary_size), np.float32)
 
     def _computed(self, wanted: int, most: int) -> int:
         if wanted <= self._row_step:

@@ -8,31 +8,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from operators.decoding.forward import Logits, best_tokens
 from operators.decoding.session import PrefixSession
+from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
+from operators.models.store import SequenceStore
 from operators.trouble import NoRoom
 
 # Failures in a row after which the head is evaluated anew: 2, 8, 32, … as it costs much, and a model that is
 # broken for good fails for ever.
 _SUSPICIOUS = frozenset(2 << power for power in range(0, 62, 2))
-
-
-class SequenceStore(Protocol):
-    """What the pool needs of a model: numbered sequences that can be copied, cut and extended."""
-
-    def copy_sequence(self, source: int, target: int) -> None:
-        """Let the empty sequence ``target`` hold what ``source`` holds."""
-        ...
-
-    def cut_sequence(self, sequence: int, length: int) -> None:
-        """Forget what ``sequence`` holds from position ``length`` on."""
-        ...
-
-    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``."""
-        ...
 
 
 class Usage(NamedTuple):
@@ -46,7 +32,7 @@ class Usage(NamedTuple):
 
 
 class _Sequence:
-    """One numbered sequence as the `KvCache` of a session."""
+    """One numbered sequence as the `KvCache` of a session; it can be cut anywhere."""
 
     def __init__(self, store: SequenceStore, number: int, make_room: Callable[[int], None]) -> None:
         """``make_room`` drops all sequences but the one of that number."""
@@ -54,8 +40,9 @@ class _Sequence:
         self.number = number
         self._make_room = make_room
 
-    def cut(self, length: int) -> None:
+    def cut(self, length: int) -> int:
         self._store.cut_sequence(self.number, length)
+        return length
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         try:
@@ -76,15 +63,24 @@ class SessionPool:
 
     HEAD = 0  # the sequence that holds the head and nothing else
 
-    def __init__(self, store: SequenceStore, head: Sequence[int], size: int) -> None:
+    def __init__(
+        self,
+        store: SequenceStore,
+        head: Sequence[int],
+        size: int,
+        memory: RecurrentMemory | None = None,
+    ) -> None:
         """Evaluate ``head`` once; the store must have ``size`` + 1 sequences.
 
-        Raises `ModelTrouble` where the model cannot.
+        With ``memory`` it cannot cut a sequence anywhere, and must have as many as that says. Raises
+        `ModelTrouble` where the model cannot.
         """
         self._store = store
+        self._memory = memory
         self._head = list(head)
+        self._size = size
         self._free = list(range(size, 0, -1))
-        self._open: OrderedDict[str, tuple[_Sequence, PrefixSession]] = OrderedDict()
+        self._open: OrderedDict[str, tuple[_Sequence | RecurrentSequence, PrefixSession]] = OrderedDict()
         self._lock = Lock()
         #: What it held when a session was last given back; it can be read on any thread.
         self.usage = Usage(0, size, len(self._head))
@@ -124,13 +120,25 @@ class SessionPool:
         own = sum(max(0, session.held - len(self._head)) for _, session in self._open.values())
         self.usage = Usage(len(self._open), self.usage.most_sessions, len(self._head) + own)
 
-    def _begin(self) -> tuple[_Sequence, PrefixSession]:
+    def _begin(self) -> tuple[_Sequence | RecurrentSequence, PrefixSession]:
         if not self._free:
             self._drop(next(iter(self._open)))
-        sequence = _Sequence(self._store, self._free.pop(), self._drop_others)
+        sequence = self._sequence(self._free.pop())
         if self._head:
             self._store.copy_sequence(self.HEAD, sequence.number)
         return sequence, PrefixSession(sequence, self._head)
+
+    def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
+        if self._memory is None:
+            return _Sequence(self._store, number, self._drop_others)
+        return RecurrentSequence(
+            self._store,
+            number,
+            self._memory.spares_of(number, self._size),
+            RecurrentHead(self.HEAD, self._head),
+            self._memory,
+            self._drop_others,
+        )
 
     def _evaluate_head(self) -> None:
         if self._head:

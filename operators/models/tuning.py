@@ -29,6 +29,8 @@ TURNS = 5
 _BUDGET_S = 2.2
 
 _PROMPT, _DRAFT, _SINGLE = 48, 24, 4
+# The sequence that holds the prompt and nothing else.
+_KEPT = 1
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -132,7 +134,7 @@ class LlamaProbe:
         """Seconds of a verification and some single tokens after it."""
         context = self._context(threads, ubatch)
         context.use_threads(threads)
-        context.cut_sequence(0, _PROMPT)
+        self._begin(context)
         began = perf_counter()
         context.evaluate(0, self._tokens[_PROMPT:], _PROMPT, _DRAFT)
         for number in range(_SINGLE):
@@ -143,14 +145,19 @@ class LlamaProbe:
         """Seconds of one pass over so many tokens, with the logits of the last ``rows`` or of all."""
         context = self._context(threads, ubatch)
         context.use_threads(threads)
-        context.cut_sequence(0, _PROMPT)
+        self._begin(context)
         began = perf_counter()
         context.evaluate(0, self._tokens[:tokens], _PROMPT, rows or tokens)
         return perf_counter() - began
 
+    def _begin(self, context: LlamaContext) -> None:
+        """Go back to the prompt: a copy of it, as not every memory can be cut."""
+        context.cut_sequence(0, 0)
+        context.copy_sequence(_KEPT, 0)
+
     def _context(self, threads: int, ubatch: int) -> LlamaContext:
         if ubatch not in self._contexts:
-            settings = ContextSettings(cells=256, sequences=1, ubatch=ubatch, threads=threads)
+            settings = ContextSettings(cells=256, sequences=2, ubatch=ubatch, threads=threads)
             context = self._contexts[ubatch] = LlamaContext(self._model, settings)
-            context.evaluate(0, self._tokens[:_PROMPT], 0, 1)
+            context.evaluate(_KEPT, self._tokens[:_PROMPT], 0, 1)
         return self._contexts[ubatch]

@@ -114,8 +114,9 @@ class _Second:
     def __init__(self, context: LlamaContext) -> None:
         self._context = context
 
-    def cut(self, length: int) -> None:
+    def cut(self, length: int) -> int:
         self._context.cut_sequence(2, length)
+        return length
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         return self._context.evaluate(2, tokens, start, rows)

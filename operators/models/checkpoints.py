@@ -1,0 +1,101 @@
+"""Which states of a recurrent memory are kept, as it cannot be cut where a request parts from the last.
+
+A recurrent layer holds a summary of all tokens so far instead of one entry per token, so no token can be
+taken out again. What can be done is to keep a copy of the state, to begin from that, and to evaluate what
+follows once more. An update of self-speculative decoding goes back twice: to where the source differs from
+the last one, and to where the model rejects the draft.
+"""
+
+from collections.abc import Sequence
+
+#: A state is kept in the middle of a pass where it saves evaluating at least so many tokens again. The pass
+#: is then split in two, which costs as much as evaluating about eight tokens (docs/decoding.md, cost model).
+STEP = 8
+
+
+class Checkpoints:
+    """The kept states of one sequence: at most one in each of ``slots`` slots, all after the head."""
+
+    def __init__(self, slots: Sequence[int], head: int) -> None:
+        """Slots are named by any numbers; the state after the first ``head`` tokens is kept elsewhere."""
+        self._free = list(slots)
+        self._head = head
+        self._count = len(slots)
+        self._positions: dict[int, int] = {}
+        # The kept state that lies in the output, if one does; it is of no use to the next update.
+        self._in_output: int | None = None
+        # Where the logits of the last request began: what parts from it before that has another prompt.
+        self._judged = 0
+
+    @property
+    def positions(self) -> list[int]:
+        """How many tokens the kept states stand for, ascending."""
+        return sorted(self._positions.values())
+
+    def drop_after(self, length: int) -> list[int]:
+        """Give up the states of more than ``length`` tokens; the slots that are free now."""
+        gone = [slot for slot, position in self._positions.items() if position > length]
+        for slot in gone:
+            self._give_up(slot)
+        return gone
+
+    def best(self, length: int) -> tuple[int, int] | None:
+        """The slot with most of the first ``length`` tokens, and how many; None without one."""
+        usable = [(at, slot) for slot, at in self._positions.items() if at <= length]
+        if not usable:
+            return None
+        at, slot = max(usable)
+        return slot, at
+
+    def place(self, begin: int, wanted: int, end: int) -> int | None:
+        """Where to keep a state in a pass over the tokens from ``begin`` to ``end``; None for nowhere.
+
+        ``wanted`` is where the request parts from the last one. The next update is expected to part no
+        earlier, as sources grow. Where a single token follows, the model has chosen it itself, and more of
+        its own follow: nothing goes back to before it.
+        """
+        if end - wanted <= 1 or wanted in self._positions.values() or wanted <= self._head:
+            return None
+        # The only slot is the prompt's.
+        if self._count == 0 or (self._count == 1 and self._is_output(wanted)):
+            return None
+        # At its beginning a pass need not be split.
+        return wanted if wanted == begin or wanted - begin >= STEP else None
+
+    def keep(self, position: int) -> tuple[int, bool]:
+        """The slot for the state after ``position`` tokens, and whether it held another one before."""
+        in_output = self._is_output(position)
+        slot = self._slot(in_output=in_output)
+        was_used = slot in self._positions
+        self._give_up(slot)
+        self._free.remove(slot)
+        self._positions[slot] = position
+        if in_output:
+            self._in_output = slot
+        return slot, was_used
+
+    def judged(self, first: int) -> None:
+        """Take note that the logits of a request began at position ``first``."""
+        self._judged = first
+
+    def _is_output(self, position: int) -> bool:
+        return position >= self._judged > 0
+
+    def _slot(self, *, in_output: bool) -> int:
+        if in_output and self._in_output is not None:
+            return self._in_output
+        if self._free:
+            return self._free[-1]
+        # That which the fewest tokens lie before, back to the next state: to lose it costs least.
+        below = self._head
+        gaps = []
+        for position, slot in sorted((at, slot) for slot, at in self._positions.items()):
+            gaps.append((position - below, slot))
+            below = position
+        return min(gaps)[1]
+
+    def _give_up(self, slot: int) -> None:
+        if self._positions.pop(slot, None) is not None:
+            self._free.append(slot)
+        if slot == self._in_output:
+            self._in_output = None

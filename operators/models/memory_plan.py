@@ -1,0 +1,44 @@
+"""How many states a recurrent memory keeps: as many as are useful, within a bounded amount of memory."""
+
+from collections.abc import Callable
+
+from operators.models.llama import BATCH, ContextSettings, LlamaContext, LlamaModel
+from operators.models.recurrent import RecurrentMemory
+
+#: Checkpoints of each session: two in the prompt, and one in the output while it is decoded.
+SPARES = 3
+#: Bytes that all checkpoints together may take. A state has 80 kB (LFM2 350M) to 60 MB (Granite 4 H 1B).
+CHECKPOINT_BYTES = 1 << 30
+#: Tokens that llama.cpp shall be able to take back by itself, and bytes that this may take.
+ROLLBACK = 16
+ROLLBACK_BYTES = 1 << 28
+#: Sequences that llama.cpp can tell apart.
+_MOST_SEQUENCES = 256
+
+
+def recurrent_memory(model: LlamaModel, sessions: int) -> RecurrentMemory | None:
+    """What to ask of a context for so many sessions; None where its memory can be cut anywhere."""
+    if not model.is_recurrent:
+        return None
+    context = LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1, rollback=1))
+    try:
+        context.evaluate(0, [0], 0, 1)
+        size, can_take_back = context.state_bytes(0), context.rollback > 0
+    finally:
+        context.close()
+    return plan(size, sessions, can_take_back=can_take_back)
+
+
+def plan(state_bytes: int, sessions: int, *, can_take_back: bool) -> RecurrentMemory:
+    """How many checkpoints and how much rollback fit."""
+    spares = _most(lambda count: sessions * count * state_bytes <= CHECKPOINT_BYTES, SPARES)
+    spares = min(spares, (_MOST_SEQUENCES - 1) // sessions - 1)
+    states = 1 + sessions * (1 + spares)
+    rollback = 0
+    if can_take_back:
+        rollback = _most(lambda count: count * states * state_bytes <= ROLLBACK_BYTES, ROLLBACK)
+    return RecurrentMemory(spares, rollback, BATCH, state_bytes)
+
+
+def _most(fits: Callable[[int], bool], limit: int) -> int:
+    return max(count for count in range(limit + 1) if fits(count))

@@ -1,0 +1,146 @@
+"""A session's cache where the memory is recurrent, or partly so: Mamba, RWKV, LFM2, Granite 4 H, Qwen3.5, …
+
+A checkpoint is a copy of the sequence in a spare sequence of the same context. llama.cpp shares the state
+between the two until one of them goes on, and reads a state in one place and writes it to another in every
+pass anyway. So keeping a state and going back to it cost microseconds, and the memory of one more state.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from operators.decoding.forward import Logits
+from operators.models.checkpoints import Checkpoints
+from operators.models.store import SequenceStore
+from operators.trouble import NoRoom
+
+
+class RecurrentMemory(msgspec.Struct, frozen=True):
+    """What a context with recurrent memory offers to each session."""
+
+    #: Sequences for checkpoints, for each session.
+    spares: int
+    #: Tokens at the end of a pass that can be taken back without a checkpoint.
+    rollback: int = 0
+    #: Tokens per call of llama.cpp; only those of the last call can be taken back.
+    batch: int = 512
+    #: Bytes of one state.
+    state_bytes: int = 0
+
+    def sequences(self, sessions: int) -> int:
+        """Sequences that the context must have: the head's, and those of the sessions."""
+        return 1 + sessions * (1 + self.spares)
+
+    def spares_of(self, number: int, sessions: int) -> list[int]:
+        """The spare sequences of session ``number``, which counts from 1."""
+        first = sessions + 1 + (number - 1) * self.spares
+        return list(range(first, first + self.spares))
+
+
+class RecurrentHead(NamedTuple):
+    """The sequence that holds the prompt's head and nothing else, and its tokens."""
+
+    number: int
+    tokens: list[int]
+
+
+class RecurrentSequence:
+    """One numbered sequence as the `KvCache` of a session; it goes back to checkpoints."""
+
+    def __init__(
+        self,
+        store: SequenceStore,
+        number: int,
+        spares: Sequence[int],
+        head: RecurrentHead,
+        memory: RecurrentMemory,
+        make_room: Callable[[int], None],
+    ) -> None:
+        """Begin with the head; ``make_room`` drops all sessions but the one of that number."""
+        self.number = number
+        self._store = store
+        self._head = head
+        self._memory = memory
+        self._make_room = make_room
+        self._checkpoints = Checkpoints(spares, len(head.tokens))
+        self._tokens = list(head.tokens)
+        # Where the present request parts from the last one.
+        self._wanted = len(self._tokens)
+        # False while the memory may hold anything after a pass that broke off.
+        self._is_known = True
+        # Tokens that llama.cpp can take back now, and whether it has just done so: before the next pass the
+        # state is then neither to be copied nor to be taken back further.
+        self._revocable = 0
+        self._is_taken_back = False
+
+    def cut(self, length: int) -> int:
+        """Forget what was held from ``length`` on, and what is before it back to a state that was kept."""
+        self._wanted = length
+        for spare in self._checkpoints.drop_after(length):
+            self._store.cut_sequence(spare, 0)
+        held = len(self._tokens)
+        if self._is_known and length == held:
+            return held
+        self._is_taken_back = self._is_known and 0 < held - length <= self._revocable
+        if self._is_taken_back:
+            self._store.cut_sequence(self.number, length)
+        kept = length if self._is_taken_back else self._go_back(length)
+        del self._tokens[kept:]
+        self._is_known, self._revocable = True, 0
+        return kept
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        """Append ``tokens`` at ``start``, keeping a state on the way where that is worth it."""
+        wanted = max(self._wanted, start)
+        try:
+            return self._evaluate(tokens, start, rows, wanted)
+        except NoRoom:
+            self._make_room(self.number)
+            # A part of the pass may be in the memory, so that what was before it is evaluated again, too.
+            before = self._tokens[:start]
+            kept = self.cut(start)
+            return self._evaluate([*before[kept:], *tokens], kept, rows, wanted)
+
+    def _evaluate(self, tokens: Sequence[int], start: int, rows: int, wanted: int) -> Logits:
+        end = start + len(tokens)
+        place = self._checkpoints.place(start, wanted, end)
+        if place is not None and place > start:
+            self._pass(tokens[: place - start], start, 0)
+            tokens, start = tokens[place - start :], place
+        if place is not None and not self._is_taken_back:
+            self._keep(place)
+        self._checkpoints.judged(end - rows)
+        return self._pass(tokens, start, rows)
+
+    def _pass(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        self._is_known = False
+        logits = self._store.evaluate(self.number, tokens, start, rows)
+        self._tokens[start:] = tokens
+        self._is_known, self._is_taken_back = True, False
+        last_call = (len(tokens) - 1) % self._memory.batch + 1
+        self._revocable = min(self._memory.rollback, last_call - 1)
+        return logits
+
+    def _keep(self, position: int) -> None:
+        slot, was_used = self._checkpoints.keep(position)
+        if was_used:
+            self._store.cut_sequence(slot, 0)
+        self._store.copy_sequence(self.number, slot)
+        # To take tokens back would now move the copy as well.
+        self._revocable = 0
+
+    def _go_back(self, length: int) -> int:
+        best = self._checkpoints.best(length) or self._shared_head(length)
+        self._store.cut_sequence(self.number, 0)
+        if best is None:
+            return 0
+        source, kept = best
+        self._store.copy_sequence(source, self.number)
+        return kept
+
+    def _shared_head(self, length: int) -> tuple[int, int] | None:
+        count = len(self._head.tokens)
+        if 0 < count <= length and self._tokens[:count] == self._head.tokens:
+            return self._head.number, count
+        return None
