@@ -4,13 +4,15 @@ Their shapes are those of llama.cpp's architectures (llama.cpp, src/models), as 
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.tiny_gguf import Value, byte_pairs, write_gguf
+from tests.tiny_gguf import CONTROL, Value, byte_pairs, write_gguf
 
 _Shapes = dict[str, tuple[int, ...]]
+_PARTS = ("weight", "bias")
 
 _LAYERS = 2
 _WIDTH = 64
@@ -18,16 +20,28 @@ _STATE = 16
 _INNER = 2 * _WIDTH
 _SSM_HEADS = 4
 
-#: Purely recurrent, partly so, and not at all.
+#: Architectures whose memory is recurrent, recurrent in some layers, and nowhere.
 RECURRENT = ("mamba", "mamba2", "rwkv7")
 HYBRID = ("lfm2", "granitehybrid", "falcon-h1", "qwen35")
 ATTENTION = ("llama",)
+#: Architectures that do not go on with a text.
+OTHERS = ("t5", "t5encoder", "bert", "llada")
+
+
+class _Kind(NamedTuple):
+    """An architecture: its own entries in the header, and its tensors."""
+
+    header: dict[str, Value]
+    #: Of each layer in turn; "{}" stands for the layer's number.
+    layers: list[_Shapes]
+    #: Beside the layers and the embedding.
+    rest: _Shapes = {"output_norm.weight": (_WIDTH,)}  # noqa: RUF012 - never changed
 
 
 def write_kind(path: Path, kind: str, seed: int = 0) -> Path:
     """Write a model of the architecture ``kind``, which speaks bytes and ends with its last token."""
-    header, shapes = _KINDS[kind]
-    tokens = byte_pairs({"<|end|>": 3})
+    tokens = byte_pairs({"<|end|>": CONTROL})
+    own = _KINDS[kind]
     entries: dict[str, Value] = {
         "general.architecture": kind,
         f"{kind}.context_length": 4096,
@@ -35,20 +49,18 @@ def write_kind(path: Path, kind: str, seed: int = 0) -> Path:
         f"{kind}.block_count": _LAYERS,
         f"{kind}.feed_forward_length": _WIDTH,
         f"{kind}.attention.layer_norm_rms_epsilon": 1e-5,
-        **{f"{kind}.{key}": value for key, value in header.items()},
+        **{f"{kind}.{key}": value for key, value in own.header.items()},
         **tokens.entries,
+        "tokenizer.ggml.token_type_count": 2,
     }
-    noise = np.random.default_rng(seed)
-    embedding = (_WIDTH, len(tokens.texts))
-    every: _Shapes = {"token_embd.weight": embedding, "output_norm.weight": (_WIDTH,)}
-    if kind == "lfm2":
-        every["token_embd_norm.weight"] = every.pop("output_norm.weight")
+    shapes: _Shapes = {"token_embd.weight": (_WIDTH, len(tokens.texts)), **own.rest}
     if kind == "rwkv7":
-        every |= {"output.weight": embedding, "output_norm.bias": (_WIDTH,)}
-        every |= {f"token_embd_norm.{part}": (_WIDTH,) for part in ("weight", "bias")}
+        shapes["output.weight"] = shapes["token_embd.weight"]
     for layer in range(_LAYERS):
-        every |= {f"blk.{layer}.{name}": shape for name, shape in shapes[layer % len(shapes)].items()}
-    return write_gguf(path, entries, {name: _tensor(noise, name, shape) for name, shape in every.items()})
+        for name, shape in own.layers[layer % len(own.layers)].items():
+            shapes[name.format(layer) if "{}" in name else f"blk.{layer}.{name}"] = shape
+    noise = np.random.default_rng(seed)
+    return write_gguf(path, entries, {name: _tensor(noise, name, shape) for name, shape in shapes.items()})
 
 
 def _tensor(noise: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -156,7 +168,7 @@ def _rwkv7() -> _Shapes:
         **{
             f"{name}.{part}": (_WIDTH,)
             for name in ("attn_norm", "attn_norm_2", "time_mix_ln")
-            for part in ("weight", "bias")
+            for part in _PARTS
         },
         **mix,
         **{f"time_mix_{name}.weight": (_WIDTH,) for name in ("w0", "a0", "v0", "k_k", "k_a", "r_k")},
@@ -168,6 +180,27 @@ def _rwkv7() -> _Shapes:
     }
 
 
+def _t5(half: str, attention: str = "attn") -> _Shapes:
+    norm = {f"{half}.blk.{{}}.{name}_norm.weight": (_WIDTH,) for name in (attention, "ffn")}
+    squares = [*(f"{attention}_{name}" for name in "qkvo"), "ffn_up", "ffn_down"]
+    return {**norm, **{f"{half}.blk.{{}}.{name}.weight": (_WIDTH, _WIDTH) for name in squares}}
+
+
+def _t5_norms(*halves: str) -> _Shapes:
+    return {f"{half}.output_norm.weight": (_WIDTH,) for half in halves}
+
+
+def _bert() -> _Shapes:
+    squares = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down")
+    biases = ("attn_output", "ffn_up", "ffn_down")
+    norms = ("attn_output_norm", "layer_output_norm")
+    return {
+        **{f"{name}.weight": (_WIDTH, _WIDTH) for name in squares},
+        **{f"{name}.bias": (_WIDTH,) for name in biases},
+        **{f"{name}.{part}": (_WIDTH,) for name in norms for part in _PARTS},
+    }
+
+
 _SSM: dict[str, Value] = {
     "ssm.conv_kernel": 4,
     "ssm.inner_size": _INNER,
@@ -176,32 +209,35 @@ _SSM: dict[str, Value] = {
     "ssm.group_count": 1,
 }
 _HEADS: dict[str, Value] = {"attention.head_count": 1, "rope.dimension_count": _WIDTH}
+_T5: dict[str, Value] = {"attention.head_count": 1, "attention.relative_buckets_count": 8}
 
-_KINDS: dict[str, tuple[dict[str, Value], list[_Shapes]]] = {
-    "llama": (_HEADS, [{**_attention(), **_ffn()}]),
-    "mamba": ({**_SSM, "ssm.time_step_rank": 4}, [_mamba()]),
-    "mamba2": (_SSM, [_mamba2()]),
-    "rwkv7": (
+_KINDS: dict[str, _Kind] = {
+    "llama": _Kind(_HEADS, [{**_attention(), **_ffn()}]),
+    "mamba": _Kind({**_SSM, "ssm.time_step_rank": 4}, [_mamba()]),
+    "mamba2": _Kind(_SSM, [_mamba2()]),
+    "rwkv7": _Kind(
         {
             "attention.layer_norm_epsilon": 1e-5,
             "wkv.head_size": _WIDTH,
             **{f"attention.{name}_lora_rank": 8 for name in ("decay", "iclr", "value_residual_mix", "gate")},
         },
         [_rwkv7()],
+        {f"{name}.{part}": (_WIDTH,) for name in ("token_embd_norm", "output_norm") for part in _PARTS},
     ),
-    "lfm2": (
+    "lfm2": _Kind(
         {**_HEADS, "attention.head_count_kv": [0, 1], "shortconv.l_cache": 3},
         [{**_short_convolution(), **_ffn()}, {**_attention(), **_normed(), **_ffn()}],
+        {"token_embd_norm.weight": (_WIDTH,)},
     ),
-    "granitehybrid": (
+    "granitehybrid": _Kind(
         {**_HEADS, **_SSM, "attention.head_count_kv": [0, 1]},
         [{**_mamba2(), **_ffn()}, {**_attention(), **_ffn()}],
     ),
-    "falcon-h1": (
+    "falcon-h1": _Kind(
         {**_HEADS, **_SSM, "attention.head_count_kv": 1},
         [{**_mamba2(), **_attention(), **_ffn("ffn_norm")}],
     ),
-    "qwen35": (
+    "qwen35": _Kind(
         {
             **_HEADS,
             "attention.head_count_kv": 1,
@@ -215,4 +251,18 @@ _KINDS: dict[str, tuple[dict[str, Value], list[_Shapes]]] = {
         },
         [_post_normed(_delta_net()), _post_normed({**_attention(2 * _WIDTH), **_normed()})],
     ),
+    "t5": _Kind(
+        _T5, [{**_t5("enc"), **_t5("dec", "attn"), **_t5("dec", "cross_attn")}], _t5_norms("enc", "dec")
+    ),
+    "t5encoder": _Kind(_T5, [_t5("enc")], _t5_norms("enc")),
+    "bert": _Kind(
+        {"attention.head_count": 1, "attention.layer_norm_epsilon": 1e-5},
+        [_bert()],
+        {
+            "token_types.weight": (_WIDTH, 2),
+            "position_embd.weight": (_WIDTH, 4096),
+            **{f"token_embd_norm.{part}": (_WIDTH,) for part in _PARTS},
+        },
+    ),
+    "llada": _Kind(_HEADS, [{**_attention(), **_ffn()}]),
 }

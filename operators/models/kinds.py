@@ -21,5 +21,5 @@ def other_kind(model: ctypes.c_void_p | None) -> str | None:
     if not llama.llama_model_has_decoder(model):
         return "an encoder that writes no text"
     if llama.llama_model_has_encoder(model):
-        return "an encoder-decoder model or a part of one"
+        return "a model with an encoder, which reads the whole of a text before it writes"
     return None

@@ -127,8 +127,6 @@ class RecurrentSequence:
         if was_used:
             self._store.cut_sequence(slot, 0)
         self._store.copy_sequence(self.number, slot)
-        # To take tokens back would now move the copy as well.
-        self._revocable = 0
 
     def _go_back(self, length: int) -> int:
         best = self._checkpoints.best(length) or self._shared_head(length)
