@@ -4,7 +4,8 @@ Shows what llama.cpp makes of control tokens, spaces and templates of models tha
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,20 +86,27 @@ def write_model(path: Path, tokens: Tokens, **header: str) -> Path:
         **{f"blk.0.{name}.weight": (_WIDTH, _WIDTH) for name in square},
     }
     noise = np.random.default_rng(0)
-    return write_gguf(path, entries, {name: noise.normal(size=shape[::-1]) for name, shape in shapes.items()})
+    return write_gguf(path, entries, shapes, lambda _name, shape: noise.normal(size=shape[::-1]))
 
 
-def write_gguf(path: Path, entries: Mapping[str, Value], tensors: Mapping[str, NDArray[np.float64]]) -> Path:
-    """Write a header and tensors of 32-bit numbers; their last axis is what llama.cpp calls the first."""
-    infos, data = b"", b""
-    for name, tensor in tensors.items():
-        shape = tensor.shape[::-1]
-        infos += _text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, len(data))
-        data += tensor.astype("<f4").tobytes()
-        data += bytes(-len(data) % 32)
+def write_gguf(
+    path: Path,
+    entries: Mapping[str, Value],
+    shapes: Mapping[str, tuple[int, ...]],
+    tensor: Callable[[str, tuple[int, ...]], NDArray[np.float64]],
+) -> Path:
+    """Write a header and the tensors, made one by one; a tensor's last axis is the first of its shape."""
+    infos, place = b"", 0
+    for name, shape in shapes.items():
+        infos += _text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, place)
+        place += -(-4 * prod(shape) // 32) * 32
     body = b"".join(_text(key) + _value(value) for key, value in entries.items())
-    whole = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + body + infos
-    path.write_bytes(whole + bytes(-len(whole) % 32) + data)
+    whole = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(entries)) + body + infos
+    with path.open("wb") as file:
+        file.write(whole + bytes(-len(whole) % 32))
+        for name, shape in shapes.items():
+            data = tensor(name, shape).astype("<f4").tobytes()
+            file.write(data + bytes(-len(data) % 32))
     return path
 
 
