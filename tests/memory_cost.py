@@ -24,8 +24,8 @@ from operators.models.recurrent import RecurrentMemory
 from tests.tiny_kinds import write_kind
 from tests.tiny_layers import Size
 
-#: About the shapes of LFM2 350M, Granite 4 H 350M, Mamba 130M and Qwen3.5 0.8B, and a model of attention alone
-#: for comparison.
+#: About the shapes of LFM2 350M, Granite 4 H 350M, Mamba 130M and Qwen3.5 0.8B, and of a model of attention
+#: alone for comparison.
 SIZES = {
     "lfm2": Size(1024, 16, 4608, 64, every=3, vocabulary=65_536),
     "granitehybrid": Size(768, 32, 2048, 64, state=128, ssm_heads=48, every=8, vocabulary=100_352),
@@ -45,7 +45,7 @@ class Turn(NamedTuple):
 
 
 def speculative() -> Iterator[Forward]:
-    """The passes of self-speculative decoding: the draft is verified, and decoded anew from where it falls."""
+    """The passes of self-speculative decoding: a draft is verified, and its rejected end decoded anew."""
     for prompt, output in _updates():
         stood = len(output) * 6 // 10
         draft = [*output[:stood], *[9] * (len(output) - stood)]
@@ -84,23 +84,24 @@ def report(model: LlamaModel, threads: int, turns: int) -> None:
     """Print a row for each way of remembering."""
     planned = recurrent_memory(model, _SESSIONS)
     for memory in _memories(planned):
-        sequences, rollback = (memory.sequences(_SESSIONS), memory.rollback) if memory else (_SESSIONS + 1, 0)
+        sequences = memory.sequences(_SESSIONS) if memory else _SESSIONS + 1
+        rollback = memory.rollback if memory else 0
         settings = ContextSettings(cells=1024, sequences=sequences, threads=threads, rollback=rollback)
         context = LlamaContext(model, settings)
         pool = SessionPool(context, [7 * place % 250 for place in range(_HEAD)], _SESSIONS, memory)
         pairs = [(turn(pool, speculative()), turn(pool, from_scratch())) for _ in range(turns + 1)][1:]
-        fast, slow = (median(pair[side].seconds for pair in pairs) for side in (0, 1))
-        ratio = median(pair[1].seconds / pair[0].seconds for pair in pairs)
+        ratio = median(scratch.seconds / fast.seconds for fast, scratch in pairs)
+        fast, scratch = (_update([pair[side] for pair in pairs]) for side in (0, 1))
         name = f"{memory.spares} checkpoints, rollback {memory.rollback}" if memory else "cut anywhere"
-        print(
-            f"  {name:28} SSBD {1000 * fast / _UPDATES:6.0f} ms, {pairs[0][0].evaluated / _UPDATES:4.1f} tokens;"
-            f" RT {1000 * slow / _UPDATES:6.0f} ms, {pairs[0][1].evaluated / _UPDATES:4.1f} tokens;"
-            f" {ratio:.2f} times as fast",
-            flush=True,
-        )
+        print(f"  {name:28} SSBD {fast}; RT {scratch}; {ratio:.2f} times as fast", flush=True)
         if memory is planned and memory is not None:
             print(f"  {_state(context, memory)}")
         context.close()
+
+
+def _update(turns: Sequence[Turn]) -> str:
+    ms = 1000 * median(turn.seconds for turn in turns) / _UPDATES
+    return f"{ms:6.0f} ms, {turns[0].evaluated / _UPDATES:4.1f} tokens"
 
 
 def _memories(planned: RecurrentMemory | None) -> Sequence[RecurrentMemory | None]:
