@@ -7,10 +7,22 @@ the last one, and to where the model rejects the draft.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 #: A state is kept in the middle of a pass where it saves evaluating at least so many tokens again. The pass
-#: is then split in two, which costs as much as evaluating about eight tokens (docs/decoding.md, cost model).
-STEP = 8
+#: is then split, which costs as much as evaluating one token more (where computing is the limit) to eight
+#: (where memory is; docs/decoding.md). What lies before the source's frontier is saved twice, when the draft
+#: falls and at the next update; what lies before the draft once, and only if the draft falls.
+FRONTIER_STEP = 4
+DRAFT_STEP = 8
+
+
+class Place(NamedTuple):
+    """Where a state is to be kept."""
+
+    position: int
+    #: Whether it is of no use to the next update, as that has another prompt.
+    in_output: bool
 
 
 class Checkpoints:
@@ -47,36 +59,42 @@ class Checkpoints:
         at, slot = max(usable)
         return slot, at
 
-    def place(self, begin: int, wanted: int, end: int) -> int | None:
-        """Where to keep a state in a pass over the tokens from ``begin`` to ``end``; None for nowhere.
+    def places(self, begin: int, wanted: int, first: int, end: int) -> list[Place]:
+        """Where to keep states in a pass over the tokens from ``begin`` to ``end``, ascending.
 
         ``wanted`` is where the request parts from the last one. The next update is expected to part no
-        earlier, as sources grow. Where a single token follows, the model has chosen it itself, and more of
-        its own follow: nothing goes back to before it.
+        earlier, as sources grow. The logits from ``first`` on judge what comes after them, so that some of it
+        may be rejected. A single token at the end is the model's own choice: nothing goes back to before it.
         """
-        if end - wanted <= 1 or wanted in self._positions.values() or wanted <= self._head:
-            return None
+        places = []
+        if self._is_worth(begin, wanted, FRONTIER_STEP) and end - wanted > 1:
+            places.append(Place(wanted, self._is_output(wanted)))
+            begin = wanted
+        if self._is_worth(begin, first, DRAFT_STEP) and end - first > 1:
+            places.append(Place(first, in_output=True))
         # The only slot is the prompt's.
-        if self._count == 0 or (self._count == 1 and self._is_output(wanted)):
-            return None
-        # At its beginning a pass need not be split.
-        return wanted if wanted == begin or wanted - begin >= STEP else None
+        return [place for place in places if self._count > place.in_output]
 
-    def keep(self, position: int) -> tuple[int, bool]:
-        """The slot for the state after ``position`` tokens, and whether it held another one before."""
-        in_output = self._is_output(position)
-        slot = self._slot(in_output=in_output)
+    def keep(self, place: Place) -> tuple[int, bool]:
+        """The slot for a state, and whether it held another one before."""
+        slot = self._slot(in_output=place.in_output)
         was_used = slot in self._positions
         self._give_up(slot)
         self._free.remove(slot)
-        self._positions[slot] = position
-        if in_output:
+        self._positions[slot] = place.position
+        if place.in_output:
             self._in_output = slot
         return slot, was_used
 
     def judged(self, first: int) -> None:
         """Take note that the logits of a request began at position ``first``."""
         self._judged = first
+
+    def _is_worth(self, begin: int, position: int, step: int) -> bool:
+        if position <= self._head or position in self._positions.values():
+            return False
+        # At its beginning a pass need not be split.
+        return position == begin or position - begin >= step
 
     def _is_output(self, position: int) -> bool:
         return position >= self._judged > 0

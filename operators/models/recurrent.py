@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from operators.decoding.forward import Logits
-from operators.models.checkpoints import Checkpoints
+from operators.models.checkpoints import Checkpoints, Place
 from operators.models.store import SequenceStore
 from operators.trouble import NoRoom
 
@@ -104,13 +104,16 @@ class RecurrentSequence:
 
     def _evaluate(self, tokens: Sequence[int], start: int, rows: int, wanted: int) -> Logits:
         end = start + len(tokens)
-        place = self._checkpoints.place(start, wanted, end)
-        if place is not None and place > start:
-            self._pass(tokens[: place - start], start, 0)
-            tokens, start = tokens[place - start :], place
-        if place is not None and not self._is_taken_back:
-            self._keep(place)
-        self._checkpoints.judged(end - rows)
+        first = end - rows
+        # The last row judges none of these tokens.
+        can_take_all_back = rows - 1 <= self._memory.rollback
+        for place in self._checkpoints.places(start, wanted, end if can_take_all_back else first, end):
+            if place.position > start:
+                self._pass(tokens[: place.position - start], start, 0)
+                tokens, start = tokens[place.position - start :], place.position
+            if not self._is_taken_back:
+                self._keep(place)
+        self._checkpoints.judged(first)
         return self._pass(tokens, start, rows)
 
     def _pass(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
@@ -122,8 +125,8 @@ class RecurrentSequence:
         self._revocable = min(self._memory.rollback, last_call - 1)
         return logits
 
-    def _keep(self, position: int) -> None:
-        slot, was_used = self._checkpoints.keep(position)
+    def _keep(self, place: Place) -> None:
+        slot, was_used = self._checkpoints.keep(place)
         if was_used:
             self._store.cut_sequence(slot, 0)
         self._store.copy_sequence(self.number, slot)
