@@ -1,7 +1,7 @@
 """What an update costs on models whose memory cannot be cut: `python -m tests.memory_cost`.
 
 Models of real shapes with random weights, quantised to Q4_K_M as people use them. Updates are scripted, so
-that they ask the same of every model: the source grows by three tokens and revises its last one, 60 % of a
+that they ask the same of every model: the source grows by three tokens and revises its last one, 75 % of a
 draft stand and the rest is decoded anew. Methods take turns, and figures are medians.
 """
 
@@ -34,7 +34,7 @@ SIZES = {
     "llama": Size(1024, 16, 4608, 64, vocabulary=65_536),
 }
 _HEAD, _TAIL, _SOURCE = 120, 6, 24
-_UPDATES, _SESSIONS = 7, 4
+_UPDATES, _SESSIONS = 6, 4
 
 
 class Turn(NamedTuple):
@@ -47,7 +47,7 @@ class Turn(NamedTuple):
 def speculative() -> Iterator[Forward]:
     """The passes of self-speculative decoding: a draft is verified, and its rejected end decoded anew."""
     for prompt, output in _updates():
-        stood = len(output) * 6 // 10
+        stood = len(output) * 3 // 4
         draft = [*output[:stood], *[9] * (len(output) - stood)]
         yield Forward([*prompt, *draft], len(prompt) - 1)
         for end in range(stood + 1, len(output)):
@@ -65,7 +65,7 @@ def _updates() -> Iterator[tuple[list[int], list[int]]]:
     head, tail = [7 * place % 250 for place in range(_HEAD)], [5] * _TAIL
     for number in range(_UPDATES):
         source = [3 * place % 250 for place in range(3 * number)] + [200 + number]
-        yield [*head, *source, *tail], [11 * place % 250 for place in range(6 + 2 * number)]
+        yield [*head, *source, *tail], [11 * place % 250 for place in range(10 + 2 * number)]
 
 
 def turn(pool: SessionPool, requests: Iterator[Forward]) -> Turn:

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from operators.models.llama import BATCH, ContextSettings, LlamaContext, LlamaModel
 from operators.models.recurrent import RecurrentMemory
 
-#: Checkpoints of each session: two in the prompt, and one in the output while it is decoded.
+#: Checkpoints of each session: at the source's frontier, before the draft or in the output, and an older
+#: one for a source that is revised far back.
 SPARES = 3
-#: Bytes that all checkpoints together may take. A state has 80 kB (LFM2 350M) to 60 MB (Granite 4 H 1B).
-CHECKPOINT_BYTES = 1 << 30
+#: Bytes that all checkpoints together may take. A state has 80 kB (LFM2 350M) to 57 MB (Granite 4 H 1B).
+CHECKPOINT_BYTES = 1 << 29
 #: Tokens that llama.cpp shall be able to take back by itself, and bytes that this may take.
 ROLLBACK = 16
 ROLLBACK_BYTES = 1 << 28

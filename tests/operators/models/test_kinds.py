@@ -153,4 +153,4 @@ def test_checkpoints_take_a_bounded_amount_of_memory_and_of_sequences(size: int,
     assert memory.rollback * states * size <= ROLLBACK_BYTES
     assert memory.spares >= 0
     if sessions == 4 and size <= 60_000_000:
-        assert memory.spares == 3
+        assert memory.spares >= 2
