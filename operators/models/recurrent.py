@@ -105,7 +105,7 @@ class RecurrentSequence:
     def _evaluate(self, tokens: Sequence[int], start: int, rows: int, wanted: int) -> Logits:
         end = start + len(tokens)
         first = end - rows
-        # The last row judges none of these tokens.
+        # The rows judge the last ``rows - 1`` tokens; the last row judges what comes next.
         can_take_all_back = rows - 1 <= self._memory.rollback
         for place in self._checkpoints.places(start, wanted, end if can_take_all_back else first, end):
             if place.position > start:
