@@ -17,6 +17,7 @@ from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe
 from operators.trouble import NoRoom
+from tests.memory_cost import report
 from tests.tiny_kinds import ATTENTION, HYBRID, OTHERS, RECURRENT, write_kind
 
 #: Keys and values are held in 16 bits, and passes of another size round otherwise, which random weights
@@ -134,6 +135,16 @@ def test_passes_are_timed_on_memories_that_cannot_be_cut(tmp_path: Path, kind: s
     with LlamaProbe(LlamaModel(write_kind(tmp_path / f"{kind}.gguf", kind))) as probe:
         assert probe.seconds(1, 64) > 0
         assert all(probe.pass_s(1, 64, tokens) > 0 for tokens in (1, 32))
+
+
+def test_what_an_update_costs_can_be_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(LlamaModel(write_kind(tmp_path / "lfm2.gguf", "lfm2")), threads=1, turns=1)
+    ways = [line.split("SSBD")[0].strip() for line in capsys.readouterr().out.splitlines() if "SSBD" in line]
+    assert ways == [
+        "3 checkpoints, rollback 16",
+        "3 checkpoints, rollback 0",
+        "0 checkpoints, rollback 0",
+    ]
 
 
 @pytest.mark.parametrize("kind", OTHERS)
