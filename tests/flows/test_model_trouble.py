@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flows.captioning import caption
-from flows.load_settings import load_settings
+from flows.load_settings import begin_settings
 from flows.settings import Settings
 from operators.decoding.translator import Output, SegmentState, Translator
 from operators.errors import InputError
@@ -55,7 +55,7 @@ def given(tmp_path: Path) -> dict[str, dict[str, Any]]:
 def tiny(given: dict[str, dict[str, Any]], tmp_path: Path) -> Settings:
     """The same with a model that says nothing of interest, but fast."""
     given["translate"]["model"] = str(write_model(tmp_path / "tiny.gguf", byte_pairs({"<end>": CONTROL})))
-    return load_settings(None, given)
+    return begin_settings(None, given)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def captions(settings: Settings) -> Iterator[Caption]:
 def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
     given: dict[str, dict[str, Any]], faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    settings = load_settings(None, given)
+    settings = begin_settings(None, given)
     faults |= {2: returns(-3), 3: computes_nothing, 5: computes_nothing, 6: returns(1)}
     caption(settings, quiet=False, profile=False)
 
