@@ -1,0 +1,129 @@
+"""A trial of llama.cpp on this processor: two real passes whose logits are known, in a process of its own.
+
+A library that was compiled for another processor dies by a signal at the first instruction that this one
+does not have, and one that was compiled wrongly may compute nonsense. Neither can be found out in a process
+that has to go on, so this module is run: ``python -m operators.models.trial MODEL [--without-amx]``. It
+prints one line of JSON.
+"""
+
+import ctypes
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import msgspec
+import numpy as np
+
+from operators.decoding.forward import Logits
+
+#: The default model's tokens of a sentence in English and the beginning of its German translation.
+TOKENS = (
+    2, 818, 20596, 1676, 506, 6064, 10911, 236764, 42252, 625, 236764, 532, 1176, 600, 506, 7507,
+    1093, 5264, 573, 72449, 528, 506, 5597, 236764, 9002, 506, 7606, 236761, 107, 17361, 201206, 7526,
+)  # fmt: skip
+#: The likeliest token after each of them and its logit, computed by a build without any vector instruction.
+KNOWN: tuple[tuple[int, float], ...] = ()
+#: Builds differ by how they round, up to 0.6 here between all that were tried; garbage differs by ten.
+TOLERANCE = 2.0
+TURNS = 5
+#: Tokens of the pass that is timed beside a single one: as many as a verification has.
+TIMED = 24
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """What came of a trial."""
+
+    #: What is wrong with the logits; None where nothing is.
+    wrong: str | None
+    #: Whether the library has code for AMX.
+    has_amx: bool
+    #: Milliseconds of a pass over one token, and over 24 with all their logits.
+    single_ms: float
+    verify_ms: float
+
+
+def difference(rows: Logits, known: Sequence[tuple[int, float]] = KNOWN) -> float:
+    """The largest distance of a row's known logit from what is known, and from the row's own maximum."""
+    if not np.isfinite(rows).all():
+        return float("inf")
+    tokens = [token for token, _logit in known]
+    logits = np.array([logit for _token, logit in known])
+    got = rows[np.arange(len(known)), tokens]
+    return float(max(np.abs(got - logits).max(), (rows.max(axis=1) - got).max()))
+
+
+def judge(single: Logits, whole: Logits) -> str | None:
+    """What is wrong with the logits of a pass over the first token and over all of them; None if nothing."""
+    for rows, what in ((single, "1 token"), (whole, f"{len(KNOWN)} tokens")):
+        off = difference(rows, KNOWN[: len(rows)])
+        if not off <= TOLERANCE:
+            return f"the logits of a pass over {what} are off by {off:.1f}"
+    return None
+
+
+def run_trial(path: Path, threads: int) -> Trial:
+    """Load the default model from ``path`` and make the passes."""
+    import llama_cpp
+
+    from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+
+    context = LlamaContext(LlamaModel(path), ContextSettings(cells=256, sequences=1, threads=threads))
+
+    def evaluate(tokens: int) -> Logits:
+        context.cut_sequence(0, 0)
+        return context.evaluate(0, TOKENS[:tokens], 0, tokens)
+
+    single = evaluate(1).copy()
+    wrong = judge(single, evaluate(len(TOKENS)))
+    has_amx = b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info()
+    return Trial(wrong, has_amx, _median_ms(lambda: evaluate(1)), _median_ms(lambda: evaluate(TIMED)))
+
+
+def _median_ms(action: Callable[[], object]) -> float:
+    times = []
+    for _turn in range(TURNS):
+        began = perf_counter()
+        action()
+        times.append(1000 * (perf_counter() - began))
+    return median(times)
+
+
+def refuse_amx() -> None:
+    """Have the kernel refuse this process the use of AMX, which llama.cpp asks it for: it then does without.
+
+    A seccomp filter answers EPERM to ``arch_prctl(ARCH_REQ_XCOMP_PERM, …)``. Linux on x86-64 only; raises
+    `OSError` where filters are not allowed.
+    """
+    arch_prctl, request_permission = 158, 0x1023
+    load, equal, answer = 0x20, 0x15, 0x06  # BPF: LD|W|ABS, JMP|JEQ|K, RET|K
+    allow, error = 0x7FFF0000, 0x00050000
+    steps = (
+        (load, 0, 0, 0),  # the number of the system call
+        (equal, 0, 3, arch_prctl),
+        (load, 0, 0, 16),  # the lower half of its first argument
+        (equal, 0, 1, request_permission),
+        (answer, 0, 0, error | 1),
+        (answer, 0, 0, allow),
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    no_new_privileges, seccomp, filter_mode = 38, 22, 2
+    for call in ((no_new_privileges, 1, 0, 0, 0), (seccomp, filter_mode, ctypes.addressof(program), 0, 0)):
+        if libc.prctl(call[0], *map(ctypes.c_ulong, call[1:])) != 0:
+            raise OSError(ctypes.get_errno(), "the kernel takes no seccomp filter")
+
+
+def main() -> None:
+    """Make the trial that the command line asks for."""
+    path, threads = Path(sys.argv[1]), int(sys.argv[2])
+    if "--without-amx" in sys.argv[3:]:
+        refuse_amx()
+    sys.stdout.buffer.write(msgspec.json.encode(run_trial(path, threads)) + b"\n")
+
+
+if __name__ == "__main__":
+    main()
