@@ -1,8 +1,10 @@
 # Every target does its own set-up: the first one takes some minutes, later ones none.
-# make PYTHON=… names the interpreter; CMAKE_ARGS=… adds options for llama.cpp, see .ci/setup.
+# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/install.md.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long soak fuzz lint lock clean
+# Two targets would both ask apt-get, and pip.
+.NOTPARALLEL:
+.PHONY: help setup demo test test-tools test-long soak fuzz lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -15,7 +17,7 @@ help: ## show this list
 
 setup: $(READY) ## make .venv, with everything in requirements.lock
 
-$(READY): requirements.lock scorers.lock pyproject.toml .ci/setup
+$(READY): requirements.lock scorers.lock pyproject.toml .ci/setup $(wildcard .ci/*.py) .ci/llama.cmake .ci/amx.h
 	@.ci/setup
 
 # The sample speech is a part of the recogniser's wheel. find_spec imports nothing.
@@ -26,7 +28,11 @@ TALK = $(shell .venv/bin/python -c '$(SAMPLE)')
 demo: $(READY) ## translate a recorded English talk into German captions; make demo TALK=… takes your own
 	.venv/bin/surtitle file "$(TALK)" --to German --log surtitle-demo.jsonl
 
-test: $(READY) ## run the tests, two at a time
+# Before the set-up, which takes minutes: what is missing is said at once.
+test-tools:
+	@.ci/test_tools
+
+test: test-tools $(READY) ## run the tests, two at a time
 	.venv/bin/pytest -n 2 --no-loadscope-reorder
 
 test-long: $(READY) ## kill runs 320 times and compare what they wrote (15 minutes)

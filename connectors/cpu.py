@@ -2,6 +2,8 @@
 
 import os
 import platform
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -33,3 +35,37 @@ def cpu_name() -> str:
     except (OSError, StopIteration):
         name = platform.processor() or platform.machine()
     return f"{name}, {usable_cores()} cores"
+
+
+def cpu_features() -> frozenset[str]:
+    """What the processor can do, in the words of its system: instruction sets, and other things beside them.
+
+    Linux names them in ``/proc/cpuinfo`` (``flags``, or ``Features`` on arm64), macOS in ``sysctl``.
+    Elsewhere it is the processor's name.
+    """
+    features = _linux_features() or _macos_features()
+    return features or frozenset({platform.processor() or platform.machine()})
+
+
+def _linux_features() -> frozenset[str]:
+    try:
+        # All processors say the same at great length: the first one will do.
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                name, _colon, value = line.partition(":")
+                if name.strip() in ("flags", "Features"):
+                    return frozenset(value.split())
+    except OSError:
+        pass
+    return frozenset()
+
+
+def _macos_features() -> frozenset[str]:
+    if sys.platform != "darwin":
+        return frozenset()
+    command = ["/usr/sbin/sysctl", "hw.optional", "machdep.cpu"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    pairs = [line.split(": ", 1) for line in said.splitlines() if ": " in line]
+    optional = {name for name, value in pairs if name.startswith("hw.optional") and value.strip() == "1"}
+    listed = [value.split() for name, value in pairs if name.startswith("machdep.cpu") and "features" in name]
+    return frozenset(optional.union(*listed))

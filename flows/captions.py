@@ -12,6 +12,7 @@ from typing import TypeVar
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow, Stream
 
+import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.audio_file import AudioFileSource
 from connectors.audio_sink import WavSink
 from connectors.callback import CallbackSink

@@ -1,10 +1,8 @@
 """The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
 import logging
-import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -16,6 +14,7 @@ from connectors.messages import begin_messages, tell
 from flows.bench.command import bench
 from flows.captioning import REPLAYED, caption
 from flows.devices import devices
+from flows.exits import fail, wants_json
 from flows.load_settings import begin_settings
 from flows.options import (
     AUDIO_OUTPUT,
@@ -37,7 +36,7 @@ from flows.options import (
 )
 from flows.report_command import report
 from flows.trace_command import trace
-from operators.errors import INTERNAL_EXIT_CODE, InputError, OutputError, SurtitleError, UsageError
+from operators.errors import INTERNAL_EXIT_CODE, InputError, SurtitleError, UsageError
 
 app = typer.Typer(
     name="surtitle",
@@ -129,7 +128,6 @@ def replay(
     caption(begin_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
 
 
-_EVENTS = {UsageError: "usage_error", InputError: "input_error", OutputError: "output_error"}
 # What Typer raises for a command line that it does not understand; it has no public name of its own.
 _BAD_COMMAND_LINE: Any = typer.BadParameter.__bases__[0]
 
@@ -143,19 +141,6 @@ def _completed(overrides: Overrides, quiet: bool) -> Overrides:
     return overrides
 
 
-def _forget_output() -> None:
-    """Keep Python from complaining once more when it flushes into a pipe that nobody reads."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _fail(error: SurtitleError) -> NoReturn:
-    tell(_EVENTS.get(type(error), "error"), str(error), level=logging.ERROR, exit_code=error.exit_code)
-    sys.exit(error.exit_code)
-
-
 def _check_arguments(arguments: Sequence[str]) -> None:
     """What Python has lone surrogates for is no text: it can be neither printed nor written."""
     for argument in arguments:
@@ -165,16 +150,9 @@ def _check_arguments(arguments: Sequence[str]) -> None:
             raise UsageError(f"{argument} is not UTF-8; give the file another name") from None
 
 
-def _wants_json(arguments: list[str]) -> bool:
-    """Whether the command line, which may be wrong in all else, asks for messages in JSON."""
-    given = [one.partition("=")[2] for one in arguments if one.startswith("--log-format=")]
-    given += [value for name, value in pairwise(arguments) if name == "--log-format"]
-    return given == ["json"]
-
-
 def main() -> NoReturn:
     """Run the command line; the exit code tells usage (2), input (3), output (4) and internal errors (70)."""
-    is_json = _wants_json(sys.argv[1:])
+    is_json = wants_json(sys.argv[1:])
     begin_messages("json" if is_json else "text")
     code = 0
     try:
@@ -182,8 +160,7 @@ def main() -> NoReturn:
         # Typer draws a box around what it has to say about the command line.
         code = app(standalone_mode=not is_json)
     except SurtitleError as error:
-        _forget_output()
-        _fail(error)
+        fail(error)
     except _BAD_COMMAND_LINE as error:
         tell("usage_error", error.format_message(), level=logging.ERROR, exit_code=UsageError.exit_code)
         sys.exit(UsageError.exit_code)
