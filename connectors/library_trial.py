@@ -28,7 +28,9 @@ from operators.errors import InputError
 
 #: Deaths that say that the library, not something around it, is wrong.
 _VERDICTS = frozenset(
-    getattr(signal, name) for name in ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE") if hasattr(signal, name)
+    getattr(signal, name)
+    for name in ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGABRT")
+    if hasattr(signal, name)
 )
 _PATIENCE_S = 300.0
 #: Processors remembered for one library; the oldest goes first.

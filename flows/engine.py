@@ -20,7 +20,7 @@ from operators.errors import InputError
 from operators.languages import language
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 from operators.models.memory_plan import recurrent_memory
-from operators.models.pass_times import PASS_SIZES, RowStep, measure_costs, measure_row_step
+from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_row_step
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
@@ -113,19 +113,23 @@ def _tuning(path: Path, model: LlamaModel, tell: Progress) -> Tuning:
     """What suits this model on this machine: measured at the first start, remembered afterwards."""
 
     def measure() -> Tuning:
-        tell("finding out how many threads are fastest", None)
         with LlamaProbe(model) as probe:
-            return tune(probe, usable_cores(), others_s)
+            return tune(
+                probe,
+                usable_cores(),
+                others_s,
+                done=lambda fraction: tell("finding out how many threads are fastest", fraction),
+            )
 
     return recalled(tuning_key(path), Tuning, measure)
 
 
 def _row_step(path: Path, model: LlamaModel, tuning: Tuning, tell: Progress) -> int:
     def measure() -> RowStep:
-        tell("finding out how logits are computed fastest", None)
         with LlamaProbe(model) as probe:
             return measure_row_step(
-                lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, PASS_SIZES[-1], rows)
+                lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows),
+                lambda fraction: tell("finding out how logits are computed fastest", fraction),
             )
 
     return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
@@ -135,9 +139,11 @@ def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: P
     """What a pass costs with so many threads."""
 
     def measure() -> PassCosts:
-        tell("measuring what a pass costs", None)
         with LlamaProbe(model) as probe:
-            return measure_costs(lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens))
+            return measure_costs(
+                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
+                lambda fraction: tell("measuring what a pass costs", fraction),
+            )
 
     return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
 

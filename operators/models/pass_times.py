@@ -6,10 +6,13 @@ from statistics import median
 import msgspec
 
 from operators.decoding.pass_cost import PassCosts
-from operators.models.tuning import BETTER, TURNS, UNSTEADY
+from operators.models.tuning import BETTER, TURNS, UNSTEADY, Done, nobody
 
 #: Tokens of the passes whose cost is measured.
 PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
+#: Positions with logits that are tried; a tile has four. A pass of no more tokens than the last tells as
+#: much as a larger one, and sooner.
+ROWS = (9, 10, 11, 12)
 
 
 class RowStep(msgspec.Struct, frozen=True):
@@ -19,34 +22,36 @@ class RowStep(msgspec.Struct, frozen=True):
     is_steady: bool = True
 
 
-def measure_row_step(seconds: Callable[[int], float]) -> RowStep:
+def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> RowStep:
     """Find whether logits of more positions than wanted cost less; ``seconds`` times a pass with that many.
 
     llama.cpp multiplies the output head with tiles of some rows at a time, and the rest one by one. On one
     processor 15 rows took 93 ms and 16 took 69.
     """
-    (*rest, whole), is_steady = _least((9, 10, 11, 12), seconds)
+    (*rest, whole), is_steady = _least(ROWS, seconds, done)
     mean = sum(rest) / len(rest)
     return RowStep(4 if whole < (1 - BETTER) * mean else 1, is_steady)
 
 
-def measure_costs(seconds: Callable[[int], float]) -> PassCosts:
+def measure_costs(seconds: Callable[[int], float], done: Done = nobody) -> PassCosts:
     """What a pass costs by its tokens; ``seconds`` times one pass.
 
     A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
     """
-    least, is_steady = _least(PASS_SIZES, seconds)
+    least, is_steady = _least(PASS_SIZES, seconds, done)
     ms = [1000 * min(least[place:]) for place in range(len(least))]
     return PassCosts(PASS_SIZES, tuple(ms), is_steady)
 
 
-def _least(sizes: Sequence[int], seconds: Callable[[int], float]) -> tuple[list[float], bool]:
+def _least(sizes: Sequence[int], seconds: Callable[[int], float], done: Done) -> tuple[list[float], bool]:
     """The least seconds of each size, all taking turns, and whether the machine was steady meanwhile."""
-    for size in sizes:
-        seconds(size)  # the first turn sets things up
     times: dict[int, list[float]] = {size: [] for size in sizes}
-    for _turn in range(TURNS):
-        for size, own in times.items():
+    for turn in range(TURNS + 1):
+        for number, (size, own) in enumerate(times.items(), 1):
             own.append(seconds(size))
+            done((turn + number / len(sizes)) / (TURNS + 1))
+        if turn == 0:
+            for own in times.values():
+                own.clear()  # the first turn sets things up
     is_steady = all(median(own) < UNSTEADY * min(own) for own in times.values())
     return [min(own) for own in times.values()], is_steady

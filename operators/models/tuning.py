@@ -27,6 +27,16 @@ UNSTEADY = 1.35
 _OTHERS = 0.1
 TURNS = 5
 _BUDGET_S = 2.2
+#: Of the time that `tune` takes, the share that finding the threads takes.
+_THREADS_SHARE = 0.75
+
+#: Is told how much of a measurement is done, from 0 to 1.
+Done = Callable[[float], None]
+
+
+def nobody(_fraction: float) -> None:
+    """Be told, and do nothing."""
+
 
 _PROMPT, _DRAFT, _SINGLE = 48, 24, 4
 # The sequence that holds the prompt and nothing else.
@@ -63,17 +73,28 @@ def tune(
     cores: int,
     others_s: Callable[[], float] = lambda: 0.0,
     clock: Callable[[], float] = perf_counter,
+    done: Done = nobody,
 ) -> Tuning:
     """Choose threads, then the micro-batch with them; all cores where the times say nothing.
 
     ``others_s`` tells the CPU seconds that other programs have taken so far.
     """
     began, others_began = clock(), others_s()
-    threads = choose(thread_counts(cores), lambda count: probe.seconds(count, UBATCHES[0]), clock=clock)
+    threads = choose(
+        thread_counts(cores),
+        lambda count: probe.seconds(count, UBATCHES[0]),
+        clock=clock,
+        done=lambda fraction: done(_THREADS_SHARE * fraction),
+    )
     others = (others_s() - others_began) / max(1e-9, (clock() - began) * cores)
     if not threads.is_steady or others > _OTHERS:
         return Tuning(cores, is_steady=False)
-    ubatch = choose(UBATCHES, lambda size: probe.seconds(threads.choice, size), budget_s=_BUDGET_S / 3)
+    ubatch = choose(
+        UBATCHES,
+        lambda size: probe.seconds(threads.choice, size),
+        budget_s=_BUDGET_S / 3,
+        done=lambda fraction: done(_THREADS_SHARE + (1 - _THREADS_SHARE) * fraction),
+    )
     return Tuning(threads.choice, ubatch.choice if ubatch.is_steady else UBATCHES[0])
 
 
@@ -88,6 +109,7 @@ def choose(
     *,
     budget_s: float = _BUDGET_S,
     clock: Callable[[], float] = perf_counter,
+    done: Done = nobody,
 ) -> Verdict:
     """Time all candidates in turns; take the first that no later one beats clearly.
 
@@ -97,16 +119,19 @@ def choose(
         return Verdict(candidates[0], is_steady=True)
     began = clock()
     times: dict[int, list[float]] = {}
-    for candidate in reversed(candidates):
+    rounds = TURNS + 1
+    for number, candidate in enumerate(reversed(candidates), 1):
         seconds(candidate)  # the first turn reads weights and sets up threads
         times[candidate] = [seconds(candidate)]
+        done(2 * number / len(candidates) / rounds)
         if times[candidate][0] > _HOPELESS * min(own[0] for own in times.values()):
             del times[candidate]
     for turn in range(1, TURNS):
         if turn > 1 and clock() - began > budget_s:
             break
-        for candidate, own in times.items():
+        for number, (candidate, own) in enumerate(times.items(), 1):
             own.append(seconds(candidate))
+            done((turn + 1 + number / len(times)) / rounds)
     best, *others = (candidate for candidate in candidates if candidate in times)
     for other in others:
         if min(times[other]) < (1 - BETTER) * min(times[best]):

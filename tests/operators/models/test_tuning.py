@@ -1,6 +1,6 @@
 """Choosing threads and micro-batch by time: steady machines, noisy ones, and real passes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle, repeat
 
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.models.llama import LlamaModel
-from operators.models.tuning import LlamaProbe, Tuning, choose, thread_counts, tune
+from operators.models.tuning import LlamaProbe, Tuning, choose, nobody, thread_counts, tune
 
 
 class Machine:
@@ -26,8 +26,8 @@ class Machine:
         self.turns[candidate] = self.turns.get(candidate, 0) + 1
         return took
 
-    def choose(self, **options: float) -> tuple[int, bool]:
-        return choose(list(self._seconds), self.run, clock=self.clock, **options)
+    def choose(self, budget_s: float = 2.2, done: Callable[[float], None] = nobody) -> tuple[int, bool]:
+        return choose(list(self._seconds), self.run, budget_s=budget_s, clock=self.clock, done=done)
 
     def clock(self) -> float:
         return self.now
@@ -83,6 +83,19 @@ def test_a_slow_model_is_not_measured_for_long() -> None:
 def test_the_micro_batch_is_measured_with_the_threads_that_were_chosen() -> None:
     machine = Machine(QUIET, repeat(1.0))
     assert tune(machine, 8, clock=machine.clock) == Tuning(4, 64)
+
+
+def test_how_much_is_done_only_grows_and_comes_to_the_end() -> None:
+    told: list[float] = []
+    Machine(QUIET, repeat(1.0)).choose(10.0, told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    told.clear()
+    machine = Machine(QUIET, repeat(1.0))
+    tune(machine, 8, clock=machine.clock, done=told.append)
+    assert told == sorted(told)
+    assert len(told) > 10
+    assert told[-1] == 1.0
 
 
 @pytest.mark.real_model
