@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-long soak fuzz lint lock clean
+.PHONY: help setup demo test test-tools test-long amx soak fuzz lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -37,6 +37,9 @@ test: test-tools $(READY) ## run the tests, two at a time
 
 test-long: $(READY) ## kill runs 320 times and compare what they wrote (15 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/test_recovery.py
+
+amx: $(READY) ## run llama.cpp's AMX kernels on an emulator of AMX (5 minutes)
+	PYTHONPATH=.:.ci .venv/bin/python -m tests.amx
 
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)
 	.venv/bin/python -m tests.soak toy --segments 10000 --recovery --web

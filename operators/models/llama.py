@@ -304,5 +304,10 @@ def _discard(_level: int, _text: bytes, _data: object) -> None:
 
 
 def _be_quiet() -> None:
-    llama.llama_backend_init()
     llama.llama_log_set(_discard, ctypes.c_void_p(0))
+    # A build that runs anywhere has a library for each kind of processor; llama.cpp itself looks for them
+    # beside the interpreter only.
+    folder = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama.__file__).parent / "lib")
+    if any(folder.glob("*ggml-cpu-*")):
+        llama.llama_cpp._lib.ggml_backend_load_all_from_path(os.fsencode(folder))
+    llama.llama_backend_init()
