@@ -11,6 +11,10 @@ READY := .venv/.ready
 ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 .PHONY: $(READY)
 endif
+# So does the library where another build of it is asked for.
+ifdef LLAMA_BUILD
+.PHONY: $(READY)
+endif
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20

@@ -6,6 +6,7 @@ LLAMA_BUILD names a build, CMAKE_ARGS adds options of CMake.
 """
 
 import hashlib
+import importlib
 import json
 import os
 import platform
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from ladder import BUILDS, Build, Choice, NothingWorksError, climb_down, ladder
+from ladder import BUILDS, NATIVE, Build, Choice, NothingWorksError, climb_down, ladder
 from platformdirs import user_cache_path
 from progress import Compiling, Line, run
 
@@ -33,6 +34,8 @@ from connectors.library_trial import (
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / ".venv" / "llama.json"
+#: What LLAMA_BUILD names to have set-up choose again.
+AUTO = "auto"
 _WORK = ROOT / ".venv" / "llama"
 _MOST_CACHED = 6
 #: A verification for so many single tokens, as the tuning of threads weighs them.
@@ -95,6 +98,7 @@ def compile_wheel(build: Build, source: Callable[[], Path], line: Line) -> Path 
         kept.touch()
         return wheels[0]
     archive, target = source(), _WORK / build.name
+    say(f"compiling llama.cpp, the {build.name} build: 2 to 4 minutes on 2 cores")
     options = f"-DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama_cpp_INCLUDE='{ROOT}/.ci/llama.cmake'"
     cores = str(os.cpu_count() or 1)
     environment = {
@@ -148,7 +152,7 @@ def weigh_amx(trial: Callable[[bool], Passed | Failed], times: int = 2) -> str |
 
 
 def passes(forced: bool, line: Line) -> str | None:
-    """What is wrong with the library that is installed; None if nothing is."""
+    """What is wrong with the library that is installed, or None; that it passed is noted beside it."""
     line.say("trying llama.cpp: two real passes")
     match try_library():
         case Failed(why, True):
@@ -159,6 +163,8 @@ def passes(forced: bool, line: Line) -> str | None:
         case Passed(wrong=str(wrong)):
             return wrong
         case Passed(has_amx=has_amx):
+            if folder := library_folder():
+                remember_good(folder, beside=True)
             if has_amx and not forced and "amx_int8" in cpu_features():
                 line.say("measuring what AMX is worth")
                 return weigh_amx(lambda without: try_library(timed=True, without_amx=without))
@@ -188,37 +194,47 @@ def choose(forced: str | None, line: Line) -> Choice:
     return climb_down(builds, compiles, lambda _build: passes(bool(forced), line), say)
 
 
-def is_done(wanted: dict[str, str]) -> bool:
-    """Whether the library that is installed came of the same wishes."""
-    folder = library_folder()
-    try:
+def wish() -> str | None:
+    """The build that LLAMA_BUILD names, now or when .venv was set up before; None if set-up is to choose."""
+    named = os.environ.get("LLAMA_BUILD") or str(read_report().get("wish", ""))
+    if named and named not in [AUTO, *(build.name for build in BUILDS)]:
+        names = ", ".join([AUTO, *(build.name for build in BUILDS)])
+        sys.exit(f"setup: LLAMA_BUILD={named}: no such build; there are {names}")
+    return None if named in ("", AUTO) else named
+
+
+def read_report() -> dict[str, object]:
+    """What set-up wrote about the library that is installed; empty if it did not."""
+    with suppress(OSError, ValueError):
         report = json.loads(REPORT.read_bytes())
-        return folder is not None and report["wanted"] == {**wanted, "library": library_identity(folder)}
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        if isinstance(report, dict):
+            return report
+    return {}
+
+
+def installed() -> str:
+    """Which library is installed; empty if none is."""
+    importlib.invalidate_caches()
+    folder = library_folder()
+    return library_identity(folder) if folder else ""
 
 
 def main() -> None:
     """Have a build of llama.cpp that works."""
-    forced = os.environ.get("LLAMA_BUILD") or None
-    if forced and forced not in [build.name for build in BUILDS]:
-        sys.exit(f"setup: LLAMA_BUILD={forced}: no such build; {', '.join(one.name for one in BUILDS)}")
-    wanted = {"key": wheel_key(BUILDS[0]), "forced": forced or ""}
-    if is_done(wanted):
+    wanted = {"wish": wish() or "", "key": wheel_key(NATIVE)}
+    if read_report().items() >= {**wanted, "library": installed()}.items():
         return
     line = Line(sys.stderr)
     try:
-        choice = choose(forced, line)
+        choice = choose(wanted["wish"] or None, line)
     except NothingWorksError as error:
         sys.exit(f"setup: no build of llama.cpp works here: {error}")
-    folder = library_folder()
-    assert folder is not None
-    remember_good(folder, beside=True)
     report = {
         "build": choice.build.name,
         "has": choice.build.what,
         "left_out": [one._asdict() for one in choice.left_out],
-        "wanted": {**wanted, "library": library_identity(folder)},
+        **wanted,
+        "library": installed(),
     }
     REPORT.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     shutil.rmtree(_WORK, ignore_errors=True)

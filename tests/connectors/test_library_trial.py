@@ -1,6 +1,8 @@
 """A llama.cpp that was compiled for another processor costs a sentence, not the process."""
 
+import errno
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -168,3 +170,20 @@ def test_the_library_passes_with_its_use_of_amx_refused() -> None:
     assert isinstance(made := try_library(without_amx=sys.platform == "linux", timed=True), Passed)
     assert made.wrong is None
     assert 0 < made.single_ms < made.verify_ms
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or sys.platform != "linux", reason="AMX is a part of x86-64"
+)
+def test_the_kernel_refuses_amx_to_a_process_that_asked_for_it() -> None:
+    code = """
+import ctypes
+from operators.models.trial import refuse_amx
+refuse_amx()
+libc = ctypes.CDLL(None, use_errno=True)
+refused = libc.syscall(158, 0x1023, 18)
+print(refused, ctypes.get_errno(), libc.syscall(158, 0x1022, ctypes.byref(ctypes.c_ulong())))
+"""
+    refused, because, other = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert (refused, because) == ("-1", str(errno.EPERM))
+    assert other == "0"
