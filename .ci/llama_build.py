@@ -25,12 +25,12 @@ from progress import Compiling, Line, run
 from connectors.cpu import cpu_features
 from connectors.library_trial import (
     Failed,
-    Passed,
     library_folder,
     library_identity,
     remember_good,
     try_library,
 )
+from operators.models.trial import Trial
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / ".venv" / "llama.json"
@@ -135,7 +135,7 @@ def install(wheel: Path) -> None:
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
 
-def weigh_amx(trial: Callable[[bool], Passed | Failed], times: int = 2) -> str | None:
+def weigh_amx(trial: Callable[[bool], Trial | Failed], times: int = 2) -> str | None:
     """Why AMX is not worth having here, None if it is: the same library with it and, refused it, without.
 
     ``trial`` makes one, without AMX where that is asked; they alternate, and the least time counts.
@@ -160,9 +160,9 @@ def passes(forced: bool, line: Line) -> str | None:
         case Failed(why):
             say(f"llama.cpp could not be tried ({why}); it is kept as it is")
             return None
-        case Passed(wrong=str(wrong)):
+        case Trial(wrong=str(wrong)):
             return wrong
-        case Passed(has_amx=has_amx):
+        case Trial(has_amx=has_amx):
             if folder := library_folder():
                 remember_good(folder, beside=True)
             if has_amx and not forced and "amx_int8" in cpu_features():

@@ -25,6 +25,7 @@ from platformdirs import user_cache_path
 from connectors.cpu import cpu_features, usable_cores
 from connectors.damage import DAMAGED
 from operators.errors import InputError
+from operators.models.trial import Trial
 
 #: Deaths that say that the library, not something around it, is wrong.
 _VERDICTS = frozenset(
@@ -36,15 +37,6 @@ _PATIENCE_S = 300.0
 #: Processors remembered for one library; the oldest goes first.
 _MOST = 20
 RECORD = "surtitle.json"
-
-
-class Passed(msgspec.Struct, frozen=True):
-    """What the child printed, of `operators.models.trial.Trial`."""
-
-    wrong: str | None
-    has_amx: bool
-    single_ms: float = 0.0
-    verify_ms: float = 0.0
 
 
 class Failed(NamedTuple):
@@ -73,9 +65,9 @@ def require_library() -> None:
             raise InputError(_sentence(folder, why))
         case Failed():
             return
-        case Passed(wrong=str(wrong)):
+        case Trial(wrong=str(wrong)):
             raise InputError(_sentence(folder, wrong))
-        case Passed():
+        case Trial():
             remember_good(folder)
 
 
@@ -108,7 +100,7 @@ def library_identity(folder: Path) -> str:
 
 def try_library(
     *, timed: bool = False, without_amx: bool = False, environment: Mapping[str, str] | None = None
-) -> Passed | Failed:
+) -> Trial | Failed:
     """Make the trial in a child process; ``without_amx`` llama.cpp is refused its use."""
     command = [sys.executable, "-m", "connectors.library_child", str(usable_cores()), *["--timed"] * timed]
     command += ["--without-amx"] * without_amx
@@ -121,7 +113,7 @@ def try_library(
         return Failed(f"it could not be tried: {error}", is_verdict=False)
     if done.returncode == 0:
         with suppress(IndexError, *DAMAGED):
-            return msgspec.json.decode(done.stdout.splitlines()[-1], type=Passed)
+            return msgspec.json.decode(done.stdout.splitlines()[-1], type=Trial)
     if done.returncode < 0:
         died = signal.Signals(-done.returncode)
         return Failed(f"it died of {died.name}", is_verdict=died in _VERDICTS)

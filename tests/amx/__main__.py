@@ -15,7 +15,8 @@ from ladder import NATIVE
 from llama_build import ROOT, sdist
 from progress import Compiling, Line, run
 
-from connectors.library_trial import Passed, library_folder, try_library
+from connectors.library_trial import library_folder, try_library
+from operators.models.trial import Trial
 
 FLAGS = "-mamx-tile -mamx-int8 -mamx-bf16"
 
@@ -59,7 +60,7 @@ def main() -> None:
                 made[what, where] = outcome = try_library(environment=environment)
                 line.end(f"{what}, AMX {where}: {outcome}")
     right = made["with-header", "emulated"]
-    sys.exit(0 if isinstance(right, Passed) and right.wrong is None and right.has_amx else 1)
+    sys.exit(0 if isinstance(right, Trial) and right.wrong is None and right.has_amx else 1)
 
 
 if __name__ == "__main__":

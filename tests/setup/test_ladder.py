@@ -8,7 +8,8 @@ import pytest
 from ladder import BASELINE, BUILDS, NATIVE, NO_AMX, PORTABLE, Build, NothingWorksError, climb_down, ladder
 from llama_build import weigh_amx
 
-from connectors.library_trial import Failed, Passed
+from connectors.library_trial import Failed
+from operators.models.trial import Trial
 
 
 def outcomes(**why: str) -> Callable[[Build], str | None]:
@@ -72,16 +73,16 @@ def test_a_build_that_is_asked_for_is_the_only_one(build: Build) -> None:
 def test_amx_is_kept_where_it_is_faster(with_ms: float, without_ms: float, is_kept: bool) -> None:
     asked: list[bool] = []
 
-    def trial(without: bool) -> Passed:
+    def trial(without: bool) -> Trial:
         asked.append(without)
-        return Passed(None, True, 10.0, without_ms if without else with_ms)
+        return Trial(None, True, 10.0, without_ms if without else with_ms)
 
     assert (weigh_amx(trial) is None) == is_kept
     assert asked == [False, True, False, True]
 
 
 def test_amx_is_kept_where_it_cannot_be_refused_to_compare() -> None:
-    answers: list[Passed | Failed] = [Passed(None, True, 10.0, 90.0), Failed("no filters", is_verdict=False)]
+    answers: list[Trial | Failed] = [Trial(None, True, 10.0, 90.0), Failed("no filters", is_verdict=False)]
     assert weigh_amx(lambda without: answers[without]) is None
 
 
