@@ -11,6 +11,5 @@ static inline __attribute__((always_inline)) void surtitle_tile_loadconfig(const
     _tile_loadconfig(config);
 }
 
-#undef _tile_loadconfig /* a macro in Clang */
 #define _tile_loadconfig(config) surtitle_tile_loadconfig(config)
 #endif

@@ -5,22 +5,19 @@ passes in a child process before it is kept; .venv/llama.json says which one was
 LLAMA_BUILD names a build, CMAKE_ARGS adds options of CMake.
 """
 
-import hashlib
 import importlib
 import json
 import os
 import platform
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from ladder import BUILDS, NATIVE, Build, Choice, NothingWorksError, climb_down, ladder
-from platformdirs import user_cache_path
-from progress import Compiling, Line, run
+from llama_wheel import ROOT, WORK, compile_wheel, install, say, sdist, wheel_key
+from progress import Line
 
 from connectors.cpu import cpu_features
 from connectors.library_trial import (
@@ -32,107 +29,11 @@ from connectors.library_trial import (
 )
 from operators.models.trial import Trial
 
-ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / ".venv" / "llama.json"
 #: What LLAMA_BUILD names to have set-up choose again.
 AUTO = "auto"
-_WORK = ROOT / ".venv" / "llama"
-_MOST_CACHED = 6
 #: A verification for so many single tokens, as the tuning of threads weighs them.
 _SINGLES = 4
-_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-
-
-def say(text: str) -> None:
-    """Tell whoever runs set-up."""
-    print(f"setup: {text}", file=sys.stderr, flush=True)
-
-
-def requirement() -> str:
-    """The lines of the lock about llama-cpp-python: its version and hashes."""
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    found = re.search(r"^llama-cpp-python==(?:.*\\\n)*.*\n", lock, re.MULTILINE)
-    assert found is not None
-    return found[0]
-
-
-def wheel_key(build: Build) -> str:
-    """A name for the wheel that ``build`` gives here: by all that decides what the compiler makes of it."""
-    compiler = subprocess.run(
-        [os.environ.get("CXX", "c++"), "--version"], capture_output=True, text=True, check=False
-    ).stdout
-    native = "-DGGML_NATIVE=OFF" not in build.options
-    parts = [
-        requirement(), *build.options, compiler, platform.platform(),
-        *(sorted(cpu_features()) if native else ()),
-        *((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("llama.cmake", "amx.h")),
-        *(os.environ.get(name, "") for name in ("CC", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_ARGS")),
-    ]  # fmt: skip
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-
-
-def cached_wheels() -> Path:
-    """Where wheels are kept for the next checkout: pip's own cache tells no build from another."""
-    return user_cache_path("surtitle") / "wheels"
-
-
-def sdist(line: Line) -> Path:
-    """Fetch the source, its hash checked."""
-    shutil.rmtree(_WORK, ignore_errors=True)
-    _WORK.mkdir(parents=True)
-    (_WORK / "requirement.txt").write_text(requirement(), encoding="utf-8")
-    line.say("fetching the source of llama.cpp (70 MB)")
-    command = [*_PIP, "download", "--require-hashes", "--no-deps", "--no-build-isolation", "--no-binary",
-               ":all:", "--dest", str(_WORK), "--requirement", str(_WORK / "requirement.txt")]  # fmt: skip
-    status, tail = run(command, lambda _line: None, line)
-    if status:
-        raise NothingWorksError("its source cannot be fetched:\n" + "\n".join(tail))
-    return next(_WORK.glob("*.tar.gz"))
-
-
-def compile_wheel(build: Build, source: Callable[[], Path], line: Line) -> Path | str:
-    """The wheel of ``build``, from the cache or compiled; the compiler's last words if that fails."""
-    kept = cached_wheels() / wheel_key(build)
-    # What else own options bring in, a toolkit of a graphics card say, is in no key.
-    if not os.environ.get("CMAKE_ARGS") and (wheels := list(kept.glob("*.whl"))):
-        kept.touch()
-        return wheels[0]
-    archive, target = source(), _WORK / build.name
-    say(f"compiling llama.cpp, the {build.name} build: 2 to 4 minutes on 2 cores")
-    options = f"-DLLAVA_BUILD=OFF -DCMAKE_PROJECT_llama_cpp_INCLUDE='{ROOT}/.ci/llama.cmake'"
-    cores = str(os.cpu_count() or 1)
-    environment = {
-        "CMAKE_ARGS": " ".join([options, *build.options, os.environ.get("CMAKE_ARGS", "")]),
-        "CMAKE_BUILD_PARALLEL_LEVEL": os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", cores),
-    }
-    command = [
-        "env", *(f"{name}={value}" for name, value in environment.items()), *_PIP, "wheel", "--verbose",
-        "--no-cache-dir", "--no-deps", "--no-build-isolation", "--wheel-dir", str(target), str(archive),
-    ]  # fmt: skip
-    status, tail = run(command, Compiling("llama.cpp"), line)
-    if status:
-        return "it does not compile:\n" + "\n".join(tail)
-    wheel = next(target.glob("*.whl"))
-    keep(wheel, kept)
-    return wheel
-
-
-def keep(wheel: Path, folder: Path) -> None:
-    """Keep a wheel for the next checkout, and only as many as are of use; best effort."""
-    with suppress(OSError):
-        own = folder.with_suffix(f".{os.getpid()}")
-        own.mkdir(parents=True)
-        shutil.copy(wheel, own)
-        shutil.rmtree(folder, ignore_errors=True)
-        own.rename(folder)
-        for old in sorted(folder.parent.iterdir(), key=lambda one: -one.stat().st_mtime)[_MOST_CACHED:]:
-            shutil.rmtree(old, ignore_errors=True)
-
-
-def install(wheel: Path) -> None:
-    """Put the wheel into .venv, in place of whatever build is there."""
-    command = [*_PIP, "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall", str(wheel)]
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
 
 def weigh_amx(trial: Callable[[bool], Trial | Failed], times: int = 2) -> str | None:
@@ -237,7 +138,7 @@ def main() -> None:
         "library": installed(),
     }
     REPORT.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    shutil.rmtree(_WORK, ignore_errors=True)
+    shutil.rmtree(WORK, ignore_errors=True)
     line.end(f"llama.cpp is there, the {choice.build.name} build, with {choice.build.what}")
 
 

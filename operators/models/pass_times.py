@@ -13,6 +13,8 @@ PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
 #: Positions with logits that are tried; a tile has four. A pass of no more tokens than the last tells as
 #: much as a larger one, and sooner.
 ROWS = (9, 10, 11, 12)
+#: Turns of each; what is looked for is large.
+_ROW_TURNS = 3
 
 
 class RowStep(msgspec.Struct, frozen=True):
@@ -28,7 +30,7 @@ def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> Ro
     llama.cpp multiplies the output head with tiles of some rows at a time, and the rest one by one. On one
     processor 15 rows took 93 ms and 16 took 69.
     """
-    (*rest, whole), is_steady = _least(ROWS, seconds, done)
+    (*rest, whole), is_steady = _least(ROWS, seconds, _ROW_TURNS, done)
     mean = sum(rest) / len(rest)
     return RowStep(4 if whole < (1 - BETTER) * mean else 1, is_steady)
 
@@ -38,18 +40,20 @@ def measure_costs(seconds: Callable[[int], float], done: Done = nobody) -> PassC
 
     A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
     """
-    least, is_steady = _least(PASS_SIZES, seconds, done)
+    least, is_steady = _least(PASS_SIZES, seconds, TURNS, done)
     ms = [1000 * min(least[place:]) for place in range(len(least))]
     return PassCosts(PASS_SIZES, tuple(ms), is_steady)
 
 
-def _least(sizes: Sequence[int], seconds: Callable[[int], float], done: Done) -> tuple[list[float], bool]:
+def _least(
+    sizes: Sequence[int], seconds: Callable[[int], float], turns: int, done: Done
+) -> tuple[list[float], bool]:
     """The least seconds of each size, all taking turns, and whether the machine was steady meanwhile."""
     times: dict[int, list[float]] = {size: [] for size in sizes}
-    for turn in range(TURNS + 1):
+    for turn in range(turns + 1):
         for number, (size, own) in enumerate(times.items(), 1):
             own.append(seconds(size))
-            done((turn + number / len(sizes)) / (TURNS + 1))
+            done((turn + number / len(sizes)) / (turns + 1))
         if turn == 0:
             for own in times.values():
                 own.clear()  # the first turn sets things up

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from ladder import NATIVE
-from llama_build import ROOT, sdist
+from llama_wheel import ROOT, sdist
 from progress import Compiling, Line, run
 
 from connectors.library_trial import library_folder, try_library
