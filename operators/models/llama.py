@@ -308,6 +308,7 @@ def _be_quiet() -> None:
     # A build that runs anywhere has a library for each kind of processor; llama.cpp itself looks for them
     # beside the interpreter only.
     folder = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama.__file__).parent / "lib")
-    if any(folder.glob("*ggml-cpu-*")):
-        llama.llama_cpp._lib.ggml_backend_load_all_from_path(os.fsencode(folder))
+    library = llama.llama_cpp._lib
+    if not library.ggml_backend_reg_count() and any(folder.glob("*ggml-cpu-*")):
+        library.ggml_backend_load_all_from_path(os.fsencode(folder))
     llama.llama_backend_init()
