@@ -12,10 +12,11 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from statistics import median, quantiles
 from time import perf_counter
 
+from operators.recognizers.process import ProcessRecognizer
+
 from connectors.audio_decoder import AudioDecoder
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine import MoonshineRecognizer
-from operators.recognizers.process import ProcessRecognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
 

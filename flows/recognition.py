@@ -1,7 +1,6 @@
 """The recogniser that the settings name."""
 
 from collections.abc import Callable
-from functools import partial
 
 from flows.settings import RecognizeSettings
 from operators.errors import UsageError
@@ -19,10 +18,9 @@ def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
         raise UsageError("vosk comes without a model: name the folder of one with --speech-model")
 
 
-def make_recognizer(settings: RecognizeSettings, *, is_live: bool, tell: Callable[[str], None]) -> Recognizer:
+def make_recognizer(settings: RecognizeSettings, *, tell: Callable[[str], None]) -> Recognizer:
     """A recogniser for one stream; engines are imported here, as nobody needs all of them.
 
-    :arg is_live: Whether it may run for hours: what an engine leaks then ends with a process of its own.
     :arg tell: Told what happens to it, in a sentence.
     :raises SurtitleError: when the engine, its model or what it needs to know is missing.
     """
@@ -37,16 +35,13 @@ def make_recognizer(settings: RecognizeSettings, *, is_live: bool, tell: Callabl
 
             return VoskRecognizer(model_path=settings.model, update_interval_s=settings.update_interval_s)
         case "moonshine":
-            from operators.recognizers.moonshine import MoonshineArch, MoonshineRecognizer
+            from operators.recognizers.moonshine.decoder import SpeechMethod
+            from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 
-            make = partial(
-                MoonshineRecognizer,
+            return moonshine_recognizer(
                 model_path=settings.model,
-                arch=MoonshineArch(settings.arch),
                 update_interval_s=settings.update_interval_s,
+                method=SpeechMethod(bias=settings.bias),
+                certainty=settings.certainty,
+                tell=tell,
             )
-            if settings.isolate if settings.isolate is not None else is_live:
-                from operators.recognizers.process import ProcessRecognizer
-
-                return ProcessRecognizer(make, tell=tell)
-            return make()

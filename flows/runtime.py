@@ -105,9 +105,8 @@ class Runtime:
 
     def recognizer(self, _stream: str) -> Recognizer:
         """A recogniser for one stream."""
-        is_live = self._settings.input.microphone is not None
         with self.watch.loading():
-            return make_recognizer(self._settings.recognize, is_live=is_live, tell=self.live.recognizer)
+            return make_recognizer(self._settings.recognize, tell=self.live.recognizer)
 
     def meter(self, resume: ErasureState | None) -> ErasureMeter:
         """The erasure meter of one stream."""

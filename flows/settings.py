@@ -47,14 +47,12 @@ class RecognizeSettings(_Stage, frozen=True, kw_only=True):
     engine: Literal["moonshine", "azure", "vosk"] = "moonshine"
     #: Folder of the engine's model; absent for the English one that comes with moonshine.
     model: str | None = None
-    #: Kind of the moonshine model in that folder.
-    arch: Literal[
-        "tiny", "base", "tiny-streaming", "base-streaming", "small-streaming", "medium-streaming"
-    ] = "tiny"
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
-    #: Run moonshine, which leaks, in a process of its own; absent for: where it may run for hours.
-    isolate: bool | None = None
+    #: Beta of moonshine's partials: how far they lean towards the hypothesis before. Finals do not.
+    bias: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.2
+    #: Least probability of the last word that moonshine shows of an unfinished segment.
+    certainty: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.7
     azure: AzureSettings = AzureSettings()
 
 

@@ -35,3 +35,20 @@ class NoProposals:
     def propose(self, output: Sequence[int]) -> Proposal:  # noqa: ARG002 - the protocol
         """Nothing is proposed."""
         return Proposal()
+
+
+class FirstOf:
+    """Several proposers in the order of their precedence: the first that has something proposes."""
+
+    def __init__(self, *proposers: Proposer) -> None:
+        self._proposers = proposers
+
+    def learn(self, verified: Verified) -> None:
+        """All of them see it."""
+        for proposer in self._proposers:
+            proposer.learn(verified)
+
+    def propose(self, output: Sequence[int]) -> Proposal:
+        """The first proposal that is not empty; all are asked, as they keep their place by it."""
+        proposals = [proposer.propose(output) for proposer in self._proposers]
+        return next((proposal for proposal in proposals if proposal.tokens), Proposal())

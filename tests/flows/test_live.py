@@ -15,7 +15,7 @@ import pytest
 import soundfile
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.moonshine import MoonshineRecognizer
+from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from tests.operators.recognizers.speaking import chunks
 from tests.virtual_microphone import VirtualMicrophone
 
@@ -63,7 +63,7 @@ def recognised(recording: Path) -> list[str]:
     """What the recogniser hears in a recording."""
     samples, rate = soundfile.read(recording, dtype="int16")
     assert rate == SAMPLE_RATE
-    recognizer = MoonshineRecognizer()
+    recognizer = moonshine_recognizer()
     heard = [one for chunk in chunks(samples.tobytes()) for one in recognizer.accept(chunk)]
     heard += recognizer.finish()
     recognizer.close()

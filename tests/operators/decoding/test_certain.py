@@ -1,0 +1,87 @@
+"""A final is greedy decoding's, although passes over many tokens are noisy."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.certain import certain
+from operators.decoding.certainty import Certainty
+from operators.decoding.closing import Closing
+from operators.decoding.forward import Logits, Task, drive
+from operators.decoding.greedy import retranslate
+from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import ssbd
+from tests.toy import END, ToyCache
+
+tokens = st.lists(st.integers(1, 6), max_size=12)
+prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
+noises = st.floats(0.0, 2.0)
+
+
+class NoisyCache(ToyCache):
+    """Where a pass has more than one token, its logits are off by up to half of ``noise``, by what else is in it."""
+
+    def __init__(self, noise: float) -> None:
+        super().__init__()
+        self._noise = noise
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        logits = super().evaluate(tokens, start, rows)
+        if len(tokens) == 1:
+            return logits
+        random = np.random.default_rng([start, *tokens])
+        return logits + self._noise * random.uniform(-0.5, 0.5, logits.shape).astype(np.float32)
+
+
+def task(prompt: list[int], draft: list[int], limit: int) -> Task:
+    return Task(prompt, draft, frozenset([END]), limit)
+
+
+@given(prompts, tokens, st.integers(1, 20), noises)
+def test_a_certain_output_is_greedy_decodings_for_any_draft_and_any_noise_within_the_margin(
+    prompt: list[int], draft: list[int], limit: int, noise: float
+) -> None:
+    # Greedy decoding too evaluates the prompt in one pass, whose noise is the same.
+    want = drive(retranslate(task(prompt, [], limit)), PrefixSession(NoisyCache(noise)))[0]
+    got = drive(certain(task(prompt, draft, limit), noise), PrefixSession(NoisyCache(noise)))[0]
+    assert (got.tokens, got.cut) == (want.tokens, want.cut)
+
+
+@given(prompts, st.integers(2, 20))
+def test_a_draft_that_is_right_is_confirmed_in_two_passes(prompt: list[int], limit: int) -> None:
+    right = drive(retranslate(task(prompt, [], limit)), PrefixSession(ToyCache()))[0]
+    got, cost = drive(certain(task(prompt, list(right.tokens), limit), 0.0), PrefixSession(ToyCache()))
+    assert got.tokens == right.tokens
+    if right.cut is None:
+        assert got.accepted == len(right.tokens)
+        assert cost.passes <= 2
+
+
+@given(prompts, tokens, st.floats(0.0, 0.4), st.integers(1, 20))
+def test_proposing_the_closing_token_changes_no_output_and_takes_no_pass_more(
+    prompt: list[int], draft: list[int], bias: float, limit: int
+) -> None:
+    one, rule = task(prompt, draft, limit), BiasedAcceptance(bias)
+    want, plain = drive(ssbd(one, rule), PrefixSession(ToyCache()))
+    got, cost = drive(ssbd(one, rule, proposer=Closing(one)), PrefixSession(ToyCache()))
+    assert (got.tokens, got.cut) == (want.tokens, want.cut)
+    assert cost.passes <= plain.passes
+
+
+@given(prompts, tokens, st.floats(0.0, 0.4))
+def test_certainty_is_the_probability_that_the_model_gave_each_token(
+    prompt: list[int], draft: list[int], bias: float
+) -> None:
+    session = Certainty(PrefixSession(ToyCache()))
+    output = drive(ssbd(task(prompt, draft, 16), BiasedAcceptance(bias)), session)[0].tokens
+    got = session.of(len(prompt), output)[-4:]
+
+    rows = PrefixSession(ToyCache())._cache.evaluate([*prompt, *output], 0, len(prompt) + len(output))
+    shares = np.exp(rows) / np.exp(rows).sum(axis=1, keepdims=True)
+    want = [float(shares[len(prompt) - 1 + place, token]) for place, token in enumerate(output)][-4:]
+    assert np.allclose(
+        [mine for mine in got if mine < 1], [his for mine, his in zip(got, want) if mine < 1], rtol=1e-4
+    )
