@@ -24,7 +24,7 @@ class SegmentRules(msgspec.Struct, frozen=True, kw_only=True):
     smoothing_s: float = 0.512
     #: Audio before the detection that belongs to the utterance.
     look_back_s: float = 0.512
-    #: Length from which on a shorter pause ends the utterance, and the time over which the mean is then taken.
+    #: Length from which on a shorter pause ends the utterance, and the time of the mean from there on.
     long_s: float = 9.0
     short_smoothing_s: float = 0.192
     #: Longest window.
@@ -75,7 +75,7 @@ class Segmenter:
         return self._origin + len(self._audio)
 
     def accept(self, samples: Samples) -> list[Window]:
-        """Hear more audio: windows of the open utterance that are due, and the last one of each that ended."""
+        """Hear more audio: windows that are due of the open utterance, and the last of each that ended."""
         self._audio = np.concatenate((self._audio, samples))
         windows: list[Window] = []
         while self.position - self._heard >= HOP:
