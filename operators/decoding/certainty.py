@@ -1,6 +1,6 @@
 """How probable the model holds each token of its output to be, seen from outside while it is decoded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -13,7 +13,8 @@ _ROWS = 6
 class Certainty:
     """A `Session` that stands before another one and keeps the probabilities of what it answers.
 
-    Only those near the end of each pass are kept, which is where an unfinished text is doubtful.
+    Only those near the end of each pass are kept, and those of tokens that the model would not have chosen:
+    there an unfinished text is doubtful.
     """
 
     def __init__(self, session: Session) -> None:
@@ -27,9 +28,12 @@ class Certainty:
         """Answer ``request``, and remember what the rows say."""
         rows = self._session.forward(request)
         self.reused = self._session.reused
-        first = max(0, len(rows) - _ROWS)
-        for number, row in enumerate(rows[first:], start=request.logits_from + first + 1):
-            self._seen[number] = _probabilities(row, request.tokens[number : number + 1])
+        best = rows.argmax(axis=1)
+        for number, row in enumerate(rows):
+            place = request.logits_from + number + 1
+            asked = request.tokens[place : place + 1]
+            if number >= len(rows) - _ROWS or int(best[number]) not in asked:
+                self._seen[place] = _probabilities(row, {int(best[number]), *asked})
         return rows
 
     def of(self, prompt: int, output: Sequence[int]) -> list[float]:
@@ -40,7 +44,7 @@ class Certainty:
         return [self._seen.get(prompt + place, {}).get(token, 1.0) for place, token in enumerate(output)]
 
 
-def _probabilities(row: Logits, asked: Sequence[int]) -> dict[int, float]:
-    best = int(row.argmax())
-    share = 1.0 / float(np.exp(row - row[best]).sum())
-    return {token: share * float(np.exp(row[token] - row[best])) for token in (best, *asked)}
+def _probabilities(row: Logits, tokens: Iterable[int]) -> dict[int, float]:
+    top = row.max()
+    total = float(np.exp(row - top).sum())
+    return {token: float(np.exp(row[token] - top)) / total for token in tokens}
