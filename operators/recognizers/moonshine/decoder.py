@@ -27,6 +27,9 @@ from operators.recognizers.moonshine.model import BEGIN, END
 #: A pass of the tiny model by its tokens, in milliseconds: what its proposals are weighed against.
 _COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))
 
+#: Tokens at the end of a text that may be doubtful; a softmax over the vocabulary takes 0.1 ms.
+_DOUBTFUL = 12
+
 
 class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
     """How windows are decoded."""
@@ -74,7 +77,7 @@ def decode(
     )
     session = Certainty(PrefixSession(cache))
     decoded, cost = drive(_generator(method)(task), session)
-    return Heard(decoded.tokens, session.of(len(task.prompt), decoded.tokens), decoded, cost)
+    return Heard(decoded.tokens, session.of(len(task.prompt), decoded.tokens, _DOUBTFUL), decoded, cost)
 
 
 def _generator(method: SpeechMethod) -> Callable[[Task], Method]:
