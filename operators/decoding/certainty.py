@@ -1,6 +1,4 @@
-"""How probable the model holds the last tokens of its output to be, seen from outside while it is decoded."""
-
-from collections.abc import Sequence
+"""How probable the model holds a token of its output to be, seen from outside while it is decoded."""
 
 import numpy as np
 
@@ -24,17 +22,8 @@ class Certainty:
         self._rows.update(enumerate(rows.copy(), start=request.logits_from + 1))
         return rows
 
-    def of(self, prompt: int, output: Sequence[int], last: int) -> list[float]:
-        """The probability of each of the ``last`` tokens of ``output``; 1 for those before them.
-
-        ``prompt`` is how many tokens came before the output.
-        """
-        begin = max(0, len(output) - last)
-        return [1.0] * begin + [
-            _probability(self._rows[prompt + place], output[place]) for place in range(begin, len(output))
-        ]
-
-
-def _probability(row: Logits, token: int) -> float:
-    top = row.max()
-    return float(np.exp(row[token] - top) / np.exp(row - top).sum())
+    def of(self, place: int, token: int) -> float:
+        """The probability of ``token`` at a place of the prompt and output; a softmax takes 0.1 ms."""
+        row = self._rows[place]
+        top = row.max()
+        return float(np.exp(row[token] - top) / np.exp(row - top).sum())

@@ -5,7 +5,7 @@ of one that it has heard. Both are what the next window revises: of 284 last wor
 that the model itself gave less than 0.3 one in twenty, of those above 0.99 six in seven.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import regex
 
@@ -19,18 +19,18 @@ _WORD = regex.compile(r"\w")
 
 
 def steady_text(
-    pieces: Sequence[bytes], probabilities: Sequence[float], least: float, shown: str = ""
+    pieces: Sequence[bytes], probability: Callable[[int], float], least: float, shown: str = ""
 ) -> str:
     """The text of a window's tokens without the words at its end that are less probable than ``least``.
 
     :arg pieces: The bytes of each token.
-    :arg probabilities: The model's own, one for each token.
+    :arg probability: The model's own of the token at a place; asked of those at the end alone.
     :arg least: From 0, which takes only the closing punctuation away.
     :arg shown: What the window before was shown as; what it still says of that is not taken back.
     """
     texts = decode_pieces(list(pieces))
     end = len(texts)
-    while end and _probability(texts, probabilities, begin := _word_begin(texts, end), end) < least:
+    while end and least and _probability(texts, probability, begin := _word_begin(texts, end), end) < least:
         end = begin
     whole = "".join(texts).strip()
     steady = _UNCLOSED.prepare("".join(texts[:end]).strip(), is_final=False)
@@ -45,9 +45,9 @@ def _word_begin(texts: Sequence[str], end: int) -> int:
     return begin
 
 
-def _probability(texts: Sequence[str], probabilities: Sequence[float], begin: int, end: int) -> float:
+def _probability(texts: Sequence[str], probability: Callable[[int], float], begin: int, end: int) -> float:
     """Of a word, that of its least probable token; its punctuation says nothing of what was heard."""
-    return min((probabilities[n] for n in range(begin, end) if _WORD.search(texts[n])), default=0.0)
+    return min((probability(n) for n in range(begin, end) if _WORD.search(texts[n])), default=0.0)
 
 
 def _says(text: str, shown: str) -> bool:

@@ -27,9 +27,6 @@ from operators.recognizers.moonshine.model import BEGIN, END
 #: A pass of the tiny model by its tokens, in milliseconds: what its proposals are weighed against.
 _COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))
 
-#: Tokens at the end of a text that may be doubtful; a softmax over the vocabulary takes 0.1 ms.
-_DOUBTFUL = 12
-
 
 class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
     """How windows are decoded."""
@@ -50,8 +47,8 @@ class Heard(NamedTuple):
     """What a window was decoded to."""
 
     tokens: tuple[int, ...]
-    #: The model's own probability of each token; 1 for those far from the end.
-    probabilities: list[float]
+    #: The model's own probability of the token at a place; it can be asked until the next window.
+    probability: Callable[[int], float]
     decoded: Decoded
     cost: Cost
 
@@ -77,7 +74,12 @@ def decode(
     )
     session = Certainty(PrefixSession(cache))
     decoded, cost = drive(_generator(method)(task), session)
-    return Heard(decoded.tokens, session.of(len(task.prompt), decoded.tokens, _DOUBTFUL), decoded, cost)
+    return Heard(
+        decoded.tokens,
+        lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
+        decoded,
+        cost,
+    )
 
 
 def _generator(method: SpeechMethod) -> Callable[[Task], Method]:

@@ -47,7 +47,7 @@ class MoonshineTranscriber(Transcriber):
             self._draft, self._shown = (), ""
             return tokenizer.text(heard.tokens)
         pieces = [tokenizer.piece(token) for token in heard.tokens]
-        self._shown = steady_text(pieces, heard.probabilities, self._certainty, self._shown)
+        self._shown = steady_text(pieces, heard.probability, self._certainty, self._shown)
         self._draft = heard.tokens
         return self._shown
 
