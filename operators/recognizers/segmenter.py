@@ -16,19 +16,24 @@ from operators.recognizers.voice import HOP, Samples, VoiceDetector
 
 
 class SegmentRules(msgspec.Struct, frozen=True, kw_only=True):
-    """When an utterance is over; times in seconds."""
+    """When an utterance begins and is over; times in seconds."""
 
-    #: Mean probability of speech above which somebody speaks.
+    #: Probability of speech from which on a hop is voiced.
     threshold: float = 0.5
-    #: Time over which the mean is taken; half of it in silence is a pause.
-    smoothing_s: float = 0.512
-    #: Audio before the detection that belongs to the utterance.
-    look_back_s: float = 0.512
-    #: Length from which on a shorter pause ends the utterance, and the time of the mean from there on.
+    #: Somebody speaks when so much of the last `onset_within_s` is voiced.
+    onset_s: float = 0.128
+    onset_within_s: float = 0.256
+    #: Time without a voiced hop that ends an utterance, and that which ends a long one.
+    pause_s: float = 0.448
+    short_pause_s: float = 0.16
+    #: Length from which on an utterance is long, and the longest window.
     long_s: float = 9.0
-    short_smoothing_s: float = 0.192
-    #: Longest window.
     longest_s: float = 15.0
+    #: Audio that belongs to an utterance before its first voiced hop and after its last.
+    before_s: float = 0.4
+    after_s: float = 0.2
+    #: Silence put after speech that the end of the audio cuts off: without it a model goes on by invention.
+    cut_off_s: float = 0.3
 
 
 class Window(NamedTuple):
@@ -36,8 +41,10 @@ class Window(NamedTuple):
 
     #: Number of the utterance, from 0.
     segment: int
-    #: Position of its first sample in the stream.
+    #: Positions in the stream: of its first sample, and after its last.
     start: int
+    end: int
+    #: From the first sample to the last, and perhaps some silence after it.
     samples: Samples
     #: Whether the utterance is over.
     is_final: bool
@@ -56,18 +63,19 @@ class Segmenter:
         self._detect = detect
         self._rules = rules
         self._interval = round(interval_s * SAMPLE_RATE)
-        self._look_back = round(rules.look_back_s * SAMPLE_RATE)
+        self._before, self._after = round(rules.before_s * SAMPLE_RATE), round(rules.after_s * SAMPLE_RATE)
         self._audio: Samples = np.zeros(0, np.float32)
         #: Positions: of the first sample that is kept, and of the first that the detector has not heard.
         self._origin = self._heard = 0
-        smoothing = round(rules.smoothing_s * SAMPLE_RATE / HOP)
-        self._recent: deque[float] = deque([0.0] * smoothing, maxlen=smoothing)
-        #: The probability of each hop of the open utterance.
+        #: Whether the last hops were voiced.
+        self._recent: deque[bool] = deque(maxlen=_hops(rules.onset_within_s))
+        #: The probability of each hop of the open utterance, and the position after its last voiced one.
         self._voiced: list[float] = []
+        self._last_voice = 0
         self._segment = 0
         self._begin: int | None = None
-        self._end = 0
-        self._due = 0
+        #: Positions: where the last utterance ended, where a window is due, and where the last one ended.
+        self._end = self._due = self._given = 0
 
     @property
     def position(self) -> int:
@@ -81,7 +89,6 @@ class Segmenter:
         while self.position - self._heard >= HOP:
             probability = self._detect(self._slice(self._heard, self._heard + HOP))
             self._heard += HOP
-            self._recent.append(probability)
             windows += self._hop(probability)
         self._forget()
         return windows
@@ -90,36 +97,46 @@ class Segmenter:
         """Hear that the audio is over: the last window of the open utterance."""
         if self._begin is None:
             return []
-        return [self._close(self.position)]
+        window = self._close(self.position)
+        silence = np.zeros(round(self._rules.cut_off_s * SAMPLE_RATE), np.float32)
+        return [window._replace(samples=np.concatenate((window.samples, silence)))]
 
     def _hop(self, probability: float) -> list[Window]:
+        is_voiced = probability > self._rules.threshold
+        self._recent.append(is_voiced)
+        if is_voiced:
+            self._last_voice = self._heard
         if self._begin is None:
-            if self._mean(len(self._recent)) > self._rules.threshold:
-                self._open(max(self._end, self._heard - self._look_back))
+            if sum(self._recent) >= _hops(self._rules.onset_s):
+                onset = self._heard - (len(self._recent) - self._recent.index(True)) * HOP
+                self._open(max(self._end, onset - self._before))
             return []
         self._voiced.append(probability)
         length_s = (self._heard - self._begin) / SAMPLE_RATE
-        if self._is_pause(length_s):
-            return [self._close(self._heard)]
+        if self._heard - self._last_voice >= self._pause(length_s):
+            return [self._close(self._spoken)]
         if length_s >= self._rules.longest_s:
             cut = self._quietest()
             last = self._close(cut)
             self._open(cut)
             return [last]
-        if self._heard >= self._due:
-            self._due = self._heard + self._interval
-            return [Window(self._segment, self._begin, self._slice(self._begin, self._heard), False)]
-        return []
+        if self._heard < self._due:
+            return []
+        self._due = self._heard + self._interval
+        if self._spoken == self._given:
+            return []
+        self._given = self._spoken
+        return [self._window(self._begin, self._spoken, is_final=False)]
 
-    def _is_pause(self, length_s: float) -> bool:
-        hops = len(self._recent)
-        if length_s >= self._rules.long_s:
-            hops = min(hops, round(self._rules.short_smoothing_s * SAMPLE_RATE / HOP))
-        return self._mean(hops) <= self._rules.threshold
+    @property
+    def _spoken(self) -> int:
+        """Where the open utterance ends as far as it was heard: a pause is not a part of it."""
+        return min(self._heard, self._last_voice + self._after)
 
-    def _mean(self, hops: int) -> float:
-        """Mean probability of the last hops."""
-        return sum(self._recent[-1 - back] for back in range(hops)) / hops
+    def _pause(self, length_s: float) -> int:
+        """Samples without voice that end an utterance of this length."""
+        is_long = length_s >= self._rules.long_s
+        return round((self._rules.short_pause_s if is_long else self._rules.pause_s) * SAMPLE_RATE)
 
     def _quietest(self) -> int:
         """Position of the hop in the last third of the window in which speech is least probable."""
@@ -130,25 +147,33 @@ class Segmenter:
     def _open(self, begin: int) -> None:
         self._begin = begin
         self._voiced = []
-        # The look-back is not heard yet as far as the first window goes: less than half a second of speech
-        # is a guess.
-        self._due = max(self._heard, begin + self._look_back) + self._interval
+        # Of less than half a second of speech nothing but a guess can be made.
+        self._due = self._heard + self._interval
 
     def _close(self, end: int) -> Window:
         assert self._begin is not None, "only an open utterance ends"
-        window = Window(self._segment, self._begin, self._slice(self._begin, end), True)
+        window = self._window(self._begin, end, is_final=True)
         self._segment += 1
         self._begin, self._end = None, end
         # What was heard before the end does not open the next utterance.
-        self._recent.extend([0.0] * len(self._recent))
+        self._recent.clear()
         return window
+
+    def _window(self, begin: int, end: int, *, is_final: bool) -> Window:
+        return Window(self._segment, begin, end, self._slice(begin, end), is_final)
 
     def _slice(self, begin: int, end: int) -> Samples:
         return self._audio[begin - self._origin : end - self._origin]
 
     def _forget(self) -> None:
-        needed = self._heard - self._look_back if self._begin is None else self._begin
+        needed = (
+            self._heard - len(self._recent) * HOP - self._before - HOP if self._begin is None else self._begin
+        )
         drop = max(0, min(needed, self._heard) - self._origin)
         if drop:
             self._audio = self._audio[drop:].copy()
             self._origin += drop
+
+
+def _hops(seconds: float) -> int:
+    return round(seconds * SAMPLE_RATE / HOP)

@@ -95,7 +95,7 @@ class WindowedRecognizer(Recognizer):
             text=text,
             is_final=window.is_final,
             start_s=self._time(window.start),
-            end_s=self._time(window.start + len(window.samples)),
+            end_s=self._time(window.end),
         )
 
     def _transcribe(self, window: Window) -> str:

@@ -109,6 +109,10 @@ class Encoded:
         self._kept: dict[str, _Array] = {}
         self._length = 0
 
+    def again(self) -> "Encoded":
+        """The same window, with nothing decoded yet."""
+        return Encoded(self._model, *self._given.values())
+
     def cut(self, length: int) -> None:
         """Forget every position from ``length`` on."""
         self._length = length

@@ -1,0 +1,69 @@
+"""The recordings of a speech benchmark, and what is said in them."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from connectors.audio_decoder import AudioDecoder
+from operators.errors import InputError
+from operators.recognizers.voice import Samples
+
+
+class Clip(NamedTuple):
+    """One recording."""
+
+    path: Path
+    #: What is said in it; None where nobody wrote it down.
+    text: str | None
+
+
+class _Entry(msgspec.Struct):
+    file: str
+    text: str
+
+
+def read_clips(audio: Sequence[Path], manifest: Path | None) -> list[Clip]:
+    """The recordings, with their words from a manifest: a JSON object per line with ``file`` and ``text``.
+
+    Raises `InputError` where the manifest cannot be read or lacks all of them.
+    """
+    texts = _read_manifest(manifest) if manifest else {}
+    clips = [Clip(path, texts.get(path.name)) for path in audio]
+    if manifest and all(clip.text is None for clip in clips):
+        raise InputError(f"{manifest}: it names none of the recordings; give the one that belongs to them")
+    return clips
+
+
+def samples(clip: Clip) -> Samples:
+    """All of a recording, at 16 kHz. Raises `InputError` where it cannot be read."""
+    pcm = b"".join(AudioDecoder(clip.path).blocks())
+    return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768.0
+
+
+def checksum(clips: Sequence[Clip]) -> str:
+    """SHA-256 over the recordings' bytes, in their order."""
+    digest = hashlib.sha256()
+    for clip in clips:
+        digest.update(clip.path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read_manifest(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+    texts = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = msgspec.json.decode(line, type=_Entry)
+        except msgspec.MsgspecError as error:
+            raise InputError(
+                f"{path}, line {number}: {error}; each line has to be an object with 'file' and 'text'"
+            ) from error
+        texts[entry.file] = entry.text
+    return texts

@@ -1,0 +1,149 @@
+"""Runs a speech benchmark and says what came of it."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from tqdm import tqdm
+
+from connectors.whole_file import write_whole
+from flows.bench.tables import Table
+from flows.bench_speech.corpus import read_clips, samples
+from flows.bench_speech.native import NativeLibrary
+from flows.bench_speech.scores import Row, native_row, rows
+from flows.bench_speech.signature import SpeechSignature, sign
+from flows.bench_speech.trial import hear
+from operators.errors import InputError
+from operators.recognizers.moonshine.decoder import SpeechMethod
+from operators.recognizers.moonshine.model import load_model
+from operators.recognizers.moonshine.recognizer import bundled_model
+
+#: Columns of the output where it is no terminal.
+_PLAIN_WIDTH = 140
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What to measure, and where to write it."""
+
+    audio: list[Path]
+    reference: Path | None
+    model: Path | None
+    biases: list[float]
+    certainties: list[float]
+    interval_s: float
+    threads: int
+    native: bool
+    json: Path | None
+
+
+class Results(msgspec.Struct, frozen=True):
+    """What is written as JSON."""
+
+    signature: SpeechSignature
+    rows: list[Row]
+
+
+def run(job: Job) -> None:
+    """Measure, print the tables and write the JSON. Raises `SurtitleError`."""
+    clips = read_clips(job.audio, job.reference)
+    folder = job.model or bundled_model()
+    model = load_model(str(folder.absolute()), job.threads)
+    # From scratch first: all others are held against it.
+    methods = [SpeechMethod(use_draft=False), *(SpeechMethod(bias=bias) for bias in job.biases)]
+    # As it was decoded, and as it is shown.
+    certainties = [None, *job.certainties]
+    library = NativeLibrary() if job.native else None
+    trials, native, references = [], [], []
+    for clip in tqdm(clips, desc="recordings", disable=not sys.stderr.isatty(), leave=False):
+        audio = samples(clip)
+        trials.append(hear(model, audio, methods, [least or 0.0 for least in certainties], job.interval_s))
+        if library is not None:
+            native.append(library.hear(audio, job.interval_s))
+        references.append(clip.text)
+    if not any(trial.encoder_s for trial in trials):
+        raise InputError(f"{job.audio[0]}: no speech was found; give recordings in which somebody speaks")
+    found = rows(trials, methods, certainties, references)
+    if library is not None:
+        found.append(native_row(native, references))
+    signature = sign(folder, clips, job.interval_s, methods[0], job.threads)
+    _publish(job, Results(signature, found))
+
+
+def _publish(job: Job, results: Results) -> None:
+    if job.json is not None:
+        write_whole(job.json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    for table in (_times(results.rows), _quality(results.rows)):
+        console.print(table.title, style="bold")
+        console.print(table.rich())
+        console.print()
+    lines = msgspec.to_builtins(results.signature) | ({"written": str(job.json)} if job.json else {})
+    for name, value in lines.items():
+        console.print(f"{name:>14}  {value}", soft_wrap=True, markup=False)
+
+
+def _times(found: Sequence[Row]) -> Table:
+    # What is shown of a hypothesis changes no time.
+    timed = [row for row in found if row.certainty is None]
+    columns = (
+        "",
+        "updates",
+        "decoder ms",
+        "of scratch",
+        "recogniser ms",
+        "of scratch",
+        "passes",
+        "finals equal",
+    )
+    return Table(
+        "An update",
+        columns,
+        tuple(
+            (
+                _label(row),
+                str(row.updates),
+                _number(row.decoder_ms, 1),
+                _number(row.decoder_ratio, 2),
+                _number(row.recognizer_ms, 1),
+                _number(row.recognizer_ratio, 2),
+                _number(row.passes_per_update, 1),
+                "" if row.finals_equal is None else f"{row.finals_equal} of {row.finals}",
+            )
+            for row in timed
+        ),
+    )
+
+
+def _quality(found: Sequence[Row]) -> Table:
+    columns = ("", "WER %", "NE", "revising %", "NE, words alone", "revising %", "held back")
+    return Table(
+        "What is shown",
+        columns,
+        tuple(
+            (
+                _label(row),
+                _number(row.wer, 2),
+                _number(row.ne, 2),
+                _number(100 * row.revising_share, 0),
+                _number(row.ne_words, 2),
+                _number(100 * row.revising_share_words, 0),
+                _number(row.held_back, 2),
+            )
+            for row in found
+        ),
+    )
+
+
+def _label(row: Row) -> str:
+    parts = [row.method]
+    if row.bias is not None:
+        parts.append(f"β={row.bias:g}")
+    if row.certainty is not None:
+        parts.append(f"certainty={row.certainty:g}")
+    return " ".join(parts)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,172 @@
+"""The rows of a speech benchmark: time, passes, errors and erasure of each way to decode."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from flows.bench_speech.native import NativeTrial
+from flows.bench_speech.trial import Trial
+from operators.metrics.erasure import erasure
+from operators.metrics.word_errors import spoken_words, word_errors
+from operators.recognizers.moonshine.decoder import SpeechMethod
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What one way of decoding came to, pooled over all recordings; times are means of an update."""
+
+    #: ``scratch``, ``draft``, or ``native`` for Moonshine's own library.
+    method: str
+    bias: float | None = None
+    #: Least probability of the last word shown of an unfinished text; None shows it as it was decoded.
+    certainty: float | None = None
+    updates: int
+    decoder_ms: float | None = None
+    #: Voice detector, encoder and decoder.
+    recognizer_ms: float
+    #: Time over that of decoding from scratch, in this run.
+    decoder_ratio: float | None = None
+    recognizer_ratio: float | None = None
+    passes_per_update: float | None = None
+    #: Word error rate of the finals, in per cent; None without a reference.
+    wer: float | None = None
+    #: Normalised erasure of the words shown, and the share of updates that take a word back.
+    ne: float
+    revising_share: float
+    #: The same for the words alone, whatever their case and punctuation.
+    ne_words: float
+    revising_share_words: float
+    #: Words of the hypothesis that an unfinished text does not show, on average.
+    held_back: float
+    finals: int
+    #: Finals that are token by token those of decoding from scratch.
+    finals_equal: int | None = None
+
+
+class _Said(NamedTuple):
+    """One update as a viewer meets it."""
+
+    shown: str
+    whole: str
+    is_final: bool
+
+
+def rows(
+    trials: Sequence[Trial],
+    methods: Sequence[SpeechMethod],
+    certainties: Sequence[float | None],
+    references: Sequence[str | None],
+) -> list[Row]:
+    """A row for each method and each certainty; the first method decodes from scratch."""
+    return [
+        _row(trials, number, method, certainties, place, references)
+        for number, method in enumerate(methods)
+        for place in range(len(certainties))
+    ]
+
+
+def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) -> Row:
+    """The row of Moonshine's own library."""
+    said = [[_Said(one.text, one.text, one.is_final) for one in trial.updates] for trial in trials]
+    updates = sum(map(len, said))
+    stability = _stability(said)
+    return Row(
+        method="native",
+        updates=updates,
+        recognizer_ms=1000 * sum(trial.seconds for trial in trials) / max(1, updates),
+        wer=_wer(said, references),
+        finals=sum(one.is_final for clip in said for one in clip),
+        ne=stability.ne,
+        revising_share=stability.revising_share,
+        ne_words=stability.ne_words,
+        revising_share_words=stability.revising_share_words,
+        held_back=stability.held_back,
+    )
+
+
+def _row(
+    trials: Sequence[Trial],
+    way: int,
+    method: SpeechMethod,
+    certainties: Sequence[float | None],
+    place: int,
+    references: Sequence[str | None],
+) -> Row:
+    mine = [update for trial in trials for update in trial.ways[way]]
+    scratch = [update for trial in trials for update in trial.ways[0]]
+    shared_s = sum(trial.detector_s + sum(trial.encoder_s) for trial in trials)
+    decoder_s, scratch_s = (sum(one.decoder_s for one in updates) for updates in (mine, scratch))
+    count = max(1, len(mine))
+    said = [
+        [
+            _Said(one.text if certainties[place] is None else one.shown[place], one.text, one.is_final)
+            for one in trial.ways[way]
+        ]
+        for trial in trials
+    ]
+    stability = _stability(said)
+    return Row(
+        method="draft" if method.use_draft else "scratch",
+        bias=method.bias if method.use_draft else None,
+        certainty=certainties[place],
+        updates=len(mine),
+        decoder_ms=1000 * decoder_s / count,
+        recognizer_ms=1000 * (shared_s + decoder_s) / count,
+        decoder_ratio=decoder_s / scratch_s if scratch_s else None,
+        recognizer_ratio=(shared_s + decoder_s) / (shared_s + scratch_s) if scratch_s else None,
+        passes_per_update=sum(one.passes for one in mine) / count,
+        wer=_wer(said, references),
+        finals=sum(one.is_final for one in mine),
+        finals_equal=sum(
+            one.is_final and one.tokens == other.tokens for one, other in zip(mine, scratch, strict=True)
+        ),
+        ne=stability.ne,
+        revising_share=stability.revising_share,
+        ne_words=stability.ne_words,
+        revising_share_words=stability.revising_share_words,
+        held_back=stability.held_back,
+    )
+
+
+def _wer(said: Sequence[Sequence[_Said]], references: Sequence[str | None]) -> float | None:
+    """Pooled over the recordings whose words are known."""
+    errors = words = 0
+    for clip, reference in zip(said, references, strict=True):
+        if reference is not None:
+            spoken = spoken_words(reference)
+            heard = spoken_words(" ".join(one.whole for one in clip if one.is_final))
+            errors += word_errors(spoken, heard)
+            words += len(spoken)
+    return 100 * errors / words if words else None
+
+
+class _Stability(NamedTuple):
+    ne: float
+    revising_share: float
+    ne_words: float
+    revising_share_words: float
+    held_back: float
+
+
+def _stability(said: Sequence[Sequence[_Said]]) -> _Stability:
+    partials = [one for clip in said for one in clip if not one.is_final]
+    held = sum(len(one.whole.split()) - len(one.shown.split()) for one in partials)
+    return _Stability(
+        *_erased(said, lambda text: tuple(text.split())),
+        *_erased(said, spoken_words),
+        held / max(1, len(partials)),
+    )
+
+
+def _erased(said: Sequence[Sequence[_Said]], split: Callable[[str], tuple[str, ...]]) -> tuple[float, float]:
+    """Words erased for each word of the finals, and the share of updates that erase any."""
+    erased = final = revising = updates = 0
+    for clip in said:
+        before: tuple[str, ...] = ()
+        for one in clip:
+            words = split(one.shown)
+            count = erasure(before, words)
+            erased, revising, updates = erased + count, revising + (count > 0), updates + 1
+            final += len(words) if one.is_final else 0
+            before = () if one.is_final else words
+    return erased / max(1, final), revising / max(1, updates)
