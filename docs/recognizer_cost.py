@@ -1,4 +1,4 @@
-"""What a recogniser costs: python docs/recognizer_cost.py ENGINE RECORDING [--model FOLDER] [--process]
+"""What a recogniser costs: python docs/recognizer_cost.py ENGINE RECORDING [--model FOLDER]
 
 Hears the recording once, as fast as it can, in chunks of a tenth of a second, and prints the text, then times
 and memory as one line. A model's first seconds count: they are what a live caption waits for.
@@ -8,15 +8,13 @@ import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from resource import RUSAGE_SELF, getrusage
 from statistics import median, quantiles
 from time import perf_counter
 
-from operators.recognizers.process import ProcessRecognizer
-
 from connectors.audio_decoder import AudioDecoder
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine import MoonshineRecognizer
+from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
 
@@ -31,17 +29,16 @@ def measure() -> None:
     parser.add_argument("engine", choices=["moonshine", "vosk"])
     parser.add_argument("recording", type=Path)
     parser.add_argument("--model", help="folder of the speech model")
-    parser.add_argument("--process", action="store_true", help="run the engine in a process of its own")
     options = parser.parse_args()
     make: Callable[[], Recognizer]
     if options.engine == "vosk":
         make = partial(VoskRecognizer, model_path=options.model or parser.error("vosk needs --model"))
     else:
-        make = partial(MoonshineRecognizer, model_path=options.model)
+        make = partial(moonshine_recognizer, model_path=options.model)
     pcm = b"".join(AudioDecoder(options.recording).blocks())
 
     began, cpu_s = perf_counter(), _cpu_s()
-    recognizer: Recognizer = ProcessRecognizer(make) if options.process else make()
+    recognizer = make()
     load_s = perf_counter() - began
     took: list[float] = []
     for at in range(0, len(pcm), _CHUNK_BYTES):
@@ -50,8 +47,7 @@ def measure() -> None:
         hypotheses = recognizer.accept(chunk)
         took.append(perf_counter() - began)
         _print_finals(hypotheses)
-    pids = ["self", str(recognizer.pid)] if isinstance(recognizer, ProcessRecognizer) else ["self"]
-    memory = " + ".join(f"{_resident_mb(pid):.0f}" for pid in pids)
+    memory = _resident_mb()
     _print_finals(recognizer.finish())
     recognizer.close()
 
@@ -59,7 +55,7 @@ def measure() -> None:
     duration_s = len(pcm) / (2 * SAMPLE_RATE)
     print(
         f"load {load_s:.2f} s, processor {(_cpu_s() - cpu_s) / duration_s:.2f} s/s, "
-        f"update {median(updates):.3f} s (95 %: {quantiles(updates, n=20)[-1]:.3f} s), memory {memory} MB"
+        f"update {median(updates):.3f} s (95 %: {quantiles(updates, n=20)[-1]:.3f} s), memory {memory:.0f} MB"
     )
 
 
@@ -70,13 +66,12 @@ def _print_finals(hypotheses: Sequence[Hypothesis]) -> None:
 
 
 def _cpu_s() -> float:
-    """Processor time of this process and of the children that ended."""
-    usages = (getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    usage = getrusage(RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
-def _resident_mb(pid: str) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
+def _resident_mb() -> float:
+    status = Path("/proc/self/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1000
 
 
