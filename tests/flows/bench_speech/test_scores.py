@@ -1,0 +1,58 @@
+"""The rows of a speech benchmark say what a viewer saw."""
+
+import pytest
+
+from flows.bench_speech.native import NativeTrial, NativeUpdate
+from flows.bench_speech.scores import native_row, rows
+from flows.bench_speech.trial import Trial, Update
+from operators.recognizers.moonshine.decoder import SpeechMethod
+
+
+def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> Update:
+    return Update(is_final, tokens, text, (text, text if is_final else shown), 4, 0.02)
+
+
+SCRATCH = [
+    update("The cat sad.", "The cat"),
+    update("The cat sat on.", "The cat sat"),
+    update("The cat sat on a mat.", "", is_final=True, tokens=(1, 2)),
+]
+DRAFT = [
+    update("The cat sad.", "The cat")._replace(decoder_s=0.01),
+    update("The cat sad on.", "The cat")._replace(decoder_s=0.01),
+    update("The cat sat on the mat.", "", is_final=True, tokens=(1, 3))._replace(passes=1),
+]
+
+
+def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
+    trial = Trial((SCRATCH, DRAFT), detector_s=0.003, encoder_s=[0.03, 0.03, 0.03])
+    found = rows(
+        [trial],
+        [SpeechMethod(use_draft=False), SpeechMethod(bias=0.2)],
+        [None, 0.7],
+        ["the cat sat on the mat"],
+    )
+    scratch, scratch_shown, draft, draft_shown = found
+
+    # "sad." and "on." were taken back, of six words.
+    assert scratch.ne == pytest.approx(2 / 6)
+    assert scratch.revising_share == pytest.approx(2 / 3)
+    # The full stop of "on." is no word: only "sad" was taken back.
+    assert scratch.ne_words == pytest.approx(1 / 6)
+    assert (scratch_shown.ne, scratch_shown.held_back) == (0.0, 1.0)
+    assert (draft_shown.ne, draft_shown.certainty) == (0.0, 0.7)
+    assert scratch.wer == pytest.approx(100 / 6)
+    assert draft.wer == 0
+    assert (draft.finals, draft.finals_equal, scratch.finals_equal) == (1, 0, 1)
+    assert draft.decoder_ratio == pytest.approx(40 / 60)
+    assert draft.recognizer_ms == pytest.approx((93 + 40) / 3)
+    assert draft.passes_per_update == pytest.approx(3)
+
+
+def test_the_native_library_is_counted_in_the_same_way() -> None:
+    said = [NativeUpdate(0, "The cat sad.", False), NativeUpdate(0, "The cat sat.", True)]
+    row = native_row([NativeTrial(said, 0.5)], ["the cat sat"])
+
+    assert (row.wer, row.updates, row.finals) == (0.0, 2, 1)
+    assert row.ne == pytest.approx(1 / 3)
+    assert row.recognizer_ms == pytest.approx(250)
