@@ -29,6 +29,7 @@ def measure() -> None:
     parser.add_argument("engine", choices=["moonshine", "vosk"])
     parser.add_argument("recording", type=Path)
     parser.add_argument("--model", help="folder of the speech model")
+    parser.add_argument("--repeat", type=int, default=1, help="hear it so many times on end")
     options = parser.parse_args()
     make: Callable[[], Recognizer]
     if options.engine == "vosk":
@@ -36,26 +37,34 @@ def measure() -> None:
     else:
         make = partial(moonshine_recognizer, model_path=options.model)
     pcm = b"".join(AudioDecoder(options.recording).blocks())
+    samples = len(pcm) // 2
 
     began, cpu_s = perf_counter(), _cpu_s()
     recognizer = make()
     load_s = perf_counter() - began
     took: list[float] = []
-    for at in range(0, len(pcm), _CHUNK_BYTES):
-        chunk = AudioChunk(stream="", start_s=at / (2 * SAMPLE_RATE), pcm=pcm[at : at + _CHUNK_BYTES])
-        began = perf_counter()
-        hypotheses = recognizer.accept(chunk)
-        took.append(perf_counter() - began)
-        _print_finals(hypotheses)
-    memory = _resident_mb()
-    _print_finals(recognizer.finish())
+    memory: list[float] = []
+    for turn in range(options.repeat):
+        for at in range(0, len(pcm), _CHUNK_BYTES):
+            start_s = (turn * samples + at // 2) / SAMPLE_RATE
+            chunk = AudioChunk(stream="", start_s=start_s, pcm=pcm[at : at + _CHUNK_BYTES])
+            began = perf_counter()
+            hypotheses = recognizer.accept(chunk)
+            took.append(perf_counter() - began)
+            if turn == 0:
+                _print_finals(hypotheses)
+        memory.append(_resident_mb())
+    recognizer.finish()
     recognizer.close()
 
     updates = [took_s for took_s in took if took_s > _UPDATE_S]
-    duration_s = len(pcm) / (2 * SAMPLE_RATE)
+    duration_s = options.repeat * samples / SAMPLE_RATE
+    # Caches fill in the first twentieth.
+    settled = memory[len(memory) // 20 :]
     print(
         f"load {load_s:.2f} s, processor {(_cpu_s() - cpu_s) / duration_s:.2f} s/s, "
-        f"update {median(updates):.3f} s (95 %: {quantiles(updates, n=20)[-1]:.3f} s), memory {memory:.0f} MB"
+        f"update {median(updates):.3f} s (95 %: {quantiles(updates, n=20)[-1]:.3f} s), "
+        f"memory {memory[-1]:.0f} MB, {100 * (settled[-1] / settled[0] - 1):+.1f} % in {duration_s / 60:.0f} min"
     )
 
 

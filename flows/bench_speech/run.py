@@ -9,7 +9,7 @@ from rich.console import Console
 from tqdm import tqdm
 
 from connectors.whole_file import write_whole
-from flows.bench.tables import Table
+from flows.bench.table import Table
 from flows.bench_speech.corpus import read_clips, samples
 from flows.bench_speech.native import NativeLibrary
 from flows.bench_speech.scores import Row, native_row, rows

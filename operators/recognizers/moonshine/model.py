@@ -113,9 +113,10 @@ class Encoded:
         """The same window, with nothing decoded yet."""
         return Encoded(self._model, *self._given.values())
 
-    def cut(self, length: int) -> None:
-        """Forget every position from ``length`` on."""
+    def cut(self, length: int) -> int:
+        """Forget every position from ``length`` on; gives how many are left."""
         self._length = length
+        return length
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
