@@ -61,10 +61,11 @@ def measure() -> None:
     duration_s = options.repeat * samples / SAMPLE_RATE
     # Caches fill in the first twentieth.
     settled = memory[len(memory) // 20 :]
+    growth = 100 * (settled[-1] / settled[0] - 1)
     print(
         f"load {load_s:.2f} s, processor {(_cpu_s() - cpu_s) / duration_s:.2f} s/s, "
         f"update {median(updates):.3f} s (95 %: {quantiles(updates, n=20)[-1]:.3f} s), "
-        f"memory {memory[-1]:.0f} MB, {100 * (settled[-1] / settled[0] - 1):+.1f} % in {duration_s / 60:.0f} min"
+        f"memory {memory[-1]:.0f} MB, {growth:+.1f} % in {duration_s / 60:.0f} min"
     )
 
 
