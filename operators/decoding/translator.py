@@ -13,7 +13,8 @@ import msgspec
 
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.forward import Method, Session, Task, drive
+from operators.decoding.drive import drive
+from operators.decoding.forward import Method, Session, Task
 from operators.decoding.judgement import judge
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.windows import split_source
