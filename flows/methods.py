@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from flows.draft_model import prediction
 from flows.settings import TranslateSettings
 from operators.decoding.acceptance import (
     EXACT,
@@ -19,6 +20,7 @@ from operators.decoding.greedy import retranslate
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
+from operators.decoding.second_model import SecondModel
 from operators.decoding.ssbd import ssbd
 
 #: The methods that verify their last output: SSBD, and what decodes on from its divergence in another way.
@@ -81,6 +83,16 @@ def drafters(
     settings: TranslateSettings, costs: PassCosts, task: Task, acceptance: Acceptance
 ) -> list[Drafter]:
     """What drafts after the last output's divergence, in the order of precedence."""
+    second = prediction(settings)
+    return [
+        *_own_drafters(settings, costs, task, acceptance),
+        *([] if second is None else [SecondModel(task, second)]),
+    ]
+
+
+def _own_drafters(
+    settings: TranslateSettings, costs: PassCosts, task: Task, acceptance: Acceptance
+) -> list[Drafter]:
     # A length that is given is taken as it is: then no pass is too dear.
     longest = {} if settings.block is None else {"longest": settings.block}
     block = settings.block or JACOBI_BLOCK

@@ -77,10 +77,10 @@ class Decoded(NamedTuple):
 
     #: Token ids of the output, the stop token not among them.
     tokens: tuple[int, ...]
-    #: Draft tokens that were offered, and how many of them stood.
+    #: Tokens of the last output, and how many of them stood.
     drafted: int = 0
     accepted: int = 0
-    #: Tokens that were proposed after the divergence, and how many of them stood.
+    #: Tokens that were drafted in other ways, and how many of them stood.
     proposed: int = 0
     taken: int = 0
     #: How each token of the output was come by.

@@ -6,7 +6,7 @@ lent by a pool. Losing a session costs time, never a result.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -103,11 +103,14 @@ class Translator:
         sessions: Sessions,
         method: Callable[[Task], Method],
         settings: TranslatorSettings,
+        drafts: Sessions | None = None,
     ) -> None:
+        """``drafts`` are the sessions of a second model, where the method asks one."""
         self._prompt = prompt
         self._sessions = sessions
         self._method = method
         self._settings = settings
+        self._drafts = drafts
         # What ended lately; only proposed and verified, so that losing it never changes a result.
         self._recent: deque[tuple[int, ...]] = deque(maxlen=_RECENT)
 
@@ -169,6 +172,8 @@ class Translator:
     def _release(self, key: str, first: int, end: int) -> None:
         for number in range(first, end):
             self._sessions.release(f"{key}/{number}")
+            if self._drafts is not None:
+                self._drafts.release(f"{key}/{number}")
 
     def _split(self, text: str) -> Iterator[str]:
         if text.strip():
@@ -184,8 +189,9 @@ class Translator:
             # An output is a fixed point: verifying or decoding it again would only give it again.
             return _Answer(before)
         task = self._task(source, before, is_final=is_final)
-        with self._sessions.session(key) as session:
-            decoded, cost = drive(self._method(task), session)
+        draft = nullcontext() if self._drafts is None else self._drafts.session(key)
+        with self._sessions.session(key) as session, draft as second:
+            decoded, cost = drive(self._method(task), session, second)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
@@ -196,7 +202,9 @@ class Translator:
             evaluated=cost.evaluated,
             prompt_tokens=len(task.prompt),
             prompt_reused=min(cost.reused, len(task.prompt)),
-            model_s=cost.model_s,
+            draft_passes=cost.draft_passes,
+            draft_s=cost.draft_s,
+            model_s=cost.model_s + cost.draft_s,
             first_s=cost.first_s,
         )
         answer = "".join(self._pieces(decoded.tokens))

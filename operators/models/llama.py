@@ -136,6 +136,11 @@ class LlamaModel:
             piece = self._pieces[token] = buffer.raw[: max(length, 0)]
         return piece
 
+    def spelled(self, token: int) -> str:
+        """How the vocabulary spells a token, control tokens too."""
+        text: bytes = llama.llama_vocab_get_text(self._vocab, token)
+        return text.decode("utf-8", "replace")
+
     def is_end(self, token: int) -> bool:
         """Whether the model ends its output with this token."""
         return bool(llama.llama_vocab_is_eog(self._vocab, token))
@@ -160,8 +165,7 @@ class LlamaModel:
     def _spelling(self, key: str, token: int) -> str:
         if token < 0 or self.metadata(key) is None:  # then llama.cpp's own guess, which may be any letter
             return ""
-        text: bytes = llama.llama_vocab_get_text(self._vocab, token)
-        return text.decode("utf-8", "replace")
+        return self.spelled(token)
 
     def metadata(self, key: str) -> str | None:
         """A value of the GGUF's header as text, such as ``general.name``; None where it has none.

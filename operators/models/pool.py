@@ -79,9 +79,9 @@ class SessionPool:
     ) -> None:
         """Evaluate ``head`` once; the store must have ``size`` + ``branches`` + 1 sequences.
 
-        With ``memory`` it cannot cut a sequence anywhere, and must have as many as that says. With ``branches``
-        it must be a `BranchStore`, and sessions answer requests for trees of so many; it cannot have both.
-        Raises `ModelTrouble` where the model cannot.
+        With ``memory`` it cannot cut a sequence anywhere, and must have as many as that says. With
+        ``branches`` it must be a `BranchStore`, and sessions answer requests for trees of so many; it cannot
+        have both. Raises `ModelTrouble` where the model cannot.
         """
         self._store = store
         self._memory = memory

@@ -2,9 +2,11 @@
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import llama_cpp as llama
 import numpy as np
+from numpy.typing import NDArray
 
 from operators.models.branches import Placed
 
@@ -19,7 +21,7 @@ class TreeBatch:
         begins = np.cumsum([0, *counts[:-1]])
         logits = np.zeros(len(placed), np.int8)
         logits[len(placed) - rows :] = 1
-        self._arrays = {
+        self._arrays: dict[str, NDArray[Any]] = {
             "token": np.array([one.token for one in placed], np.int32),
             "pos": np.array([one.position for one in placed], np.int32),
             "n_seq_id": np.array(counts, np.int32),
