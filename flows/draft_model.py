@@ -1,5 +1,8 @@
 """The second model: loaded beside the first if it speaks in the same tokens, with its own sessions."""
 
+from pathlib import Path
+from typing import NamedTuple
+
 import msgspec
 
 from connectors.model_files import resolve_model
@@ -67,10 +70,17 @@ def check_drafted(settings: TranslateSettings) -> None:
         )
 
 
+class DraftModel(NamedTuple):
+    """A second model that is loaded."""
+
+    path: Path
+    pool: SessionPool
+
+
 def open_draft_model(
     settings: TranslateSettings, model: LlamaModel, head: tuple[int, ...], context: ContextSettings
-) -> SessionPool | None:
-    """The sessions of the settings' second model, for drafts of ``model``; None where there is none.
+) -> DraftModel | None:
+    """The settings' second model, for drafts of ``model``; None where there is none.
 
     Raises `InputError` if it cannot be used, or if its tokens are not those of ``model``.
     """
@@ -86,6 +96,7 @@ def open_draft_model(
         )
     try:
         memory = recurrent_memory(draft, settings.sessions)
-        return open_pool(settings, draft, head, context, memory)
+        pool = open_pool(settings, draft, head, context, memory)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the draft model cannot be used, {trouble}; choose another") from None
+    return DraftModel(path, pool)

@@ -9,7 +9,7 @@ from connectors.cpu import others_s, usable_cores
 from connectors.model_files import resolve_model
 from connectors.template_file import read_template
 from connectors.tuning_cache import recalled, tuning_key
-from flows.draft_model import check_drafted, open_draft_model, open_pool, sequences
+from flows.draft_model import DraftModel, check_drafted, open_draft_model, open_pool, sequences
 from flows.methods import SPECULATIVE, is_lenient, method
 from flows.settings import TranslateSettings
 from operators.decoding.commit import CommitRule
@@ -20,7 +20,7 @@ from operators.decoding.prediction import Prediction
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaModel
 from operators.models.memory_plan import recurrent_memory
 from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_row_step
 from operators.models.pool import SessionPool
@@ -41,8 +41,8 @@ class Engine(NamedTuple):
     path: Path
     prompt: Prompt
     pool: SessionPool
-    #: The sessions of the second model; None where there is none.
-    drafts: SessionPool | None
+    #: The second model; None where there is none.
+    draft: DraftModel | None
     context: ContextSettings
     #: Tells what passes cost here; measured when first asked.
     costs: Callable[[], PassCosts]
@@ -52,6 +52,11 @@ class Engine(NamedTuple):
         return Translator(
             self.prompt, self.pool, self.method(settings), translator_settings(settings), self.drafts
         )
+
+    @property
+    def drafts(self) -> SessionPool | None:
+        """The sessions of the second model."""
+        return None if self.draft is None else self.draft.pool
 
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
         """The decoding method that ``settings`` name, weighing what passes cost here where it does so."""
@@ -88,8 +93,8 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     memory = recurrent_memory(model, settings.sessions)
     context = _context_settings(settings, prompt, tuning, row_step, memory)
     pool = open_pool(settings, model, prompt.head, context, memory)
-    drafts = open_draft_model(settings, model, prompt.head, context)
-    return Engine(path, prompt, pool, drafts, context, cache(lambda: _pass_costs(path, model, context, tell)))
+    draft = open_draft_model(settings, model, prompt.head, context)
+    return Engine(path, prompt, pool, draft, context, cache(lambda: _pass_costs(path, model, context, tell)))
 
 
 def _template(chosen: str) -> TemplateName | Template:

@@ -73,6 +73,16 @@ def bench(
         _setting("block", "Tokens of a proposal; 'auto' for what pays here, 8 in Jacobi's blocks.", "auto"),
     ] = None,
     sure: Annotated[str | None, _setting("sure", "Least probability of a proposed token.")] = None,
+    draft_model: Annotated[
+        str | None, typer.Option(help="A model of the same vocabulary; adds SSBD and recycling with it.")
+    ] = None,
+    draft_length: Annotated[str | None, _setting("draft_length", "Tokens that it drafts at most.")] = None,
+    draft_threshold: Annotated[
+        str | None, _setting("draft_threshold", "Probabilities below which it stops drafting.")
+    ] = None,
+    draft_tree: Annotated[
+        bool, typer.Option("--draft-tree", help="Add the same with a tree of drafts.")
+    ] = False,
     hold_back: Annotated[str | None, _setting("hold_back", "Words that wait for the next update.")] = None,
     strip_punctuation: Annotated[
         bool,
@@ -125,6 +135,10 @@ def bench(
         "proposal_biases": _numbers("--proposal-bias", proposal_bias, float, special="same"),
         "blocks": _numbers("--block", block, int, special="auto"),
         "sures": _numbers("--sure", sure, float),
+        "draft_models": None if draft_model is None else (None, draft_model),
+        "draft_lengths": _numbers("--draft-length", draft_length, int),
+        "draft_thresholds": _numbers("--draft-threshold", draft_threshold, float),
+        "draft_trees": (False, True) if draft_tree else None,
         "hold_backs": _numbers("--hold-back", hold_back, int),
         "drops": (False, True) if drop_revised else None,
         "strips": (False, True) if strip_punctuation else None,
