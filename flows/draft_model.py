@@ -74,6 +74,7 @@ class DraftModel(NamedTuple):
     """A second model that is loaded."""
 
     path: Path
+    model: LlamaModel
     pool: SessionPool
 
 
@@ -99,4 +100,4 @@ def open_draft_model(
         pool = open_pool(settings, draft, head, context, memory)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the draft model cannot be used, {trouble}; choose another") from None
-    return DraftModel(path, pool)
+    return DraftModel(path, draft, pool)

@@ -44,8 +44,9 @@ class Engine(NamedTuple):
     #: The second model; None where there is none.
     draft: DraftModel | None
     context: ContextSettings
-    #: Tells what passes cost here; measured when first asked.
+    #: Tells what passes cost here; measured when first asked. The same of the second model.
     costs: Callable[[], PassCosts]
+    draft_costs: Callable[[], PassCosts | None]
 
     def translator(self, settings: TranslateSettings) -> Translator:
         """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
@@ -94,7 +95,11 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     context = _context_settings(settings, prompt, tuning, row_step, memory)
     pool = open_pool(settings, model, prompt.head, context, memory)
     draft = open_draft_model(settings, model, prompt.head, context)
-    return Engine(path, prompt, pool, draft, context, cache(lambda: _pass_costs(path, model, context, tell)))
+    return Engine(
+        path, prompt, pool, draft, context,
+        cache(lambda: _pass_costs(path, model, context, tell)),
+        cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, tell)),
+    )  # fmt: skip
 
 
 def _template(chosen: str) -> TemplateName | Template:

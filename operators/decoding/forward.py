@@ -62,8 +62,8 @@ class Origin(Enum):
     #: A token of the last output that stands unseen, and one that was looked at and stood.
     COMMITTED = "committed"
     DRAFT = "draft"
-    #: Drafted and confirmed: from the rejected rest of a draft, from an earlier text, from the model's own
-    #: guess in the pass before, or from a second model.
+    #: Drafted and confirmed: from the rejected rest of a draft or another branch of it, from an earlier text,
+    #: from the model's own guess in the pass before, or from a step of a second model.
     RECYCLED = "recycled"
     LOOKED_UP = "looked up"
     PARALLEL = "parallel"

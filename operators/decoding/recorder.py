@@ -5,8 +5,6 @@ The methods and the translator are as they always are. What watching costs is no
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from time import perf_counter
-from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -18,13 +16,11 @@ from operators.decoding.forward import (
     Session,
     Task,
     TreeForward,
-    TreeSession,
 )
 from operators.decoding.trace import Decoding, Row
 from operators.decoding.translator import Sessions
 from operators.decoding.tree import TokenTree
-
-AnySession = TypeVar("AnySession", bound=Session)
+from operators.decoding.watched import watched
 
 
 class Recorder:
@@ -50,10 +46,7 @@ class Recorder:
         """Lend the session of ``key``, watched."""
         self._key = key
         with self._sessions.session(key) as session:
-            if isinstance(session, TreeSession):
-                yield _WatchedTree(session, self._see)
-            else:
-                yield _Watched(session, self._see)
+            yield watched(session, self._see)
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds."""
@@ -74,41 +67,6 @@ class Recorder:
             _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
         )
         self._seen.append(Seen(tuple(output[:first]), rows, evaluated, round(1000 * model_s, 3), tree))
-
-
-_Request = TypeVar("_Request", Forward, TreeForward)
-
-
-class _Watched(Generic[AnySession]):
-    """A session that tells of each request and its answer."""
-
-    def __init__(
-        self, session: AnySession, see: Callable[[Forward | TreeForward, Logits, int, float], None]
-    ) -> None:
-        self._session = session
-        self._see = see
-        self.reused = 0
-
-    def forward(self, request: Forward) -> Logits:
-        """Answer the request as the session does."""
-        return self._watch(self._session.forward, request)
-
-    def _watch(self, answer: Callable[[_Request], Logits], request: _Request) -> Logits:
-        began = perf_counter()
-        logits = answer(request)
-        model_s = perf_counter() - began
-        self.reused = self._session.reused
-        # Before the method gets them: it may overwrite them.
-        self._see(request, logits, request.logits_from + len(logits) - self.reused, model_s)
-        return logits
-
-
-class _WatchedTree(_Watched[TreeSession]):
-    """The same of a session that knows trees."""
-
-    def forward_tree(self, request: TreeForward) -> Logits:
-        """Answer the request as the session does."""
-        return self._watch(self._session.forward_tree, request)
 
 
 def _first_children(tree: TokenTree) -> list[int | None]:

@@ -58,13 +58,13 @@ class SecondModel:
             return None
         known = [*self._task.prompt, *output]
         tree = TokenTree.chain(step.token for step in trunk.steps)
-        drawn = Branching(tree, tuple(trunk.steps))
+        drawn = Branching(tree, tuple(trunk.steps), tree.size)
         if self._prediction.branches:
             room = self._task.limit - len(output)
             drawn = yield from branch(known, trunk.steps, self._prediction, self._task.stop, room)
         self._offered, self._is_whole = drawn.steps, trunk.is_whole
         origins = [Origin.MODEL] * drawn.tree.size
-        for node in trunk.recycled:
+        for node in (*trunk.recycled, *range(drawn.repeated, drawn.tree.size)):
             origins[node] = Origin.RECYCLED
         return Draft(drawn.tree, Origin.MODEL, origins=tuple(origins))
 

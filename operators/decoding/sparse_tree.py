@@ -19,6 +19,8 @@ class Branching(NamedTuple):
 
     tree: TokenTree
     steps: tuple[Step, ...]
+    #: Nodes from here on repeat the trunk, and took no step.
+    repeated: int
 
 
 class _Tip(NamedTuple):
@@ -105,12 +107,13 @@ class _Drawing:
 
     def merged(self) -> Branching:
         """The tree with what follows the meetings."""
+        repeated = self._growing.size
         for tip, behind in self._met:
             for step in behind.steps:
                 if tip.place + 1 >= self._room or self._growing.size >= self._prediction.nodes:
                     break
                 tip = self._add(tip.node, step, tip.place + 1)
-        return Branching(self.tree, tuple(self._steps))
+        return Branching(self.tree, tuple(self._steps), repeated)
 
     def _add(self, parent: int, step: Step, place: int) -> _Tip:
         node = self._growing.add(parent, step.token)
