@@ -11,6 +11,7 @@ from rich.console import Console
 from connectors.text_file import read_lines
 from connectors.whole_file import write_whole
 from flows.bench.drafts_tables import Costs, Steps, Time, by_method, steps_of, tables, times_of
+from flows.bench.report import signature_lines
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.trajectory import Trajectory
 from operators.errors import InputError
@@ -57,7 +58,7 @@ def publish(
     steps = [steps_of(method, some) for method, some in found.items()]
     times = [times_of(found, costs) for costs in [*drafts.costs, *map(_at_ratio, ratios)]]
     shown = tables(steps, times)
-    lines = [(name, str(value)) for name, value in drafts.signature.items() if value is not None]
+    lines = signature_lines(drafts.signature)
     if json is not None:
         results = _Results(drafts.signature, steps, [one for some in times for one in some])
         write_whole(json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
@@ -102,5 +103,5 @@ def _line(path: Path, number: int, line: str, kind: type[Line]) -> Line:
 
 def _at_ratio(ratio: float) -> Costs:
     """The costs of a pair on a machine where a pass costs the same whatever it evaluates."""
-    name = f"a pass for {ratio:g} draft steps"
+    name = f"in steps of the draft model, of which a pass costs {ratio:g} whatever it evaluates"
     return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)))

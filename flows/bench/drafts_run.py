@@ -47,4 +47,4 @@ def run_drafts(corpus: Corpus, common: dict[str, Any], draft_model: str, sweep: 
 def _costs(engine: Engine) -> list[Costs]:
     """What passes of the two models cost on this machine."""
     draft = engine.draft_costs()
-    return [] if draft is None else [Costs("as measured here", draft, engine.costs())]
+    return [] if draft is None else [Costs("in milliseconds as measured here", draft, engine.costs())]

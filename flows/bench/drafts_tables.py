@@ -46,12 +46,12 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Time(msgspec.Struct, frozen=True, kw_only=True):
-    """What the trajectories of one way cost, in milliseconds a text."""
+    """What the trajectories of one way cost, as a mean of a text, in milliseconds or as ``costs`` says."""
 
     method: str
     costs: str
-    draft_ms: float
-    target_ms: float
+    draft: float
+    target: float
     #: Against decoding with the first model alone, and against the first way.
     speedup: float
     speedup_over_first: float
@@ -84,20 +84,20 @@ def steps_of(method: str, trajectories: Sequence[Trajectory]) -> Steps:
 def times_of(found: dict[str, list[Trajectory]], costs: Costs) -> list[Time]:
     """Replay the trajectories of all ways."""
     times: list[Time] = []
-    first_ms = 0.0
+    first = 0.0
     for method, trajectories in found.items():
         count = max(1, len(trajectories))
         spent = replay(trajectories, costs.draft, costs.target)
-        alone_ms = autoregressive(trajectories, costs.target)
-        first_ms = first_ms or spent.total_ms
+        alone = autoregressive(trajectories, costs.target)
+        first = first or spent.total
         times.append(
             Time(
                 method=method,
                 costs=costs.name,
-                draft_ms=spent.draft_ms / count,
-                target_ms=spent.target_ms / count,
-                speedup=alone_ms / max(1e-9, spent.total_ms),
-                speedup_over_first=first_ms / max(1e-9, spent.total_ms),
+                draft=spent.draft / count,
+                target=spent.target / count,
+                speedup=alone / max(1e-9, spent.total),
+                speedup_over_first=first / max(1e-9, spent.total),
             )
         )
     return times
@@ -135,15 +135,15 @@ def _steps_table(steps: Sequence[Steps]) -> Table:
 
 def _times_table(times: Sequence[Time]) -> Table:
     return Table(
-        f"What it costs, {times[0].costs}: milliseconds of a text" if times else "What it costs",
+        f"What a text costs, {times[0].costs}" if times else "What a text costs",
         ("drafting", "draft", "target", "total", "draft's share", "speedup", "over the first row"),
         tuple(
             (
                 one.method,
-                f"{one.draft_ms:.0f}",
-                f"{one.target_ms:.0f}",
-                f"{one.draft_ms + one.target_ms:.0f}",
-                f"{100 * one.draft_ms / max(1e-9, one.draft_ms + one.target_ms):.0f} %",
+                f"{one.draft:.0f}",
+                f"{one.target:.0f}",
+                f"{one.draft + one.target:.0f}",
+                f"{100 * one.draft / max(1e-9, one.draft + one.target):.0f} %",
                 f"{one.speedup:.2f}",
                 f"{one.speedup_over_first:.2f}",
             )

@@ -42,15 +42,15 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replayed(NamedTuple):
-    """What trajectories cost, in milliseconds."""
+    """What trajectories cost, in the unit of the passes' costs."""
 
-    draft_ms: float
-    target_ms: float
+    draft: float
+    target: float
 
     @property
-    def total_ms(self) -> float:
+    def total(self) -> float:
         """Of both models."""
-        return self.draft_ms + self.target_ms
+        return self.draft + self.target
 
 
 def replay(trajectories: Sequence[Trajectory], draft: PassCosts, target: PassCosts) -> Replayed:
@@ -63,7 +63,7 @@ def replay(trajectories: Sequence[Trajectory], draft: PassCosts, target: PassCos
 
 
 def autoregressive(trajectories: Sequence[Trajectory], target: PassCosts) -> float:
-    """Milliseconds of the same texts by the first model alone: a pass for each token, one for the end."""
+    """The cost of the same texts by the first model alone: a pass for each token, one for the end."""
     return sum(trajectory.tokens + 1 for trajectory in trajectories) * target.of(1)
 
 

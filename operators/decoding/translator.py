@@ -6,7 +6,7 @@ lent by a pool. Losing a session costs time, never a result.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -189,9 +189,8 @@ class Translator:
             # An output is a fixed point: verifying or decoding it again would only give it again.
             return _Answer(before)
         task = self._task(source, before, is_final=is_final)
-        draft = nullcontext() if self._drafts is None else self._drafts.session(key)
-        with self._sessions.session(key) as session, draft as second:
-            decoded, cost = drive(self._method(task), session, second)
+        with self._sessions.session(key) as session, self._draft_session(key) as draft:
+            decoded, cost = drive(self._method(task), session, draft)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
@@ -214,6 +213,19 @@ class Translator:
             return _Answer(before, effort, lost)
         stood = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
         return _Answer(Window(source, decoded.tokens, stood), effort, decoded.cut)
+
+    @contextmanager
+    def _draft_session(self, key: str) -> Iterator[Session | None]:
+        """The session of the second model.
+
+        None where there is none, or where it fails: that loses no update.
+        """
+        with ExitStack() as stack:
+            draft = None
+            if self._drafts is not None:
+                with suppress(ModelTrouble):
+                    draft = stack.enter_context(self._drafts.session(key))
+            yield draft
 
     def _task(self, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
         settings = self._settings
