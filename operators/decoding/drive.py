@@ -92,7 +92,7 @@ class _Asked:
             self.reused, self.first_s = self._session.reused, self.seconds
         self.passes += 1
         # The rows go to the last token that was evaluated.
-        self.evaluated += request.logits_from + len(logits) - self._session.reused
+        self.evaluated += max(0, request.logits_from + len(logits) - self._session.reused)
         return logits
 
     def try_answer(self, request: Forward | TreeForward) -> Logits:

@@ -183,14 +183,15 @@ class BranchingSequence:
             self.evaluate(tokens[:lead], start, 1)
             tokens, start = tokens[lead:], start + lead
         fitting = self._branches.fitting(tree, held, len(tokens))
-        rows -= tree.size - fitting.size
-        if rows <= 0:
+        if not tokens and fitting.size == held:
             return held, NO_ROWS
+        rows -= tree.size - fitting.size
         try:
-            return fitting.size, self._evaluate(tokens, start, fitting, held, rows)
+            logits = self._evaluate(tokens, start, fitting, held, max(1, rows))
         except BaseException:
             self._branches.forget()
             raise
+        return fitting.size, logits if rows > 0 else NO_ROWS
 
     def _evaluate(self, tokens: Sequence[int], start: int, tree: TokenTree, held: int, rows: int) -> Logits:
         try:
