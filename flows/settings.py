@@ -90,7 +90,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: A second model that drafts where the last output has nothing: ``default``, the path of a GGUF file, or
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the vocabulary of the first.
     draft_model: str | None = None
-    #: Tokens that it drafts at a time, at most; it stops before the first token that is less probable.
+    #: Tokens that it drafts at a time, at most; it stops with the first token that is less probable.
     draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = 24
     draft_threshold: Probability = 0.4
     #: Use its rejected tokens again where a new draft meets them.

@@ -12,13 +12,14 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Tokens that are drafted at a time, at most.
     length: int = 24
-    #: A prediction ends before the first token that is less probable (adaptive single-sequence prediction,
-    #: IV-A); at 0 it always has its full length, as in plain speculative decoding.
+    #: A prediction ends with the first token that is less probable (adaptive single-sequence prediction,
+    #: IV-A): its step is done, and to verify it too costs little. At 0 a prediction always has its full
+    #: length, as in plain speculative decoding.
     threshold: float = 0.4
     #: Whether the rejected rest of a draft is used again where a new one meets it (draft recycling, IV-B).
     recycles: bool = True
     #: Improbable tokens at which the second most probable one is tried as well (two-pass sparse tree, IV-C).
-    #: The prediction then ends before the next improbable one. 0 is a single sequence.
+    #: The prediction then ends with the next improbable one. 0 is a single sequence.
     branches: int = 0
     #: Tokens that a branch has at most before it must have met the trunk, or ends.
     reach: int = 4

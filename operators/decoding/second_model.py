@@ -86,14 +86,15 @@ class SecondModel:
             tokens = [*self._task.prompt, *output, *(step.token for step in steps)]
             rows = yield AskDraftModel(Forward(tokens, len(tokens) - 1))
             step = predicted(rows[-1]) if len(rows) else None
-            if step is None or step.token in self._task.stop or self._is_enough(steps, step):
+            if step is None or step.token in self._task.stop:
                 return _Trunk(steps, recycled, is_whole=True)
             steps.append(step)
+            if self._is_unsure(steps):
+                return _Trunk(steps, recycled, is_whole=True)
             met = self._rest.after(begin + len(steps) - 1, step.token)
         return _Trunk(steps, recycled, is_whole=False)
 
-    def _is_enough(self, steps: Sequence[Step], step: Step) -> bool:
-        """Whether it is too unsure of ``step`` to go on: a tree may have some such places."""
-        threshold = self._prediction.threshold
-        unsure = sum(one.p < threshold for one in steps)
-        return step.p < threshold and unsure >= self._prediction.branches
+    def _is_unsure(self, steps: Sequence[Step]) -> bool:
+        """Whether to go no further: a tree may have some places of which the model is not sure."""
+        unsure = sum(step.p < self._prediction.threshold for step in steps)
+        return steps[-1].p < self._prediction.threshold and unsure > self._prediction.branches

@@ -30,14 +30,14 @@ def offered(target: Says) -> list[list[int]]:
     return [tokens for tokens, _ in target.asked]
 
 
-def test_a_prediction_stops_before_a_token_of_which_the_model_is_not_sure() -> None:
+def test_a_prediction_stops_with_a_token_of_which_the_model_is_not_sure() -> None:
     target, draft = Says(PROMPT, script(TEXT)), Says(PROMPT, script(TEXT, {3: (0.3, 9), 6: (0.5, 9)}))
     decoded, cost = run(target, draft, Prediction())
     assert decoded.tokens == tuple(TEXT)
-    # The model's own token takes the place of which the draft model is unsure.
-    assert offered(target) == [TEXT[:3], TEXT]
-    assert (cost.passes, cost.draft_passes) == (2, 4 + 5)
-    assert decoded.origins[3] is Origin.OWN
+    # The step for that token is done, so that it is offered too.
+    assert offered(target) == [TEXT[:4], TEXT]
+    assert (cost.passes, cost.draft_passes) == (2, 4 + 4)
+    assert decoded.origins[3:5] == (Origin.MODEL, Origin.OWN)
 
 
 def test_a_prediction_has_its_length_at_most_and_ends_with_the_text() -> None:
@@ -106,12 +106,12 @@ def test_a_tree_branches_where_the_model_is_unsure_and_goes_on_with_the_trunk_wh
     assert decoded.origins == (Origin.MODEL,) * 4 + (Origin.RECYCLED,) * 4
 
 
-def test_a_trunk_ends_before_more_unsure_places_than_there_may_be_branches() -> None:
+def test_a_trunk_ends_where_there_are_more_unsure_places_than_there_may_be_branches() -> None:
     unsure = {place: (0.3, 20 + place) for place in (1, 3, 5)}
     target, draft = Says(PROMPT, script(TEXT)), Says(PROMPT, script(TEXT, unsure))
     run(target, draft, Prediction(branches=2, reach=1))
     _, tree = target.asked[0]
-    assert tree.tokens[: tree.trunk] == tuple(TEXT[:5])
+    assert tree.tokens[: tree.trunk] == tuple(TEXT[:6])
     assert tree.tokens[tree.trunk :] == (21, 23)
 
 
