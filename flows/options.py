@@ -84,9 +84,9 @@ TRANSLATION: Group = {
         default="none",
     ),
     "draft_threshold": _option(
-        "translate", "draft_threshold", float, "Probability below which it stops drafting.", default="0.4",
+        "translate", "draft_threshold", float, "Probability below which it stops drafting."
     ),
-    "draft_length": _option("translate", "draft_length", int, "Tokens that it drafts at most.", default="24"),
+    "draft_length": _option("translate", "draft_length", int, "Tokens that it drafts at most."),
     "draft_tree": _option(
         "translate", "draft_tree", bool, "Let it draft two tokens where it is unsure.",
         "--draft-tree/--no-draft-tree",

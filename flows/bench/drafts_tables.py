@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from flows.bench.tables import Table
+from flows.bench.table import Table
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.trajectory import Trajectory, autoregressive, replay
 
