@@ -12,9 +12,10 @@ from connectors.text_file import read_lines
 from connectors.whole_file import write_whole
 from flows.bench.drafts_tables import Costs, Steps, Time, by_method, steps_of, tables, times_of
 from flows.bench.report import signature_lines
-from operators.decoding.pass_cost import PassCosts
+from operators.decoding.pass_cost import PassCosts, is_measured
 from operators.decoding.trajectory import Trajectory
 from operators.errors import InputError
+from operators.text_layout import cleaned
 
 Line = TypeVar("Line")
 
@@ -89,7 +90,19 @@ def read_drafts(path: Path) -> Drafts:
     made = [_line(path, number, line, Trajectory) for number, line in enumerate(lines[1:], start=2)]
     if not made:
         raise InputError(f"{path} has no trajectories; write them with --trajectories")
-    return Drafts(head.signature, head.costs, made)
+    if not all(is_measured(one) for costs in head.costs for one in (costs.draft, costs.target)):
+        raise InputError(f"{path}:1: the costs of passes contradict each other; measure them anew")
+    # What is printed comes from a file: no control characters, and no more than a line has room for.
+    named = [msgspec.structs.replace(one, method=cleaned(one.method)[:80]) for one in made]
+    costs = [msgspec.structs.replace(one, name=cleaned(one.name)[:80]) for one in head.costs]
+    signature = {cleaned(name)[:40]: _plain(value) for name, value in head.signature.items()}
+    return Drafts(signature, costs, named)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {cleaned(str(name))[:40]: _plain(part) for name, part in value.items()}
+    return cleaned(value)[:400] if isinstance(value, str) else value
 
 
 def _line(path: Path, number: int, line: str, kind: type[Line]) -> Line:

@@ -15,6 +15,7 @@ from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
 from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model
 
+ROUNDS = '{"text": "a", "method": "x\\u001b[2J", "tokens": 3, "rounds": [[[1, 1], 2, 3, 2, 2]]}'
 ENDS = {"<|end|>": CONTROL}
 TEXTS = ["the weather", "the weather in the", "the weather in the hills", "the weather in the hills is the"]
 
@@ -137,6 +138,23 @@ def test_what_is_no_file_of_trajectories_is_refused(tmp_path: Path, line: str) -
     (tmp_path / "t.jsonl").write_text(line + "\n")
     with pytest.raises(InputError, match=r"t\.jsonl"):
         invoke("bench-drafts", "--replay", tmp_path / "t.jsonl")
+
+
+@pytest.mark.parametrize(
+    "costs", ['{"tokens": [], "ms": []}', '{"tokens": [2, 1], "ms": [1, 1]}', '{"tokens": [1], "ms": [0]}']
+)
+def test_costs_that_nobody_measured_are_refused(tmp_path: Path, costs: str) -> None:
+    head = f'{{"signature": {{}}, "costs": [{{"name": "x", "draft": {costs}, "target": {costs}}}]}}'
+    (tmp_path / "t.jsonl").write_text(f"{head}\n{ROUNDS}\n")
+    with pytest.raises(InputError, match="contradict"):
+        invoke("bench-drafts", "--replay", tmp_path / "t.jsonl")
+
+
+def test_what_a_file_has_written_into_its_names_does_not_reach_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(
+        f'{{"signature": {{"a\\u001b[2J": "b\\u001b]0;"}}, "costs": []}}\n{ROUNDS}\n'
+    )
+    assert "\x1b" not in invoke("bench-drafts", "--replay", tmp_path / "t.jsonl")
 
 
 def test_there_must_be_something_to_decode() -> None:
