@@ -17,7 +17,7 @@ from operators.models.vocabulary import first_difference
 from operators.trouble import ModelTrouble
 
 #: Branches of a tree.
-BRANCHES = 4
+BRANCHES = 2
 #: The methods that ask a second model, where their own drafts have nothing.
 DRAFTED = ("ssbd", "recycle")
 

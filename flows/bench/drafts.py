@@ -42,7 +42,7 @@ class Sweep(NamedTuple):
     #: Probabilities below which adaptive prediction stops or branches.
     thresholds: Sequence[float] = (0.4,)
     #: Of the adaptive ones.
-    prediction: Prediction = Prediction(branches=4)
+    prediction: Prediction = Prediction(branches=2)
 
 
 def ways(sweep: Sweep) -> list[Way]:

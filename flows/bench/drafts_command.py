@@ -32,8 +32,8 @@ def bench_drafts(
         str, typer.Option(help="Probabilities below which adaptive drafts stop or branch.")
     ] = "0.2,0.4,0.6,0.8",
     draft_length: Annotated[int, typer.Option(min=1, max=256, help="Tokens of those at most.")] = 24,
-    branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 4,
-    reach: Annotated[int, typer.Option(min=1, max=64, help="Tokens of a branch that meets nothing.")] = 4,
+    branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 2,
+    reach: Annotated[int, typer.Option(min=1, max=64, help="Tokens of a branch that meets nothing.")] = 3,
     ratio: Annotated[
         str, typer.Option(help="Costs to replay at, too: passes of the model in steps of the draft model.")
     ] = "6.1,8.8,11.8",

@@ -22,7 +22,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     #: The prediction then ends with the next improbable one. 0 is a single sequence.
     branches: int = 0
     #: Tokens that a branch has at most before it must have met the trunk, or ends.
-    reach: int = 4
+    reach: int = 3
     #: Nodes that a tree has at most.
     nodes: int = 64
 
