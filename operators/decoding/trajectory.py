@@ -96,7 +96,8 @@ def record(method: Method, task: Task, session: Session, draft: Session) -> tupl
             steps.append(one.evaluated)
             continue
         end = ends[len(rounds)]
-        accepted = decoded.origins[one.known : min(end, one.known + one.drafted)]
+        # At the limit of its length an output ends with the model's own token, and no pass follows.
+        accepted = [origin for origin in decoded.origins[one.known : end] if origin is not Origin.OWN]
         stepped = sum(origin is Origin.MODEL for origin in accepted)
         rounds.append(Round(tuple(steps), one.drafted, one.evaluated, len(accepted), stepped))
         steps = []

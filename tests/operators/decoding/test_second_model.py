@@ -44,7 +44,9 @@ def make_task(prompt: list[int], draft: Sequence[int] = (), limit: int = 30) -> 
 
 def sessions(stack: ExitStack, branches: int, error: float) -> tuple[Session, Session]:
     """A session of the toy, and one of a toy that drafts for it; sessions of both pools were used before."""
-    pools = [SessionPool(ToyStore(3 + branches, error=each), [1, 2], 2, branches) for each in (0.0, error)]
+    pools = [
+        SessionPool(ToyStore(3 + branches, error=each), [1, 2], 2, branches=branches) for each in (0.0, error)
+    ]
     return stack.enter_context(pools[0].session("a")), stack.enter_context(pools[1].session("a"))
 
 

@@ -54,7 +54,7 @@ def translator(sessions: Sessions, decode: Callable[[Task], Method], *, max_sour
 
 
 def pool(error: float = 0.0) -> SessionPool:
-    return SessionPool(ToyStore(8, error=error), (1, 2), 3, 4)
+    return SessionPool(ToyStore(8, error=error), (1, 2), 3, branches=4)
 
 
 def run(

@@ -52,7 +52,7 @@ def test_what_is_remembered_decodes_as_the_models_themselves(
     task = make_task(prompt)
     want, _ = drive(retranslate(task), PrefixSession(ToyCache()))
     with ExitStack() as stack:
-        pools = [SessionPool(ToyStore(18, error=error), (), 1, 16) for error in (0.0, 0.3)]
+        pools = [SessionPool(ToyStore(18, error=error), (), 1, branches=16) for error in (0.0, 0.3)]
         real = [stack.enter_context(pool.session("a")) for pool in pools]
         one, cost = drive(decode(task, drafter(task)), *real)  # type: ignore[call-arg]  # a callable
     other, counted = drive(decode(task, drafter(task)), *remembered(prompt))  # type: ignore[call-arg]

@@ -44,7 +44,7 @@ def test_every_branch_of_a_tree_is_evaluated_as_if_it_were_alone(model: LlamaMod
     tree = tree_of(model, *branches)
     assert tree.size > tree.trunk + 4
     context = LlamaContext(model, ContextSettings(cells=1024, sequences=6, threads=2))
-    pool = SessionPool(context, prompt[:4], 1, 4)
+    pool = SessionPool(context, prompt[:4], 1, branches=4)
     with pool.session("tree") as session:
         rows = session.forward_tree(TreeForward(prompt, tree, len(prompt) - 1)).copy()  # type: ignore[attr-defined]
         assert len(rows) == tree.size + 1
@@ -77,7 +77,7 @@ requests = st.lists(
 
 
 def pool_of(store: ToyStore, spare: int = 6) -> SessionPool:
-    return SessionPool(store, (), 1, spare)
+    return SessionPool(store, (), 1, branches=spare)
 
 
 def grown(paths: list[list[int]]) -> TokenTree:
