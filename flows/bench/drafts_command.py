@@ -10,6 +10,10 @@ from flows.bench.lists import numbers_of
 from operators.errors import UsageError
 
 
+#: Words that no line of a text has.
+_WHOLE = 1_000_000
+
+
 def bench_drafts(
     source: Annotated[
         Path | None, typer.Argument(help="A text (a sentence a line), or partials (JSONL).")
@@ -80,6 +84,9 @@ def bench_drafts(
     else:
         if source is None or draft_model is None:
             raise UsageError("there is nothing to decode; give a source and --draft-model, or --replay")
-        corpus = load_corpus(source, None, lag=1_000_000, skip=skip, limit=limit)
+        # Only the last update of each segment is decoded, whatever a text grows by.
+        corpus = load_corpus(source, None, lag=_WHOLE, skip=skip, limit=limit)
+        count = len(corpus.segments)
+        corpus = corpus._replace(name=f"{source.name}|finals|segments:{skip + 1}-{skip + count}")
         made = run_drafts(corpus, common, draft_model, sweep)
     publish(made, ratios, json=json, markdown=markdown, trajectories=trajectories)

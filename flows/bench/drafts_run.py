@@ -18,6 +18,9 @@ from flows.run import interrupt_sets
 from flows.waiting import Waiting
 from operators.decoding.trajectory import Trajectory
 
+# What of a benchmark's signature says nothing about trajectories.
+_IDLE = {"aggregation", "order", "repeats", "speed", "tokenizer"}
+
 #: Exit code of a run that Ctrl-C ended (128 + SIGINT).
 INTERRUPTED = 130
 
@@ -41,7 +44,10 @@ def run_drafts(corpus: Corpus, common: dict[str, Any], draft_model: str, sweep: 
                 raise typer.Exit(INTERRUPTED)
         signature = sign(corpus, engine, Plan((settings,), ()), "none", 1, None)
         waiting.end()
-    return Drafts(msgspec.to_builtins(signature), costs, made)
+    signed = {name: value for name, value in msgspec.to_builtins(signature).items() if name not in _IDLE}
+    prediction = sweep.prediction
+    signed["drafting"] = f"length:{prediction.length}|branches:{prediction.branches}|reach:{prediction.reach}"
+    return Drafts(signed, costs, made)
 
 
 def _costs(engine: Engine) -> list[Costs]:
