@@ -9,7 +9,6 @@ from connectors.output_file import check_writable
 from flows.bench.lists import numbers_of
 from operators.errors import UsageError
 
-
 #: Words that no line of a text has.
 _WHOLE = 1_000_000
 
