@@ -13,7 +13,8 @@ from typing import NamedTuple, cast
 from operators.decoding.forward import Logits, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.tree_session import BranchingSession
-from operators.models.branches import BranchingSequence, BranchStore
+from operators.models.branches import BranchStore
+from operators.models.branching_sequence import BranchingSequence
 from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
 from operators.models.store import SequenceStore
 from operators.trouble import NoRoom

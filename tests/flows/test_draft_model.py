@@ -14,6 +14,7 @@ from flows.settings import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
 from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model
+from tests.tiny_kinds import write_kind
 
 ROUNDS = '{"text": "a", "method": "x\\u001b[2J", "tokens": 3, "rounds": [[[1, 1], 2, 3, 2, 2]]}'
 ENDS = {"<|end|>": CONTROL}
@@ -47,6 +48,16 @@ def test_captions_are_those_without_a_draft_model(
     model, draft = pair
     common = {"model": str(model), "threads": 1, "max_source": 16, "method": method, "bias": 0.2}
     second = {"draft_model": str(model if same else draft), "draft_tree": tree, "draft_threshold": 0.1}
+    plain = load_settings(None, {"translate": common}).translate
+    drafted = load_settings(None, {"translate": {**common, **second}}).translate
+    assert outputs(drafted) == outputs(plain)
+
+
+@pytest.mark.parametrize(("model", "draft"), [("llama", "mamba"), ("lfm2", "llama"), ("rwkv7", "lfm2")])
+def test_models_of_any_memory_draft_for_each_other(tmp_path: Path, model: str, draft: str) -> None:
+    paths = [str(write_kind(tmp_path / f"{kind}.gguf", kind)) for kind in (model, draft)]
+    common = {"model": paths[0], "threads": 1, "max_source": 16, "bias": 0.0, "commit": 0}
+    second = {"draft_model": paths[1], "draft_tree": True, "draft_threshold": 0.02}
     plain = load_settings(None, {"translate": common}).translate
     drafted = load_settings(None, {"translate": {**common, **second}}).translate
     assert outputs(drafted) == outputs(plain)

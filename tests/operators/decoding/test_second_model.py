@@ -3,22 +3,24 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drafter import Draft, Drafting, at_once
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Method, Origin, Session, Task
+from operators.decoding.forward import Decoded, Logits, Method, Origin, Session, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.prediction import Prediction
 from operators.decoding.second_model import SecondModel
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
+from operators.decoding.verify import Verified, verify
 from operators.models.pool import SessionPool
+from operators.trouble import ModelTrouble, Trouble
 from tests.toy import END, ToyCache, ToyStore
 
 tokens = st.lists(st.integers(1, 6), max_size=12)
@@ -127,3 +129,41 @@ def test_a_model_that_drafts_for_itself_needs_a_pass_for_each_full_draft(
     assert got.tokens == want.tokens
     # Five of its tokens and the model's own in each pass; what repeats itself is cut after the fact.
     assert got.cut is not None or cost.passes == len(want.tokens) // 6 + 1
+
+
+class Broken(ToyCache):
+    """Answers so many passes and then fails, or computes no numbers."""
+
+    def __init__(self, passes: int, *, fails: bool) -> None:
+        super().__init__(error=0.2)
+        self.passes, self.fails = passes, fails
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        logits = super().evaluate(tokens, start, rows)
+        self.passes -= 1
+        if self.passes < 0 and self.fails:
+            raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -1")
+        return logits if self.passes >= 0 else logits * np.nan
+
+
+@given(prompts, predictions, st.integers(0, 9), st.booleans())
+def test_a_draft_model_that_fails_costs_its_drafts_and_no_output(
+    prompt: list[int], prediction: Prediction, passes: int, fails: bool
+) -> None:
+    task = make_task(prompt)
+    want, most = run(retranslate(task))
+    broken = PrefixSession(Broken(passes, fails=fails))
+    got, cost = drive(decode(task, SecondModel(task, prediction)), PrefixSession(ToyCache()), broken)
+    assert got.tokens == want.tokens
+    assert cost.passes <= most.passes
+
+
+def test_a_tree_under_a_lenient_rule_goes_on_with_what_that_lets_stand() -> None:
+    rows = np.zeros((4, 5), np.float32)
+    rows[:, 4] = 9.0
+    draft = Draft(TokenTree((1, 2, 3), (-1, 0, 0)), Origin.MODEL, BiasedAcceptance(1.0))
+    verified = verify(0, draft, rows)
+    assert (list(verified.path), verified.own) == ([0, 1], 4)
+    rows[1, 3] = 10.0  # the model's own choice comes first
+    assert list(verify(0, draft, rows).path) == [0, 2]
+    assert list(verify(0, draft._replace(acceptance=EXACT), rows).path) == []
