@@ -53,7 +53,7 @@ soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 min
 FUZZ_S := 60
 FUZZ = $(shell .venv/bin/python -c 'from tests.fuzz.subjects import SUBJECTS; print(*SUBJECTS)')
 
-fuzz: $(READY) .venv/fuzz ## ask all that reads foreign bytes some more of them, a minute each (13 minutes)
+fuzz: $(READY) .venv/fuzz ## ask all that reads foreign bytes some more of them, a minute each (14 minutes)
 	@for subject in $(FUZZ); do \
 		echo "fuzz: $$subject" && \
 		PYTHONPATH=.venv/fuzz .venv/bin/python -m tests.fuzz .venv/fuzzed $$subject \

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from connectors.jsonl import event_type_of
 from connectors.messages import begin_messages, tell
 from flows.bench.command import bench
+from flows.bench.drafts_command import bench_drafts
 from flows.bench_speech.command import bench_speech
 from flows.captioning import REPLAYED, caption
 from flows.devices import devices
@@ -49,6 +50,7 @@ app = typer.Typer(
 
 app.command()(bench)
 app.command("bench-speech")(bench_speech)
+app.command("bench-drafts")(bench_drafts)
 app.command()(report)
 app.command()(trace)
 app.command()(devices)

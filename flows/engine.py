@@ -9,16 +9,18 @@ from connectors.cpu import others_s, usable_cores
 from connectors.model_files import resolve_model
 from connectors.template_file import read_template
 from connectors.tuning_cache import recalled, tuning_key
+from flows.draft_model import DraftModel, check_drafted, open_draft_model, open_pool, sequences
 from flows.methods import SPECULATIVE, is_lenient, method
 from flows.settings import TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Method, Task
 from operators.decoding.pass_cost import PassCosts
+from operators.decoding.prediction import Prediction
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaModel
 from operators.models.memory_plan import recurrent_memory
 from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_row_step
 from operators.models.pool import SessionPool
@@ -39,13 +41,23 @@ class Engine(NamedTuple):
     path: Path
     prompt: Prompt
     pool: SessionPool
+    #: The second model; None where there is none.
+    draft: DraftModel | None
     context: ContextSettings
-    #: Tells what passes cost here; measured when first asked.
+    #: Tells what passes cost here; measured when first asked. The same of the second model.
     costs: Callable[[], PassCosts]
+    draft_costs: Callable[[], PassCosts | None]
 
     def translator(self, settings: TranslateSettings) -> Translator:
         """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
-        return Translator(self.prompt, self.pool, self.method(settings), translator_settings(settings))
+        return Translator(
+            self.prompt, self.pool, self.method(settings), translator_settings(settings), self.drafts
+        )
+
+    @property
+    def drafts(self) -> SessionPool | None:
+        """The sessions of the second model."""
+        return None if self.draft is None else self.draft.pool
 
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
         """The decoding method that ``settings`` name, weighing what passes cost here where it does so."""
@@ -64,6 +76,7 @@ def open_translator(settings: TranslateSettings, progress: Progress | None = Non
 
 def open_engine(settings: TranslateSettings, progress: Progress | None = None) -> Engine:
     """Load the model and evaluate the prompt's head, for any number of translators; raises likewise."""
+    check_drafted(settings)
     tell = progress or (lambda _what, _fraction: None)
     path = resolve_model(settings.model, progress=progress)
     try:
@@ -80,8 +93,13 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     row_step = _row_step(path, model, tuning, tell)
     memory = recurrent_memory(model, settings.sessions)
     context = _context_settings(settings, prompt, tuning, row_step, memory)
-    pool = SessionPool(LlamaContext(model, context), prompt.head, settings.sessions, memory)
-    return Engine(path, prompt, pool, context, cache(lambda: _pass_costs(path, model, context, tell)))
+    pool = open_pool(settings, model, prompt.head, context, memory)
+    draft = open_draft_model(settings, model, prompt.head, context)
+    return Engine(
+        path, prompt, pool, draft, context,
+        cache(lambda: _pass_costs(path, model, context, tell)),
+        cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, tell)),
+    )  # fmt: skip
 
 
 def _template(chosen: str) -> TemplateName | Template:
@@ -153,10 +171,12 @@ def _context_settings(
 ) -> ContextSettings:
     # A source of max_source tokens may be off by a few where windows are joined from words.
     window = settings.max_source + 16 + len(prompt.tail) + _max_output(settings)
-    cells = len(prompt.head) + settings.sessions * window
+    # Of all sessions only the one in use has a tree.
+    nodes = Prediction().nodes if settings.draft_tree else 0
+    cells = len(prompt.head) + settings.sessions * window + nodes
     return ContextSettings(
         cells=-(-cells // 256) * 256,
-        sequences=memory.sequences(settings.sessions) if memory else settings.sessions + 1,
+        sequences=sequences(settings, memory),
         ubatch=tuning.ubatch,
         threads=tuning.threads,
         row_step=row_step,

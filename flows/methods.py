@@ -1,7 +1,8 @@
-"""The decoding method that the settings name, put together from rules and proposers."""
+"""The decoding method that the settings name, put together from rules and drafters."""
 
 from collections.abc import Callable
 
+from flows.draft_model import prediction
 from flows.settings import TranslateSettings
 from operators.decoding.acceptance import (
     EXACT,
@@ -13,17 +14,18 @@ from operators.decoding.acceptance import (
     WorthAcceptance,
 )
 from operators.decoding.continuous import continuous
+from operators.decoding.drafter import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
-from operators.decoding.proposals import NoProposals, Proposer
-from operators.decoding.recycling import Recycling
+from operators.decoding.recycling import recycling
+from operators.decoding.second_model import SecondModel
 from operators.decoding.ssbd import ssbd
 
 #: The methods that verify their last output: SSBD, and what decodes on from its divergence in another way.
 SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi")
-#: Those of them that propose tokens there.
+#: Those of them that draft tokens there.
 PROPOSING = SPECULATIVE[1:]
 
 #: Tokens of its draft that a final with less bias looks at first; see the cost model in docs/decoding.md.
@@ -40,17 +42,16 @@ def method(settings: TranslateSettings, costs: PassCosts = FLAT) -> Callable[[Ta
         return continuous
     partial, final = rule(settings, settings.bias), rule(settings, settings.final_bias)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
-    propose = proposer(settings, costs)
     # Without the bias that made it, little of a draft stands.
     is_honest = settings.accept == "bias" and settings.final_bias < settings.bias
     block = HONEST_BLOCK if is_honest else None
-    # A final that is to be honest is not to be bent by proposals either.
+    # A final that is to be honest is not to be bent by what is drafted later either.
     last = proposed if settings.accept == "bias" and settings.final_bias else EXACT
 
     def decode(task: Task) -> Method:
         if not task.is_final:
-            return ssbd(task, partial, None, propose(task), proposed)
-        return ssbd(task, final, block, propose(task), last)
+            return ssbd(task, partial, None, *drafters(settings, costs, task, proposed))
+        return ssbd(task, final, block, *drafters(settings, costs, task, last))
 
     return decode
 
@@ -78,16 +79,28 @@ def _rule(name: str, bias: float) -> Acceptance:
     return BiasedAcceptance(bias) if kind == "bias" else EXACT
 
 
-def proposer(settings: TranslateSettings, costs: PassCosts) -> Callable[[Task], Proposer]:
-    """What proposes tokens after the divergence, for each task anew."""
+def drafters(
+    settings: TranslateSettings, costs: PassCosts, task: Task, acceptance: Acceptance
+) -> list[Drafter]:
+    """What drafts after the last output's divergence, in the order of precedence."""
+    second = prediction(settings)
+    return [
+        *_own_drafters(settings, costs, task, acceptance),
+        *([] if second is None else [SecondModel(task, second)]),
+    ]
+
+
+def _own_drafters(
+    settings: TranslateSettings, costs: PassCosts, task: Task, acceptance: Acceptance
+) -> list[Drafter]:
     # A length that is given is taken as it is: then no pass is too dear.
     longest = {} if settings.block is None else {"longest": settings.block}
-    length = BlockLength(costs if settings.block is None else FLAT, settings.sure, **longest)
     block = settings.block or JACOBI_BLOCK
-    proposers: dict[str, Callable[[Task], Proposer]] = {
-        "recycle": lambda task: Recycling(task, length),
-        "jacobi": Jacobi,
-        "gs-jacobi": lambda task: Jacobi(task, block),
-        "hybrid-jacobi": lambda task: Jacobi(task, block, hybrid=True),
-    }
-    return proposers.get(settings.method, lambda _task: NoProposals())
+    if settings.method == "recycle":
+        length = BlockLength(costs if settings.block is None else FLAT, settings.sure, **longest)
+        return [recycling(task, length, acceptance)]
+    if settings.method == "jacobi":
+        return [Jacobi(task, None, acceptance)]
+    if settings.method in ("gs-jacobi", "hybrid-jacobi"):
+        return [Jacobi(task, block, acceptance, hybrid=settings.method == "hybrid-jacobi")]
+    return []

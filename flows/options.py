@@ -79,6 +79,18 @@ TRANSLATION: Group = {
         "translate", "strip_punctuation", bool, "Take away the closing punctuation of unfinished speech.",
         "--strip-punctuation",
     ),
+    "draft_model": _option(
+        "translate", "draft_model", str, "A smaller model of the same vocabulary that drafts for it.",
+        default="none",
+    ),
+    "draft_threshold": _option(
+        "translate", "draft_threshold", float, "Probability below which it stops drafting."
+    ),
+    "draft_length": _option("translate", "draft_length", int, "Tokens that it drafts at most."),
+    "draft_tree": _option(
+        "translate", "draft_tree", bool, "Let it draft two tokens where it is unsure.",
+        "--draft-tree/--no-draft-tree",
+    ),
     "threads": _option("translate", "threads", int, "Threads of the model.", default="measured"),
     "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions."),
 }  # fmt: skip

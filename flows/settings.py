@@ -85,6 +85,16 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     block: Positive | None = None
     #: A proposal ends before the first token that is less probable.
     sure: Probability = 0.4
+    #: A second model that drafts where the last output has nothing: ``default``, the path of a GGUF file, or
+    #: ``hub:OWNER/REPO:FILE.gguf``. It must have the vocabulary of the first.
+    draft_model: str | None = None
+    #: Tokens that it drafts at a time, at most; it stops with the first token that is less probable.
+    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = 24
+    draft_threshold: Probability = 0.4
+    #: Use its rejected tokens again where a new draft meets them.
+    draft_recycling: bool = True
+    #: Where it is unsure, draft the two most probable tokens and go on: a tree, verified in one pass.
+    draft_tree: bool = False
     #: Passes that a draft token must have stood clearly before it is believed unseen; 0 is off, and so is
     #: an exact rule, such as a bias of 0.
     commit: NotNegative = 1

@@ -22,6 +22,7 @@ _STYLES = {
     Origin.RECYCLED: "yellow",
     Origin.LOOKED_UP: "magenta",
     Origin.PARALLEL: "green",
+    Origin.MODEL: "cyan",
     Origin.OWN: "bold",
 }
 

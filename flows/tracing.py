@@ -64,7 +64,9 @@ def record(
     What segments before it said is not looked up. ``tell`` hears how much is done, from 0 to 1.
     """
     recorder = Recorder(engine.method(settings), engine.pool)
-    translator = Translator(engine.prompt, recorder, recorder.method, translator_settings(settings))
+    translator = Translator(
+        engine.prompt, recorder, recorder.method, translator_settings(settings), engine.drafts
+    )
     state, updates = SegmentState(), list[Update]()
     for number, partial in enumerate(partials):
         tell("tracing", number / len(partials))

@@ -103,7 +103,7 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     accepted: Count = 0
     #: Tokens of the output that were decoded after the draft, the stop token not counted.
     decoded: Count = 0
-    #: Tokens that were proposed after the draft's divergence, and those of them that stood.
+    #: Tokens that were drafted in another way than by the last output, and those of them that stood.
     proposed: Count = 0
     taken: Count = 0
     #: Forward passes through the model.
@@ -114,7 +114,10 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     prompt_reused: Count = 0
     #: Tokens that the passes evaluated: new ones of the prompt, the draft, proposals and decoded ones.
     evaluated: Count = 0
-    #: Seconds spent in the model's forward passes.
+    #: Forward passes through a second model that drafts, and seconds spent in them.
+    draft_passes: Count = 0
+    draft_s: Seconds = 0.0
+    #: Seconds spent in the forward passes of all models.
     model_s: Seconds = 0.0
     #: Of these, seconds in the first passes, which evaluate what is new of the prompt.
     first_s: Seconds = 0.0

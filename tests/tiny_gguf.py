@@ -63,8 +63,11 @@ def pieces(added: dict[str, int]) -> Tokens:
     )
 
 
-def write_model(path: Path, tokens: Tokens, **header: str) -> Path:
-    """Write a model; ``header`` gives entries such as ``general_name``, a first dot for the underscore."""
+def write_model(path: Path, tokens: Tokens, *, seed: int = 0, **header: str) -> Path:
+    """Write a model whose weights are noise.
+
+    ``header`` gives entries such as ``general_name``, a first dot for the underscore.
+    """
     entries: dict[str, Value] = {
         "general.architecture": "llama",
         "llama.context_length": 512,
@@ -85,7 +88,7 @@ def write_model(path: Path, tokens: Tokens, **header: str) -> Path:
         "blk.0.ffn_norm.weight": (_WIDTH,),
         **{f"blk.0.{name}.weight": (_WIDTH, _WIDTH) for name in square},
     }
-    noise = np.random.default_rng(0)
+    noise = np.random.default_rng(seed)
     return write_gguf(path, entries, shapes, lambda _name, shape: noise.normal(size=shape[::-1]))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from operators.decoding.forward import Logits
+from operators.models.branches import Placed
 
 END = 0
 
@@ -18,9 +19,11 @@ END = 0
 class ToyCache:
     """A `KvCache`. It answers from the tokens that it was given, not from those that it should hold."""
 
-    def __init__(self, vocabulary: int = 7, sharpness: float = 2.0) -> None:
+    def __init__(self, vocabulary: int = 7, sharpness: float = 2.0, error: float = 0.0) -> None:
+        """``error`` is how far it differs from the toy without one, which it may draft for."""
         self.vocabulary = vocabulary
         self.sharpness = sharpness
+        self.error = error
         self.tokens: list[int] = []
         self.evaluated = 0
         self.rows = 0
@@ -41,15 +44,21 @@ class ToyCache:
 
     def _row(self, prefix: Sequence[int]) -> Logits:
         digest = hashlib.blake2b(repr(list(prefix)).encode(), digest_size=8).digest()
-        noise = np.random.default_rng(int.from_bytes(digest)).normal(size=self.vocabulary)
-        return (self.sharpness * noise).astype(np.float32)
+        noise = np.random.default_rng(int.from_bytes(digest))
+        row = noise.normal(size=self.vocabulary)
+        row += self.error * noise.normal(size=self.vocabulary)
+        return (self.sharpness * row).astype(np.float32)
 
 
 class ToyStore:
-    """A `SequenceStore` of toy caches, for tests of pools and of whole segments."""
+    """A `SequenceStore` and `BranchStore` of toy caches, for tests of pools and of whole segments."""
 
-    def __init__(self, sequences: int, vocabulary: int = 7) -> None:
-        self.caches = [ToyCache(vocabulary) for _ in range(sequences)]
+    largest_pass = 512
+
+    def __init__(
+        self, sequences: int, vocabulary: int = 7, sharpness: float = 2.0, error: float = 0.0
+    ) -> None:
+        self.caches = [ToyCache(vocabulary, sharpness, error) for _ in range(sequences)]
 
     def copy_sequence(self, source: int, target: int) -> None:
         assert not self.caches[target].tokens, "llama.cpp would mix the two"
@@ -60,6 +69,26 @@ class ToyStore:
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         return self.caches[sequence].evaluate(tokens, start, rows)
+
+    def copy_part(self, source: int, target: int, start: int, end: int) -> None:
+        there = self.caches[target].tokens
+        assert len(there) == start, "llama.cpp would mix the two"
+        assert end <= len(self.caches[source].tokens)
+        there += self.caches[source].tokens[start:end]
+
+    def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
+        assert 0 < rows <= len(placed) <= self.largest_pass
+        made = []
+        for token, position, sequences in placed:
+            assert len(set(sequences)) == len(sequences)
+            caches = [self.caches[sequence] for sequence in sequences]
+            # llama.cpp refuses positions with gaps, and tokens of sequences that have diverged.
+            assert all(cache.tokens == caches[0].tokens for cache in caches)
+            assert position == len(caches[0].tokens)
+            made.append(caches[0].evaluate([token], position, 1))
+            for cache in caches[1:]:
+                cache.tokens.append(token)
+        return np.concatenate(made[-rows:])
 
 
 class ToyVocabulary:

@@ -86,7 +86,7 @@ def benchmark(job: Job, publish: Callable[[Results], None]) -> None:
     name = tokenizer_on_disk(language(common.target).tokenizer)
     stop = Flag()
     with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
-        engine = open_engine(common, waiting.doing)
+        engine = open_engine(job.plan.engine, waiting.doing)
         signature = sign(corpus, engine, job.plan, name, job.repeats, comet)
         judge = None
         if job.likelihood:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from connectors.messages import tell
+from flows.bench.lists import numbers, words
 from flows.load_settings import tell_of_idle_bias
 from flows.options import usual
 from operators.errors import UsageError
@@ -73,6 +74,16 @@ def bench(
         _setting("block", "Tokens of a proposal; 'auto' for what pays here, 8 in Jacobi's blocks.", "auto"),
     ] = None,
     sure: Annotated[str | None, _setting("sure", "Least probability of a proposed token.")] = None,
+    draft_model: Annotated[
+        str | None, typer.Option(help="A model of the same vocabulary; adds SSBD and recycling with it.")
+    ] = None,
+    draft_length: Annotated[str | None, _setting("draft_length", "Tokens that it drafts at most.")] = None,
+    draft_threshold: Annotated[
+        str | None, _setting("draft_threshold", "Probabilities below which it stops drafting.")
+    ] = None,
+    draft_tree: Annotated[
+        bool, typer.Option("--draft-tree", help="Add the same with a tree of drafts.")
+    ] = False,
     hold_back: Annotated[str | None, _setting("hold_back", "Words that wait for the next update.")] = None,
     strip_punctuation: Annotated[
         bool,
@@ -113,19 +124,23 @@ def bench(
 
     common = {"from": from_, "to": to, "model": model, "template": template, "threads": threads}
     asked: dict[str, Any] = {
-        "methods": _words(methods),
-        "biases": _numbers("--bias", bias, float),
-        "masks": _numbers("--mask-k", mask_k, int),
-        "commits": _numbers("--commit", commit, int),
-        "commit_gaps": _numbers("--commit-gap", commit_gap, float),
-        "draft_masks": _numbers("--draft-mask", draft_mask, int),
-        "final_biases": _numbers("--final-bias", final_bias, float, special="same"),
-        "accepts": _words(accept),
-        "min_blocks": _numbers("--min-block", min_block, int),
-        "proposal_biases": _numbers("--proposal-bias", proposal_bias, float, special="same"),
-        "blocks": _numbers("--block", block, int, special="auto"),
-        "sures": _numbers("--sure", sure, float),
-        "hold_backs": _numbers("--hold-back", hold_back, int),
+        "methods": words(methods),
+        "biases": numbers("--bias", bias, float),
+        "masks": numbers("--mask-k", mask_k, int),
+        "commits": numbers("--commit", commit, int),
+        "commit_gaps": numbers("--commit-gap", commit_gap, float),
+        "draft_masks": numbers("--draft-mask", draft_mask, int),
+        "final_biases": numbers("--final-bias", final_bias, float, special="same"),
+        "accepts": words(accept),
+        "min_blocks": numbers("--min-block", min_block, int),
+        "proposal_biases": numbers("--proposal-bias", proposal_bias, float, special="same"),
+        "blocks": numbers("--block", block, int, special="auto"),
+        "sures": numbers("--sure", sure, float),
+        "draft_models": None if draft_model is None else (None, draft_model),
+        "draft_lengths": numbers("--draft-length", draft_length, int),
+        "draft_thresholds": numbers("--draft-threshold", draft_threshold, float),
+        "draft_trees": (False, True) if draft_tree else None,
+        "hold_backs": numbers("--hold-back", hold_back, int),
         "drops": (False, True) if drop_revised else None,
         "strips": (False, True) if strip_punctuation else None,
     }
@@ -147,27 +162,3 @@ def bench(
     except Interrupted as how_to_go_on:
         tell("bench_interrupted", str(how_to_go_on))
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _words(text: str | None) -> list[str] | None:
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _numbers(
-    option: str, text: str | None, kind: type[int | float], *, special: str | None = None
-) -> list[int | float | None] | None:
-    """Numbers, and None where the ``special`` word stands; None for an option that was not given."""
-    words = _words(text)
-    if words is None:
-        return None
-    if not words:
-        raise UsageError(f"{option}: there is no value; give at least one")
-    return [None if word == special else _number(option, word, kind) for word in words]
-
-
-def _number(option: str, word: str, kind: type[int | float]) -> int | float:
-    try:
-        return kind(word)
-    except ValueError:
-        what = "a whole number" if kind is int else "a number"
-        raise UsageError(f"{option}: {word!r} is not {what}; separate several by commas") from None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from flows.draft_model import DRAFTED
 from flows.load_settings import load_settings
 from flows.methods import PROPOSING, SPECULATIVE
 from flows.settings import DisplaySettings, TranslateSettings
@@ -37,6 +38,11 @@ class Grid(NamedTuple):
     proposal_biases: Sequence[float | None] = (USUAL.proposal_bias,)
     blocks: Sequence[int | None] = (USUAL.block,)
     sures: Sequence[float] = (USUAL.sure,)
+    #: Second models, None for none, and how they draft; for SSBD and recycling.
+    draft_models: Sequence[str | None] = (USUAL.draft_model,)
+    draft_lengths: Sequence[int] = (USUAL.draft_length,)
+    draft_thresholds: Sequence[float] = (USUAL.draft_threshold,)
+    draft_trees: Sequence[bool] = (USUAL.draft_tree,)
     #: Whether the draft is dropped whenever the source is revised.
     drops: Sequence[bool] = (USUAL.drop_revised,)
     #: Words at the end of unfinished text that wait, with every method.
@@ -50,6 +56,12 @@ class Plan(NamedTuple):
 
     variants: tuple[TranslateSettings, ...]
     masks: tuple[int, ...]
+
+    @property
+    def engine(self) -> TranslateSettings:
+        """Settings of the engine that all variants run on, with the draft model of those that have one."""
+        drafted = [variant for variant in self.variants if variant.draft_model is not None]
+        return max(drafted, key=lambda variant: variant.draft_tree, default=self.variants[0])
 
 
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
@@ -86,6 +98,10 @@ def columns_of(settings: TranslateSettings) -> dict[str, Any]:
         "draft_mask": settings.draft_mask,
         "commit": settings.commit,
         "commit_gap": settings.commit_gap,
+        "draft_model": settings.draft_model,
+        "draft_length": settings.draft_length if settings.draft_model else None,
+        "draft_threshold": settings.draft_threshold if settings.draft_model else None,
+        "draft_tree": settings.draft_tree,
         "hold_back": settings.hold_back,
         "strip_punctuation": settings.strip_punctuation,
         "drop_revised": settings.drop_revised,
@@ -110,6 +126,10 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
         "proposal_bias": grid.proposal_biases if proposes else (USUAL.proposal_bias,),
         "block": grid.blocks if proposes else (USUAL.block,),
         "sure": grid.sures if method == "recycle" else (USUAL.sure,),
+        "draft_model": grid.draft_models if method in DRAFTED else (None,),
+        "draft_length": grid.draft_lengths,
+        "draft_threshold": grid.draft_thresholds,
+        "draft_tree": grid.draft_trees,
     }
     return [
         _variant(common, method=method, **_own(dict(zip(axes, values, strict=True))))
@@ -126,6 +146,8 @@ def _own(values: dict[str, Any]) -> dict[str, Any]:
         own[name] = own["bias"] if own[name] is None else own[name]
     if own["commit"] == 0:
         own["commit_gap"] = 0.0
+    if own["draft_model"] is None:
+        own |= {name: getattr(USUAL, name) for name in ("draft_length", "draft_threshold", "draft_tree")}
     return own
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -47,7 +48,7 @@ def publish(job: Job, results: Results) -> None:
         console.print(line, soft_wrap=True, markup=False)
     if below:
         console.print()
-    for name, value in _lines(results.signature):
+    for name, value in signature_lines(msgspec.to_builtins(results.signature)):
         console.print(f"{name:>17}  {value}", soft_wrap=True, markup=False)
     for path in written:
         console.print(f"{'written':>17}  {path}", soft_wrap=True, markup=False)
@@ -87,13 +88,18 @@ def _document(shown: Sequence[Table], below: Sequence[str], signature: Signature
     parts = [table.markdown() for table in shown]
     if below:
         parts.append("  \n".join(below))
-    parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(signature)))
+    parts.append(
+        "\n".join(f"- {name}: `{value}`" for name, value in signature_lines(msgspec.to_builtins(signature)))
+    )
     return "\n\n".join(parts) + "\n"
 
 
-def _lines(signature: Signature) -> list[tuple[str, str]]:
-    """The signature, a line for each field that is there."""
-    fields = msgspec.to_builtins(signature)
-    model = fields.pop("model")
-    fields["model"] = f"{model['file']}|{model['bytes']} bytes|sha256:{model['sha256']}"
-    return [(name, str(value)) for name, value in fields.items() if value is not None]
+def signature_lines(signature: dict[str, Any]) -> list[tuple[str, str]]:
+    """A signature, a line for each field that is there; models last."""
+    models = {name: value for name, value in signature.items() if isinstance(value, dict)}
+    plain = {name: value for name, value in signature.items() if name not in models and value is not None}
+    shown = {
+        name: f"{model.get('file')}|{model.get('bytes')} bytes|sha256:{model.get('sha256')}"
+        for name, model in models.items()
+    }
+    return [(name, str(value)) for name, value in {**plain, **shown}.items()]

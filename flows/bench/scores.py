@@ -39,6 +39,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     proposal_bias: float | None = None
     block: int | None = None
     sure: float | None = None
+    draft_model: str | None = None
+    draft_length: int | None = None
+    draft_threshold: float | None = None
+    draft_tree: bool = False
     mask_k: int
     draft_mask: int
     commit: int
@@ -73,6 +77,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     #: Tokens that were proposed after the divergence, for each token of the output, and those that stood.
     proposed_over_output: float
     taken_over_output: float
+    #: Passes of the second model for each token of the output, and its share of the models' time.
+    draft_passes_per_token: float = 0.0
+    draft_time_share: float = 0.0
     #: Of the drafts of finals alone: where in its draft the last update comes to disagree.
     final_accepted_over_drafted: float | None
     ms_per_update: Percentiles
@@ -153,6 +160,8 @@ class Scorer:
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
             proposed_over_output=effort.proposed / tokens,
             taken_over_output=effort.taken / tokens,
+            draft_passes_per_token=effort.draft_passes / tokens,
+            draft_time_share=effort.draft_s / max(1e-9, effort.model_s),
             final_accepted_over_drafted=_ratio(at_finals.accepted, at_finals.drafted),
             ms_per_update=self._milliseconds(which),
             ms_of_final=self._times(which, slice(-1, None)),

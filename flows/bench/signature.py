@@ -39,6 +39,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     llama_cpp_python: str
     model: ModelIdentity
+    #: The second model, where one drafts.
+    draft_model: ModelIdentity | None = None
     #: Languages, and hash of the prompt's tokens around the source.
     prompt: str
     corpus: str
@@ -77,6 +79,7 @@ def sign(
         code=_hash_of_code()[:12],
         llama_cpp_python=version("llama-cpp-python"),
         model=_identify(engine.path),
+        draft_model=None if engine.draft is None else _identify(engine.draft.path),
         prompt=f"{common.source}-{common.target}|{_hash_of_prompt(engine)[:12]}",
         corpus=corpus.name,
         corpus_sha256=corpus.sha256[:12],

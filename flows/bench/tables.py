@@ -31,6 +31,10 @@ def label(row: Row, *, mask: bool) -> str:
         f"commit={row.commit}": row.method in SPECULATIVE and row.commit != USUAL.commit,
         f"gap={row.commit_gap:g}": row.commit_gap != USUAL.commit_gap,
         f"draft-mask={row.draft_mask}": row.draft_mask != USUAL.draft_mask,
+        "+ draft model": row.draft_model is not None,
+        f"length={row.draft_length}": row.draft_length not in (None, USUAL.draft_length),
+        f"threshold={row.draft_threshold or 0:g}": row.draft_threshold not in (None, USUAL.draft_threshold),
+        "tree": row.draft_tree,
         "drop-revised": row.drop_revised,
         f"hold-back={row.hold_back}": row.hold_back != USUAL.hold_back,
         "strip-punctuation": row.strip_punctuation,
@@ -88,11 +92,13 @@ def _times(rows: Sequence[Row]) -> Table:
 
 
 def _passes(rows: Sequence[Row]) -> Table:
+    is_drafted = any(row.draft_model is not None for row in rows)
     return Table(
         "Passes: tokens that were proposed after the divergence, and the speedup where passes cost otherwise",
         (
             *("method", "proposed/output", "taken/output", "tokens/pass", "passes/token"),
             *("every pass the same", "1 + n/100"),
+            *(("draft model: passes/token", "of the time") if is_drafted else ()),
         ),
         tuple(
             (
@@ -103,10 +109,19 @@ def _passes(rows: Sequence[Row]) -> Table:
                 f"{row.passes_per_token:.3f}",
                 f"{row.passes_saved:.2f}",
                 f"{row.speedup_simulated:.2f}",
+                *_drafted_cells(row, is_drafted=is_drafted),
             )
             for row in rows
         ),
     )
+
+
+def _drafted_cells(row: Row, *, is_drafted: bool) -> tuple[str, ...]:
+    if not is_drafted:
+        return ()
+    if row.draft_model is None:
+        return "", ""
+    return f"{row.draft_passes_per_token:.2f}", percent(row.draft_time_share)
 
 
 def _quality(rows: Sequence[Row]) -> Table:

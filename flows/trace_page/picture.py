@@ -23,6 +23,7 @@ LETTERS = {
     Origin.RECYCLED: "R",
     Origin.LOOKED_UP: "L",
     Origin.PARALLEL: "P",
+    Origin.MODEL: "M",
     Origin.OWN: "O",
 }
 MEANINGS = {
@@ -31,6 +32,7 @@ MEANINGS = {
     Origin.RECYCLED: "recycled from the draft’s rejected tail",
     Origin.LOOKED_UP: "looked up in an earlier text",
     Origin.PARALLEL: "guessed in parallel",
+    Origin.MODEL: "drafted by a second model",
     Origin.OWN: "the model’s own next token, alone",
 }
 

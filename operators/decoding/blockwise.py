@@ -1,84 +1,91 @@
-"""Decoding after what is known, a block of proposals a pass (blockwise parallel decoding, Stern et al. 2018).
+"""Decoding a draft a pass (blockwise parallel decoding, Stern et al. 2018), whatever drafts.
 
-Each pass verifies what was proposed after the model's own last token and, with its last rows, predicts what
-comes next: their merged predict-and-verify (section 4). Without proposals this is greedy decoding.
+Each pass verifies what was drafted after the model's own last token and, with its last rows, predicts what
+comes next: their merged predict-and-verify (section 4). Without drafts this is greedy decoding.
 """
 
 from collections.abc import Sequence
 
-from operators.decoding.acceptance import EXACT, Acceptance
-from operators.decoding.forward import Decoded, Forward, Method, Origin, Task
-from operators.decoding.proposals import NoProposals, Proposer
+import numpy as np
+
+from operators.decoding.drafter import Draft, Drafter
+from operators.decoding.forward import Decoded, Forward, Method, Origin, Request, Task, TreeForward
 from operators.decoding.repetition import repetition
-from operators.decoding.verify import verify
+from operators.decoding.verify import Verified, verify
 from operators.trouble import Trouble
 
+#: The origins of tokens that were drafted, but for those of the last output.
+PROPOSED = (Origin.RECYCLED, Origin.LOOKED_UP, Origin.PARALLEL, Origin.MODEL)
 
-def decode_on(
-    task: Task,
-    output: Sequence[int],
-    token: int,
-    proposer: Proposer | None = None,
-    acceptance: Acceptance = EXACT,
-) -> Method:
-    """Decode after ``output``, given the model's choice of the ``token`` that comes next.
 
-    Under `ExactAcceptance` the result is greedy decoding's, whatever is proposed, in no more passes: each
-    takes the model's own next token at least. An output that begins to repeat itself without end is cut
-    where it does, ``output`` included.
+def decode(task: Task, drafter: Drafter, known: Sequence[int] = ()) -> Method:
+    """Decode after the tokens ``known``, which stand unseen, with what ``drafter`` offers.
+
+    Where all drafts are under `ExactAcceptance` the result is greedy decoding's, whatever is drafted, in no
+    more passes: each takes the model's own next token at least. An output that begins to repeat itself
+    without end is cut where it does, ``known`` included.
     """
-    proposer = proposer or NoProposals()
-    growing = _Growing(task, output)
-    while not growing.ended and token not in task.stop:
-        growing.add([token], Origin.OWN)
-        if growing.ended:
-            break
-        proposal = proposer.propose(growing.output)
-        block = _before_stop(proposal.tokens[: growing.room], task)
+    growing = _Growing(task, known)
+    while not growing.ended:
+        draft = (yield from drafter.draft(growing.output)) or Draft()
+        draft = draft.only(draft.tree.kept(lambda token, depth: _may_stand(token, depth, task, growing)))
         begin = len(growing.output)
-        rows = yield Forward([*task.prompt, *growing.output, *block], len(task.prompt) + begin - 1)
-        # What was said elsewhere is no draft of this: it bends no output, and to forget it changes nothing.
-        rule = EXACT if proposal.origin is Origin.LOOKED_UP else acceptance
-        verified = verify(begin, block, rows, rule)
-        proposer.learn(verified)
-        growing.proposed += len(block)
-        growing.add(block[: verified.stood], proposal.origin)
-        token = verified.choices[verified.stood]
+        rows = yield _request([*task.prompt, *growing.output], draft)
+        verified = verify(begin, draft, rows)
+        drafter.learn(verified)
+        growing.take(verified)
+        if growing.ended or verified.own is None:
+            continue
+        if verified.own in task.stop:
+            break
+        growing.add([verified.own], [Origin.OWN])
     return growing.decoded()
 
 
-#: The origins of tokens that were proposed after the divergence.
-PROPOSED = (Origin.RECYCLED, Origin.LOOKED_UP, Origin.PARALLEL)
+def _may_stand(token: int, depth: int, task: Task, growing: "_Growing") -> bool:
+    """A draft has no stop token: the row before it says whether the output ends there."""
+    return depth < task.limit - len(growing.output) and token not in task.stop
 
 
-def _before_stop(tokens: Sequence[int], task: Task) -> Sequence[int]:
-    """A block has no stop token: the row before it says whether the output ends there."""
-    return tokens[: next((place for place, token in enumerate(tokens) if token in task.stop), len(tokens))]
+def _request(tokens: list[int], draft: Draft) -> Request:
+    logits_from = len(tokens) - 1
+    if not draft.tree.is_chain:
+        return TreeForward(tokens, draft.tree, logits_from)
+    return Forward([*tokens, *draft.tokens[: len(draft.tokens) - draft.left_out]], logits_from)
 
 
 class _Growing:
     """An output as it grows: ended at its limit, or where it repeats itself."""
 
-    def __init__(self, task: Task, output: Sequence[int]) -> None:
-        self.output: list[int] = []
-        self.proposed = 0
+    def __init__(self, task: Task, known: Sequence[int]) -> None:
+        self.output: list[int] = list(known)
         self.ended = False
-        self._origins: list[Origin] = []
+        self._origins = [Origin.COMMITTED] * len(known)
+        self._gaps = [0.0] * len(known)
+        self._want_gaps = task.want_gaps
         self._limit = task.limit
         self._cut: Trouble | None = None
-        self.add(output, Origin.DRAFT)
+        self._proposed = 0
+        # Tokens among which a repetition has been looked for.
+        self._checked = 0
 
-    @property
-    def room(self) -> int:
-        """Tokens that may still come."""
-        return self._limit - len(self.output)
+    def take(self, verified: Verified) -> None:
+        """Append what stands of a draft. With gaps wanted, the rows are overwritten."""
+        draft = verified.draft
+        if draft.origin is Origin.DRAFT:
+            self._gaps += _gaps(verified) if self._want_gaps else [0.0] * verified.stood
+        else:
+            self._proposed += draft.tree.size
+        self.add(
+            [draft.tokens[node] for node in verified.path], [draft.origin_of(node) for node in verified.path]
+        )
 
-    def add(self, tokens: Sequence[int], origin: Origin) -> None:
+    def add(self, tokens: Sequence[int], origins: Sequence[Origin]) -> None:
         """Append tokens that stand; cut a repetition."""
-        checked = len(self.output)
         self.output += tokens
-        self._origins += [origin] * len(tokens)
-        kept = repetition(self.output, checked)
+        self._origins += origins
+        kept = repetition(self.output, self._checked)
+        self._checked = len(self.output)
         if kept is not None:
             del self.output[kept:], self._origins[kept:]
             self.ended, self._cut = True, Trouble.REPETITION
@@ -87,10 +94,25 @@ class _Growing:
 
     def decoded(self) -> Decoded:
         """The result so far."""
+        accepted = sum(origin in (Origin.COMMITTED, Origin.DRAFT) for origin in self._origins)
         return Decoded(
             tuple(self.output),
-            proposed=self.proposed,
+            accepted=accepted,
+            proposed=self._proposed,
             taken=sum(origin in PROPOSED for origin in self._origins),
             origins=tuple(self._origins),
             cut=self._cut,
+            gaps=tuple(self._gaps[:accepted]),
         )
+
+
+def _gaps(verified: Verified) -> list[float]:
+    """Logit gap to the next best token where the draft is the best, else 0. Overwrites the rows."""
+    count = verified.stood
+    rows, best = verified.rows[:count], verified.choices[:count]
+    places = np.arange(count)
+    top = rows[places, best]
+    rows[places, best] = -np.inf
+    gaps = top - rows.max(axis=1, initial=-np.inf)
+    tokens = verified.draft.tokens
+    return [float(gap) if best[i] == tokens[i] else 0.0 for i, gap in enumerate(gaps)]

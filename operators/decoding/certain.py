@@ -6,14 +6,16 @@ that one pass has verified is therefore greedy decoding's output only up to near
 every decision was clearer than that noise stands; any other is decoded from scratch.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from operators.decoding.acceptance import EXACT
-from operators.decoding.blockwise import decode_on
-from operators.decoding.forward import Forward, Logits, Method, Origin, Task, best_tokens
+from operators.decoding.blockwise import decode
+from operators.decoding.drafter import Draft, Drafting, at_once
+from operators.decoding.forward import Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.proposals import NoProposals
-from operators.decoding.verify import Verified, verify
+from operators.decoding.tree import TokenTree
+from operators.decoding.verify import Verified
 
 
 def certain(task: Task, margin: float) -> Method:
@@ -22,37 +24,32 @@ def certain(task: Task, margin: float) -> Method:
     ``margin`` is the noise of a pass: the least gap between the logits of the best token and the next one at
     which a decision is certain. The prompt is evaluated apart from the draft, as greedy decoding does it.
     """
-    prompt, draft = list(task.prompt), list(task.draft[: task.limit])
-    if not draft:
-        return (yield from retranslate(task))
-    watch = _Watch()
-    rows = yield Forward(prompt, len(prompt) - 1)
-    place, token = 0, best_tokens(rows[-1:])[0]
-    if token == draft[0]:
-        rows = yield Forward([*prompt, *draft], len(prompt))
-        verified = verify(1, draft[1:], rows, EXACT)
-        watch.learn(verified)
-        place, token = 1 + verified.stood, verified.choices[verified.stood]
-    decoded = yield from decode_on(task, draft[:place], token, watch)
-    if place and watch.least < margin:
-        decoded, place = (yield from retranslate(task)), 0
-    accepted = min(place, len(decoded.tokens))
-    return decoded._replace(
-        drafted=len(draft),
-        accepted=accepted,
-        origins=(Origin.DRAFT,) * accepted + decoded.origins[accepted:],
-    )
+    drafter = _Apart(task)
+    decoded = yield from decode(task, drafter)
+    if drafter.least < margin:
+        decoded = yield from retranslate(task)
+    return decoded._replace(drafted=len(task.draft[: task.limit]))
 
 
-class _Watch(NoProposals):
-    """Proposes nothing, and sees by how little the closest decision was made."""
+class _Apart:
+    """Drafts the last output behind its first token, once, and sees how close decisions were from then on."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: Task) -> None:
+        self._draft = tuple(task.draft[: task.limit])
+        self._is_used = False
         self.least = np.inf
 
     def learn(self, verified: Verified) -> None:
         """See the rows of the tokens that stood, and that of the model's own next token."""
-        self.least = min(self.least, *gaps_to_next(verified.rows[: verified.stood + 1]))
+        if self._is_used:
+            self.least = min(self.least, *gaps_to_next(verified.rows[: verified.stood + 1]))
+
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """The rest of the last output, if the model itself began as it did."""
+        if self._is_used or tuple(output) != self._draft[:1] or len(self._draft) < 2:
+            return at_once(None)
+        self._is_used = True
+        return at_once(Draft(TokenTree.chain(self._draft[1:]), Origin.DRAFT))
 
 
 def gaps_to_next(rows: Logits) -> list[float]:

@@ -1,28 +1,28 @@
-"""The end of the last output, proposed as the end of this one.
+"""The end of the last output, drafted as the end of this one.
 
 A recogniser closes each unfinished window with a full stop, and so does the window after it, a few words
-later. To propose the draft's last token after each new word spares the pass in which the model would say it:
-the row behind it already says that the output ends there.
+later. To draft the last output's last token after each new word spares the pass in which the model would say
+it: the row behind it already says that the output ends there.
 """
 
 from collections.abc import Sequence
 
+from operators.decoding.drafter import Draft, Drafting, at_once
 from operators.decoding.forward import Origin, Task
-from operators.decoding.proposals import Proposal, Proposer
+from operators.decoding.tree import TokenTree
 from operators.decoding.verify import Verified
 
 
-class Closing(Proposer):
-    """Proposes the last token of the draft, until the model has said it."""
+class Closing:
+    """Drafts the last token of the last output, unless the model has just said it."""
 
     def __init__(self, task: Task) -> None:
-        self._last = list(task.draft[-1:])
+        self._last = tuple(task.draft[-1:])
 
     def learn(self, verified: Verified) -> None:
         """Nothing is remembered."""
 
-    def propose(self, output: Sequence[int]) -> Proposal:
-        """The draft's last token, unless the output has just said it."""
-        if output[-1:] == self._last:
-            return Proposal()
-        return Proposal(self._last, Origin.RECYCLED)
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """The last token of the last output."""
+        is_said = not output or tuple(output[-1:]) == self._last
+        return at_once(None if is_said else Draft(TokenTree.chain(self._last), Origin.RECYCLED))

@@ -3,13 +3,11 @@
 The last output is kept as it is and decoding goes on after it. No draft token asks for logits.
 """
 
-from operators.decoding.blockwise import decode_on
-from operators.decoding.forward import Forward, Method, Task, best_tokens
+from operators.decoding.acceptance import EXACT
+from operators.decoding.forward import Method, Task
+from operators.decoding.ssbd import ssbd
 
 
 def continuous(task: Task) -> Method:
     """Keep all of ``task.draft`` and decode on after it."""
-    prompt, draft = list(task.prompt), list(task.draft[: task.limit])
-    logits = yield Forward([*prompt, *draft], len(prompt) + len(draft) - 1)
-    decoded = yield from decode_on(task, draft, best_tokens(logits[-1:])[0])
-    return decoded._replace(drafted=len(draft), accepted=min(len(draft), len(decoded.tokens)))
+    return ssbd(task._replace(committed=len(task.draft)), EXACT)

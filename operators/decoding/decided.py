@@ -7,6 +7,7 @@ import msgspec
 
 from operators.decoding.forward import Decoded, Origin, Task
 from operators.decoding.trace import Decoding, Pass, Row, Token, deciding
+from operators.decoding.tree import TokenTree
 
 
 class Seen(NamedTuple):
@@ -18,6 +19,8 @@ class Seen(NamedTuple):
     rows: tuple[Row, ...]
     evaluated: int
     model_ms: float
+    #: What was offered, if it has branches: row i + 1 is that of node i, and says what its first child was.
+    tree: TokenTree = TokenTree()
 
 
 def decoding(task: Task, seen: Sequence[Seen], decoded: Decoded) -> Decoding:
@@ -46,11 +49,27 @@ def unchanged(output: Sequence[int]) -> Decoding:
 
 
 def _judged(one: Seen, then: Sequence[int]) -> tuple[Row, ...]:
+    if one.tree.size:
+        one = one._replace(rows=_on_path(one, then[len(one.known) :]))
     stand = then[len(one.known) : len(one.known) + len(one.rows)]
     decided = (
         msgspec.structs.replace(row, stands=token) for row, token in zip(one.rows, stand, strict=False)
     )
     return (*decided, *one.rows[len(stand) :])
+
+
+def _on_path(one: Seen, tokens: Sequence[int]) -> tuple[Row, ...]:
+    """The rows of the branch that stood, one for each place.
+
+    Branches stand where they are the model's choice.
+    """
+    path = one.tree.first(len(one.rows) - 1).walk(tokens)
+    rows = [one.rows[0], *(one.rows[node + 1] for node in path)]
+    for place, node in enumerate(path):
+        row = rows[place]
+        if row.choice == one.tree.tokens[node]:
+            rows[place] = msgspec.structs.replace(row, offered=row.choice, p_offered=row.p_choice)
+    return tuple(rows)
 
 
 def _ended(last: Pass, task: Task, decoded: Decoded) -> Pass:

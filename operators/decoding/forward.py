@@ -2,17 +2,18 @@
 
 A method is a generator. It asks for a forward pass with a `Forward` request and is sent the logits;
 it never runs a pass itself. Whoever drives it may answer from a toy, from llama.cpp, or gather the
-requests of many segments into one batch: the method cannot tell.
+requests of many segments into one batch: the method cannot tell. Two kinds of request need more than every
+session can do: a `TreeForward`, of which less may be answered than was asked, and an `AskDraftModel`.
 """
 
 from collections.abc import Container, Generator, Sequence
 from enum import Enum
-from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.decoding.tree import TokenTree
 from operators.trouble import ModelTrouble, Trouble
 
 #: Unnormalised log-probabilities, shape (positions, vocabulary). A view of the model's own buffer:
@@ -30,17 +31,43 @@ class Forward(NamedTuple):
     logits_from: int
 
 
-class Origin(Enum):
-    """How a token of the output was come by."""
+class TreeForward(NamedTuple):
+    """Hold ``tokens`` and after them the nodes of ``tree``, each of which sees those on its own path alone.
 
-    #: A draft token that stands unseen, and one that was looked at and stood.
+    The answer has a row for each token and then each node from position ``logits_from`` on, where node i has
+    position len(tokens) + i. Nodes at the end may be left out: then there are fewer rows, perhaps none. A
+    session that knows no trees is asked for the trunk.
+    """
+
+    tokens: Sequence[int]
+    tree: TokenTree
+    logits_from: int
+
+
+class AskDraftModel(NamedTuple):
+    """A request to the second model.
+
+    A pass of it that fails has no rows: that costs its drafts, no output.
+    """
+
+    request: Forward | TreeForward
+
+
+Request = Forward | TreeForward | AskDraftModel
+
+
+class Origin(Enum):
+    """Where a token of the output comes from."""
+
+    #: A token of the last output that stands unseen, and one that was looked at and stood.
     COMMITTED = "committed"
     DRAFT = "draft"
-    #: Proposed after the divergence and confirmed: from the rejected tail, from an earlier text, or from the
-    #: model's own guess in the pass before.
+    #: Drafted and confirmed: from the rejected rest of a draft or another branch of it, from an earlier text,
+    #: from the model's own guess in the pass before, or from a step of a second model.
     RECYCLED = "recycled"
     LOOKED_UP = "looked up"
     PARALLEL = "parallel"
+    MODEL = "model"
     #: The model's own choice after all that was known.
     OWN = "own"
 
@@ -50,10 +77,10 @@ class Decoded(NamedTuple):
 
     #: Token ids of the output, the stop token not among them.
     tokens: tuple[int, ...]
-    #: Draft tokens that were offered, and how many of them stood.
+    #: Tokens of the last output, and how many of them stood.
     drafted: int = 0
     accepted: int = 0
-    #: Tokens that were proposed after the divergence, and how many of them stood.
+    #: Tokens that were drafted in other ways, and how many of them stood.
     proposed: int = 0
     taken: int = 0
     #: How each token of the output was come by.
@@ -65,7 +92,7 @@ class Decoded(NamedTuple):
     gaps: tuple[float, ...] = ()
 
 
-Method = Generator[Forward, Logits, Decoded]
+Method = Generator[Request, Logits, Decoded]
 
 
 class Task(NamedTuple):
@@ -101,17 +128,13 @@ class Session(Protocol):
         ...
 
 
-class Cost(NamedTuple):
-    """What a drive took."""
+@runtime_checkable
+class TreeSession(Session, Protocol):
+    """A session that can evaluate the nodes of a tree in one pass."""
 
-    passes: int
-    #: Tokens of the first request that were in the cache.
-    reused: int
-    #: Tokens that all passes together evaluated.
-    evaluated: int
-    #: Seconds in forward passes, and in the first of them.
-    model_s: float
-    first_s: float
+    def forward_tree(self, request: TreeForward) -> Logits:
+        """Answer one request, or the beginning of it."""
+        ...
 
 
 def best_tokens(rows: Logits) -> list[int]:
@@ -125,22 +148,3 @@ def best_tokens(rows: Logits) -> list[int]:
         raise ModelTrouble(Trouble.NOT_A_NUMBER, "among the logits are some that are not finite")
     tokens: list[int] = best.tolist()
     return tokens
-
-
-def drive(method: Method, session: Session) -> tuple[Decoded, Cost]:
-    """Answer the method's requests from one session until it returns."""
-    passes, reused, evaluated, model_s, first_s = 0, 0, 0, 0.0, 0.0
-    try:
-        request = next(method)
-        while True:
-            began = perf_counter()
-            logits = session.forward(request)
-            model_s += perf_counter() - began
-            if passes == 0:
-                reused, first_s = session.reused, model_s
-            evaluated += len(request.tokens) - session.reused
-            passes += 1
-            request = method.send(logits)
-    except StopIteration as end:
-        decoded: Decoded = end.value
-        return decoded, Cost(passes, reused, evaluated, model_s, first_s)

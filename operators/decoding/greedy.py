@@ -1,7 +1,8 @@
 """Greedy decoding, one token a pass: re-translation (RT), the baseline of every other method."""
 
-from operators.decoding.blockwise import decode_on
-from operators.decoding.forward import Forward, Method, Task, best_tokens
+from operators.decoding.blockwise import decode
+from operators.decoding.drafter import FirstOf
+from operators.decoding.forward import Method, Task
 
 
 def retranslate(task: Task) -> Method:
@@ -9,6 +10,4 @@ def retranslate(task: Task) -> Method:
 
     The prompt's part of the KV cache is reused all the same, which makes it an honest baseline.
     """
-    prompt = list(task.prompt)
-    logits = yield Forward(prompt, len(prompt) - 1)
-    return (yield from decode_on(task, [], best_tokens(logits[-1:])[0]))
+    return decode(task, FirstOf())

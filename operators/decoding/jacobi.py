@@ -9,9 +9,11 @@ with what the old translation has at its place.
 
 from collections.abc import Sequence
 
+from operators.decoding.acceptance import EXACT, Acceptance
+from operators.decoding.drafter import Draft, Drafting, at_once
 from operators.decoding.forward import Origin, Task
-from operators.decoding.proposals import Proposal
 from operators.decoding.tail import Tail
+from operators.decoding.tree import TokenTree
 from operators.decoding.verify import Verified
 
 #: Guesses of a whole output (Parallel Jacobi) where there is no old one to tell how long it may be.
@@ -25,11 +27,14 @@ class Jacobi:
     after it, where the authors are once the length that they expect is exceeded.
     """
 
-    def __init__(self, task: Task, block: int | None = None, *, hybrid: bool = False) -> None:
+    def __init__(
+        self, task: Task, block: int | None = None, acceptance: Acceptance = EXACT, *, hybrid: bool = False
+    ) -> None:
         if block is not None and block < 1:
             raise ValueError(f"a block of {block} tokens is none")
         self._tail = Tail(task.draft)
         self._block = block
+        self._acceptance = acceptance
         self._whole = max(len(task.draft), len(task.source)) or UNKNOWN_LENGTH
         # What guesses are filled up with: the source, as names and numbers in it may stand as they are.
         self._padding = [] if hybrid else [*task.source, *[task.prompt[-1]] * UNKNOWN_LENGTH]
@@ -39,14 +44,18 @@ class Jacobi:
 
     def learn(self, verified: Verified) -> None:
         """Take the model's choices behind the token that fell as the next guesses."""
-        if self._end == 0:  # the draft's own passes: an honest final makes several
-            self._tail.learn_draft(verified)
-        else:
-            self._tail.learn(verified)
+        self._tail.learn(verified)
+        if verified.draft.origin is Origin.PARALLEL:
             self._guesses = verified.choices[verified.stood + 1 :]
 
-    def propose(self, output: Sequence[int]) -> Proposal:
-        """Guesses for the rest of the present block, or for the next one."""
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """Guesses for the rest of the present block, or for the next one; none before the first token."""
+        if not output:
+            return at_once(None)
+        guesses = TokenTree.chain(self._guess(output))
+        return at_once(Draft(guesses, Origin.PARALLEL, self._acceptance))
+
+    def _guess(self, output: Sequence[int]) -> Sequence[int]:
         rest = self._end - len(output)
         follows = self._tail.after(output).tokens
         if rest <= 0:
@@ -57,4 +66,4 @@ class Jacobi:
         if len(guesses) < rest:
             place = len(output) + len(guesses)
             guesses += self._padding[place : place + rest - len(guesses)]
-        return Proposal(guesses, Origin.PARALLEL)
+        return guesses

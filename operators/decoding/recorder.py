@@ -5,14 +5,22 @@ The methods and the translator are as they always are. What watching costs is no
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from time import perf_counter
 
 import numpy as np
 
 from operators.decoding.decided import Seen, decoding
-from operators.decoding.forward import Forward, Logits, Method, Session, Task
+from operators.decoding.forward import (
+    Forward,
+    Logits,
+    Method,
+    Session,
+    Task,
+    TreeForward,
+)
 from operators.decoding.trace import Decoding, Row
 from operators.decoding.translator import Sessions
+from operators.decoding.tree import TokenTree
+from operators.decoding.watched import watched
 
 
 class Recorder:
@@ -38,7 +46,7 @@ class Recorder:
         """Lend the session of ``key``, watched."""
         self._key = key
         with self._sessions.session(key) as session:
-            yield _Watched(session, self._see)
+            yield watched(session, self._see)
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds."""
@@ -49,34 +57,24 @@ class Recorder:
         taken, self._decodings = self._decodings, {}
         return taken
 
-    def _see(self, request: Forward, logits: Logits, evaluated: int, model_s: float) -> None:
+    def _see(self, request: Forward | TreeForward, logits: Logits, evaluated: int, model_s: float) -> None:
         assert self._task is not None, "a pass belongs to a task"
         prompt = len(self._task.prompt)
         output, first = list(request.tokens[prompt:]), request.logits_from + 1 - prompt
-        offered = _offered(output, first, self._task)
+        tree = request.tree if isinstance(request, TreeForward) else TokenTree()
+        offered = _first_children(tree) if tree.size else _offered(output, first, self._task)
         rows = tuple(
             _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
         )
-        self._seen.append(Seen(tuple(output[:first]), rows, evaluated, round(1000 * model_s, 3)))
+        self._seen.append(Seen(tuple(output[:first]), rows, evaluated, round(1000 * model_s, 3), tree))
 
 
-class _Watched:
-    """A session that tells of each request and its answer."""
-
-    def __init__(self, session: Session, see: Callable[[Forward, Logits, int, float], None]) -> None:
-        self._session = session
-        self._see = see
-        self.reused = 0
-
-    def forward(self, request: Forward) -> Logits:
-        """Answer the request as the session does."""
-        began = perf_counter()
-        logits = self._session.forward(request)
-        model_s = perf_counter() - began
-        self.reused = self._session.reused
-        # Before the method gets them: it may overwrite them.
-        self._see(request, logits, len(request.tokens) - self.reused, model_s)
-        return logits
+def _first_children(tree: TokenTree) -> list[int | None]:
+    """What was offered after the known tokens and after each node, as the first choice there."""
+    first: dict[int, int] = {}
+    for token, parent in zip(tree.tokens, tree.parents, strict=True):
+        first.setdefault(parent, token)
+    return [first.get(node) for node in range(-1, tree.size)]
 
 
 def _offered(output: Sequence[int], first: int, task: Task) -> Sequence[int]:

@@ -1,45 +1,63 @@
-"""Draft recycling (SpecASR, Wei et al. 2025, section IV-B), applied to the last translation.
+"""Draft recycling (SpecASR, Wei et al. 2025, section IV-B), applied to the last output.
 
-What the old output has to follow the new one with is proposed as the next block, as far as it is sure enough
+What the old output has to follow the new one with is the next draft, as far as it is sure enough
 and worth its pass. Where it has nothing, what followed the same words elsewhere may do.
 """
 
 from collections.abc import Sequence
 
+from operators.decoding.acceptance import EXACT, Acceptance
+from operators.decoding.drafter import Draft, Drafting, FirstOf, at_once
 from operators.decoding.forward import Origin, Task
 from operators.decoding.lookup import Lookup
 from operators.decoding.pass_cost import BlockLength
-from operators.decoding.proposals import Proposal
 from operators.decoding.tail import Continuation, Tail
+from operators.decoding.tree import TokenTree
 from operators.decoding.verify import Verified
 
 
-class Recycling:
-    """Proposes the rejected tail of the draft, and n-grams where it offers none."""
+def recycling(task: Task, length: BlockLength, acceptance: Acceptance = EXACT) -> FirstOf:
+    """The rejected tail of the last output, whose tokens stand by ``acceptance``, before n-grams."""
+    return FirstOf(RecycledTail(task, length, acceptance), NGrams(task, length))
 
-    def __init__(self, task: Task, length: BlockLength) -> None:
+
+class RecycledTail:
+    """Drafts the rest of the last output, where the new one meets it again."""
+
+    def __init__(self, task: Task, length: BlockLength, acceptance: Acceptance) -> None:
         self._tail = Tail(task.draft)
-        self._lookup = Lookup([*task.recent, task.source, task.draft])
         self._length = length
-        self._origin: Origin | None = None
+        self._acceptance = acceptance
 
     def learn(self, verified: Verified) -> None:
-        """See what a pass said; the first one is that of the draft."""
-        if self._origin is None:
-            self._tail.learn_draft(verified)
-        elif self._origin is Origin.RECYCLED:
-            self._tail.learn(verified)
-        else:
-            self._tail.skip(verified.stood)
+        """Correct the tail by what a pass said about it."""
+        self._tail.learn(verified)
 
-    def propose(self, output: Sequence[int]) -> Proposal:
-        """The rest of the old output, else an n-gram, else nothing."""
-        self._origin = Origin.RECYCLED
-        tokens = self._worth(self._tail.after(output))
-        if not tokens:
-            self._origin = Origin.LOOKED_UP
-            tokens = self._worth(self._lookup.after(output))
-        return Proposal(tokens, self._origin)
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """The rest of the old output, as far as it is worth it."""
+        tokens = _worth(self._tail.after(output), self._length)
+        draft = Draft(TokenTree.chain(tokens), Origin.RECYCLED, self._acceptance)
+        return at_once(draft if tokens else None)
 
-    def _worth(self, continuation: Continuation) -> Sequence[int]:
-        return continuation.tokens[: self._length.of(continuation.sure)]
+
+class NGrams:
+    """Drafts what followed the same words in the source, the last output or outputs that ended lately."""
+
+    def __init__(self, task: Task, length: BlockLength) -> None:
+        self._lookup = Lookup([*task.recent, task.source, task.draft])
+        self._length = length
+
+    def learn(self, verified: Verified) -> None:
+        """Nothing is remembered."""
+
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """What followed, as far as it is worth it.
+
+        It was said elsewhere and is no draft of this: it bends no output, and to forget it changes nothing.
+        """
+        tokens = _worth(self._lookup.after(output), self._length)
+        return at_once(Draft(TokenTree.chain(tokens), Origin.LOOKED_UP) if tokens else None)
+
+
+def _worth(continuation: Continuation, length: BlockLength) -> Sequence[int]:
+    return continuation.tokens[: length.of(continuation.sure)]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from operators.decoding.forward import Origin
 from operators.decoding.verify import Verified
 
 #: Places around the expected one at which a new token may meet the tail.
@@ -46,31 +47,22 @@ class Tail:
         # The draft's place of the first token of the block that is verified next.
         self._base = 0
 
-    def learn_draft(self, verified: Verified) -> None:
-        """See the pass that verified the draft itself."""
-        self._base = verified.begin
-        self._learn(verified)
-
     def learn(self, verified: Verified) -> None:
-        """See what a pass said about the tokens of the last `after`, behind the one that fell.
+        """See what a pass said: about the old output itself, about the tokens of the last `after`, or others.
 
-        If none of them stood, the output did not meet the old one there, and what is said behind is no guide.
+        If none of those of `after` stood, the output did not meet the old one there, and what is said behind
+        is no guide.
         """
-        if verified.stood:
-            self._learn(verified)
-        else:
-            self.skip(0)
-
-    def _learn(self, verified: Verified) -> None:
-        for number in range(verified.stood + 1, min(len(verified.proposed), len(verified.rows))):
-            place = self._base + number
-            if place < len(self._tokens):
-                self._correct(place, verified, number)
-        self.skip(verified.stood)
-
-    def skip(self, stood: int) -> None:
-        """So many tokens were added, and the model's own after them."""
-        self._base += stood + 1
+        origin = verified.draft.origin
+        if origin is Origin.DRAFT:
+            self._base = verified.begin
+        if origin is Origin.DRAFT or (origin in (Origin.RECYCLED, Origin.PARALLEL) and verified.stood):
+            for number in range(verified.stood + 1, min(len(verified.draft.tokens), len(verified.rows))):
+                place = self._base + number
+                if place < len(self._tokens):
+                    self._correct(place, verified, number)
+        # What stood was added, and the model's own token after it.
+        self._base += verified.stood + 1
 
     def after(self, output: Sequence[int]) -> Continuation:
         """What the old output has to follow ``output`` with; empty where it has ended."""
@@ -94,7 +86,7 @@ class Tail:
     def _correct(self, place: int, verified: Verified, number: int) -> None:
         """Take the model's choice where the rule would not let the old token stand."""
         row, choice, old = verified.rows[number], verified.choices[number], self._tokens[place]
-        token = old if choice == old or verified.acceptance.accepts(row, choice, old) else choice
+        token = old if choice == old or verified.draft.acceptance.accepts(row, choice, old) else choice
         self._tokens[place] = token
         self._sure[place] = float(np.exp(row[token] - row[choice]) / np.exp(row - row[choice]).sum())
 

@@ -6,14 +6,15 @@ lent by a pool. Losing a session costs time, never a result.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.forward import Method, Session, Task, drive
+from operators.decoding.drive import drive
+from operators.decoding.forward import Method, Session, Task
 from operators.decoding.judgement import judge
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.windows import split_source
@@ -102,11 +103,14 @@ class Translator:
         sessions: Sessions,
         method: Callable[[Task], Method],
         settings: TranslatorSettings,
+        drafts: Sessions | None = None,
     ) -> None:
+        """``drafts`` are the sessions of a second model, where the method asks one."""
         self._prompt = prompt
         self._sessions = sessions
         self._method = method
         self._settings = settings
+        self._drafts = drafts
         # What ended lately; only proposed and verified, so that losing it never changes a result.
         self._recent: deque[tuple[int, ...]] = deque(maxlen=_RECENT)
 
@@ -168,6 +172,8 @@ class Translator:
     def _release(self, key: str, first: int, end: int) -> None:
         for number in range(first, end):
             self._sessions.release(f"{key}/{number}")
+            if self._drafts is not None:
+                self._drafts.release(f"{key}/{number}")
 
     def _split(self, text: str) -> Iterator[str]:
         if text.strip():
@@ -183,8 +189,8 @@ class Translator:
             # An output is a fixed point: verifying or decoding it again would only give it again.
             return _Answer(before)
         task = self._task(source, before, is_final=is_final)
-        with self._sessions.session(key) as session:
-            decoded, cost = drive(self._method(task), session)
+        with self._sessions.session(key) as session, self._draft_session(key) as draft:
+            decoded, cost = drive(self._method(task), session, draft)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
@@ -195,7 +201,9 @@ class Translator:
             evaluated=cost.evaluated,
             prompt_tokens=len(task.prompt),
             prompt_reused=min(cost.reused, len(task.prompt)),
-            model_s=cost.model_s,
+            draft_passes=cost.draft_passes,
+            draft_s=cost.draft_s,
+            model_s=cost.model_s + cost.draft_s,
             first_s=cost.first_s,
         )
         answer = "".join(self._pieces(decoded.tokens))
@@ -205,6 +213,19 @@ class Translator:
             return _Answer(before, effort, lost)
         stood = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
         return _Answer(Window(source, decoded.tokens, stood), effort, decoded.cut)
+
+    @contextmanager
+    def _draft_session(self, key: str) -> Iterator[Session | None]:
+        """The session of the second model.
+
+        None where there is none, or where it fails: that loses no update.
+        """
+        with ExitStack() as stack:
+            draft = None
+            if self._drafts is not None:
+                with suppress(ModelTrouble):
+                    draft = stack.enter_context(self._drafts.session(key))
+            yield draft
 
     def _task(self, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
         settings = self._settings

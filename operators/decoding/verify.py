@@ -1,32 +1,73 @@
-"""How far a block of proposed tokens stands in the pass that looked at it."""
+"""How far a draft stands in the pass that looked at it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from operators.decoding.acceptance import Acceptance
+from operators.decoding.drafter import Draft
 from operators.decoding.forward import Logits, best_tokens
+from operators.decoding.tree import ROOT, TokenTree
 
 
 class Verified(NamedTuple):
-    """What one pass says about a block of n proposed tokens."""
+    """What one pass says about a draft of n tokens."""
 
-    #: Tokens of the output before the block.
+    #: Tokens of the output before the draft.
     begin: int
-    proposed: Sequence[int]
-    #: How many of them stand.
-    stood: int
-    #: The model's choice after each prefix of the block, the empty one first. That at ``stood`` is its own
-    #: next token; those after it are guesses behind one that fell. The whole block has one, unless the pass
-    #: left its last token out.
+    draft: Draft
+    #: The nodes that stand, from the root on; of a chain its first ones.
+    path: Sequence[int]
+    #: The model's choice after the known tokens, and then after each node that was in the pass. Behind a node
+    #: that fell they are guesses.
     choices: list[int]
-    #: Shape (n + 1, vocabulary); valid until the next pass.
+    #: Shape (n + 1, vocabulary), or (n, vocabulary) where the pass left the last token out; valid until the
+    #: next pass. Row i + 1 is that of node i.
     rows: Logits
-    acceptance: Acceptance
+
+    @property
+    def stood(self) -> int:
+        """How many tokens stand."""
+        return len(self.path)
+
+    @property
+    def own(self) -> int | None:
+        """The model's own next token.
+
+        None where its last row has confirmed a token that the pass left out.
+        """
+        row = self.path[-1] + 1 if self.path else 0
+        return self.choices[row] if row < len(self.choices) else None
 
 
-def verify(begin: int, proposed: Sequence[int], rows: Logits, acceptance: Acceptance) -> Verified:
-    """Compare ``proposed`` with the model's rows, the first of which judges the first proposed token."""
+def verify(begin: int, draft: Draft, rows: Logits) -> Verified:
+    """Compare a draft with the model's rows, the first of which judges what follows the known tokens.
+
+    Of a tree with more nodes than rows the first nodes are judged alone.
+    """
+    judged = len(rows) - 1 + draft.left_out
+    if judged < draft.tree.size:
+        draft = draft.only(range(judged))
     # All argmaxes in one call: a row costs little beside its pass.
     choices = best_tokens(rows)
-    stood = acceptance.stood(rows, choices, proposed)
-    return Verified(begin, proposed, stood, choices, rows, acceptance)
+    if draft.tree.is_chain:
+        path: Sequence[int] = range(draft.acceptance.stood(rows, choices, draft.tokens))
+    else:
+        path = _walk(draft.tree, rows, choices, draft.acceptance)
+    return Verified(begin, draft, path, choices, rows)
+
+
+def _walk(tree: TokenTree, rows: Logits, choices: Sequence[int], rule: Acceptance) -> list[int]:
+    """From each node to the child that is the model's choice, else to the first that the rule lets stand."""
+    path: list[int] = []
+    node = ROOT
+    while True:
+        best = choices[node + 1]
+        following = tree.child(node, best)
+        if following is None:
+            others = tree.children(node)
+            stand = (one for one in others if rule.accepts(rows[node + 1], best, tree.tokens[one]))
+            following = next(stand, None)
+        if following is None:
+            return path
+        path.append(following)
+        node = following

@@ -24,7 +24,9 @@ import llama_cpp as llama
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.models.batch import Batch
+from operators.models.branches import Placed
 from operators.models.kinds import USE_ANOTHER, WITHOUT_MEMORY, is_recurrent, other_kind
+from operators.models.tree_batch import TreeBatch
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 
 #: What llama_decode returns where the KV cache has no place for the batch.
@@ -134,6 +136,11 @@ class LlamaModel:
             piece = self._pieces[token] = buffer.raw[: max(length, 0)]
         return piece
 
+    def spelled(self, token: int) -> str:
+        """How the vocabulary spells a token, control tokens too."""
+        text: bytes = llama.llama_vocab_get_text(self._vocab, token)
+        return text.decode("utf-8", "replace")
+
     def is_end(self, token: int) -> bool:
         """Whether the model ends its output with this token."""
         return bool(llama.llama_vocab_is_eog(self._vocab, token))
@@ -158,8 +165,7 @@ class LlamaModel:
     def _spelling(self, key: str, token: int) -> str:
         if token < 0 or self.metadata(key) is None:  # then llama.cpp's own guess, which may be any letter
             return ""
-        text: bytes = llama.llama_vocab_get_text(self._vocab, token)
-        return text.decode("utf-8", "replace")
+        return self.spelled(token)
 
     def metadata(self, key: str) -> str | None:
         """A value of the GGUF's header as text, such as ``general.name``; None where it has none.
@@ -189,6 +195,8 @@ class LlamaContext:
         """Raises `InputError` if there is no memory for so many cells."""
         self._vocabulary_size = model.vocabulary_size
         self._size = settings.batch
+        #: Tokens of one call at most.
+        self.largest_pass = settings.batch
         self._row_step = settings.row_step
         params = llama.llama_context_default_params()
         params.n_ctx = settings.cells
@@ -236,6 +244,11 @@ class LlamaContext:
         flags = llama.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
         return int(llama.llama_state_seq_get_size_ext(self._context, sequence, flags))
 
+    def copy_part(self, source: int, target: int, start: int, end: int) -> None:
+        """Let ``target`` hold what ``source`` holds from ``start`` up to ``end``, sharing its cells."""
+        if start < end:
+            llama.llama_memory_seq_cp(self._memory, source, target, start, end)
+
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Forget what ``sequence`` holds from position ``length`` on.
 
@@ -260,10 +273,7 @@ class LlamaContext:
             wanted = min(len(part), max(0, begin + len(part) - first_row))
             computed = self._computed(wanted, len(part))
             self._batch.fill(part, start + begin, sequence, computed)
-            status = llama.llama_decode(self._context, self._batch.struct)
-            if status != 0:
-                why = f"llama_decode returned {status} for {len(part)} tokens"
-                raise NoRoom(why) if status == _NO_SLOT else ModelTrouble(Trouble.FAILED_PASS, why)
+            self._decode(self._batch.struct, len(part))
             if wanted:
                 parts.append(self._rows(computed)[computed - wanted :])
                 if begin + size < len(tokens):
@@ -271,6 +281,22 @@ class LlamaContext:
         if len(parts) > 1:
             return np.concatenate(parts)
         return parts[0] if parts else np.empty((0, self._vocabulary_size), np.float32)
+
+    def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
+        """Append tokens, each to its own sequences; logits of the last ``rows``, as a view.
+
+        There are no more than `largest_pass`. Raises likewise.
+        """
+        computed = self._computed(rows, len(placed))
+        batch = TreeBatch(placed, computed)
+        self._decode(batch.struct, len(placed))
+        return self._rows(computed)[computed - rows :]
+
+    def _decode(self, batch: object, tokens: int) -> None:
+        status = llama.llama_decode(self._context, batch)
+        if status != 0:
+            why = f"llama_decode returned {status} for {tokens} tokens"
+            raise NoRoom(why) if status == _NO_SLOT else ModelTrouble(Trouble.FAILED_PASS, why)
 
     def _computed(self, wanted: int, most: int) -> int:
         if wanted <= self._row_step:

@@ -8,10 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from operators.decoding.forward import Logits, best_tokens
 from operators.decoding.session import PrefixSession
+from operators.decoding.tree_session import BranchingSession
+from operators.models.branches import BranchStore
+from operators.models.branching_sequence import BranchingSequence
 from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
 from operators.models.store import SequenceStore
 from operators.trouble import NoRoom
@@ -54,6 +57,9 @@ class _Sequence:
             return self._store.evaluate(self.number, tokens, start, rows)
 
 
+_AnySequence = _Sequence | RecurrentSequence | BranchingSequence
+
+
 class SessionPool:
     """At most ``size`` sessions that all begin with the same ``head``; the least recently used goes first.
 
@@ -69,18 +75,23 @@ class SessionPool:
         head: Sequence[int],
         size: int,
         memory: RecurrentMemory | None = None,
+        *,
+        branches: int = 0,
     ) -> None:
-        """Evaluate ``head`` once; the store must have ``size`` + 1 sequences.
+        """Evaluate ``head`` once; the store must have ``size`` + ``branches`` + 1 sequences.
 
-        With ``memory`` it cannot cut a sequence anywhere, and must have as many as that says. Raises
-        `ModelTrouble` where the model cannot.
+        With ``memory`` it cannot cut a sequence anywhere, and must have as many as that says. With
+        ``branches`` it must be a `BranchStore`, and sessions answer requests for trees of so many; it cannot
+        have both. Raises `ModelTrouble` where the model cannot.
         """
         self._store = store
         self._memory = memory
         self._head = list(head)
         self._size = size
         self._free = list(range(size, 0, -1))
-        self._open: OrderedDict[str, tuple[_Sequence | RecurrentSequence, PrefixSession]] = OrderedDict()
+        # All sessions share these: one is lent at a time, and gives them back.
+        self._spare = range(size + 1, size + 1 + branches)
+        self._open: OrderedDict[str, tuple[_AnySequence, PrefixSession]] = OrderedDict()
         self._lock = Lock()
         #: What it held when a session was last given back; it can be read on any thread.
         self.usage = Usage(0, size, len(self._head))
@@ -106,6 +117,8 @@ class SessionPool:
                 raise
             else:
                 self._failures = 0
+                if isinstance(session := self._open[key][1], BranchingSession):
+                    session.settle()
             finally:
                 self._count()
 
@@ -120,13 +133,17 @@ class SessionPool:
         own = sum(max(0, session.held - len(self._head)) for _, session in self._open.values())
         self.usage = Usage(len(self._open), self.usage.most_sessions, len(self._head) + own)
 
-    def _begin(self) -> tuple[_Sequence | RecurrentSequence, PrefixSession]:
+    def _begin(self) -> tuple[_AnySequence, PrefixSession]:
         if not self._free:
             self._drop(next(iter(self._open)))
         sequence = self._sequence(self._free.pop())
         if self._head:
             self._store.copy_sequence(self.HEAD, sequence.number)
-        return sequence, PrefixSession(sequence, self._head)
+        if not self._spare:
+            return sequence, PrefixSession(sequence, self._head)
+        store = cast(BranchStore, self._store)
+        branching = BranchingSequence(sequence, sequence.number, store, self._spare, self._drop_others)
+        return branching, BranchingSession(branching, self._head)
 
     def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
         if self._memory is None:

@@ -22,7 +22,8 @@ from flows.trace_page.page import trace_page
 from flows.trace_page.picture import Labels
 from flows.tracing import partials_of, read_trace
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.forward import Origin, Task, drive
+from operators.decoding.drive import drive
+from operators.decoding.forward import Origin, Task
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.recorder import Recorder
 from operators.decoding.session import PrefixSession
@@ -76,9 +77,7 @@ class OneSession:
 def decoded(prompt: list[int], draft: list[int], limit: int = 14, committed: int = 0) -> Decoding:
     """What biased decoding with parallel guesses does on the toy model."""
     task = Task(prompt, draft, frozenset([END]), limit, committed=min(committed, len(draft)), source=prompt)
-    recorder = Recorder(
-        lambda task: ssbd(task, BiasedAcceptance(0.3), proposer=Jacobi(task, 4)), OneSession()
-    )
+    recorder = Recorder(lambda task: ssbd(task, BiasedAcceptance(0.3), None, Jacobi(task, 4)), OneSession())
     with recorder.session("one") as session:
         drive(recorder.method(task), session)
     return recorder.take()["one"]

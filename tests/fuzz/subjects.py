@@ -7,6 +7,7 @@ SUBJECTS: dict[str, Subject] = {
     "access": requests.ACCESS,
     "bench": reading.BENCH,
     "connection": requests.CONNECTION,
+    "drafts": reading.DRAFTS,
     "journal": remembered.JOURNAL,
     "lines": reading.LINES,
     "model": sound.MODEL,

@@ -14,11 +14,11 @@ from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.certain import certain
 from operators.decoding.certainty import Certainty
 from operators.decoding.closing import Closing
-from operators.decoding.forward import Cost, Decoded, Method, Task, drive
+from operators.decoding.drive import Cost, drive
+from operators.decoding.forward import Decoded, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength, PassCosts
-from operators.decoding.proposals import FirstOf
-from operators.decoding.recycling import Recycling
+from operators.decoding.recycling import recycling
 from operators.decoding.session import KvCache, PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.events import SAMPLE_RATE
@@ -90,6 +90,6 @@ def _generator(method: SpeechMethod) -> Callable[[Task], Method]:
     def decode(task: Task) -> Method:
         if task.is_final:
             return certain(task, method.margin)
-        return ssbd(task, rule, proposer=FirstOf(Recycling(task, length), Closing(task)))
+        return ssbd(task, rule, None, recycling(task, length), Closing(task))
 
     return decode

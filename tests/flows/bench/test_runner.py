@@ -103,6 +103,7 @@ SIGNATURE = msgspec.convert(
         **dict.fromkeys(Signature.__struct_fields__, "same"),
         **dict.fromkeys(("threads", "ubatch", "row_step", "cells", "repeats", "max_source"), 1),
         "model": {"file": "m.gguf", "bytes": 1, "sha256": "0"},
+        "draft_model": None,
     },
     Signature,
 )

@@ -5,15 +5,17 @@ from collections.abc import Callable, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import BiasedAcceptance, MinimumBlock
-from operators.decoding.forward import Cost, Decoded, Forward, Logits, Method, Origin, Task, drive
+from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
+from operators.decoding.drafter import Draft, Drafter, Drafting, at_once
+from operators.decoding.drive import Cost, drive
+from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
-from operators.decoding.proposals import Proposal, Proposer
-from operators.decoding.recycling import Recycling
+from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
+from operators.decoding.tree import TokenTree
 from operators.decoding.verify import Verified
 from tests.toy import END, ToyCache
 
@@ -21,16 +23,16 @@ tokens = st.lists(st.integers(1, 6), max_size=12)
 prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
 texts = st.lists(tokens, max_size=3)
 limits = st.integers(1, 20)
-Make = Callable[[Task], Proposer]
+Make = Callable[[Task, Acceptance], Drafter]
 DEAR = PassCosts((1, 4), (11.0, 32.0))
 
 makers = st.one_of(
     st.sampled_from([FLAT, DEAR]).map(
-        lambda costs: lambda task: Recycling(task, BlockLength(costs, threshold=0.0))
+        lambda costs: lambda task, rule: recycling(task, BlockLength(costs, threshold=0.0), rule)
     ),
-    st.just(Jacobi),
-    st.integers(1, 9).map(lambda block: lambda task: Jacobi(task, block)),
-    st.integers(1, 9).map(lambda block: lambda task: Jacobi(task, block, hybrid=True)),
+    st.just(lambda task, rule: Jacobi(task, None, rule)),
+    st.integers(1, 9).map(lambda block: lambda task, rule: Jacobi(task, block, rule)),
+    st.integers(1, 9).map(lambda block: lambda task, rule: Jacobi(task, block, rule, hybrid=True)),
 )
 
 
@@ -48,7 +50,7 @@ def test_without_bias_every_method_returns_what_retranslation_returns_in_no_more
 ) -> None:
     task = make_task(prompt, draft, limit, recent)
     want, most = run(retranslate(task))
-    got, cost = run(ssbd(task, BiasedAcceptance(0.0), proposer=make(task)))
+    got, cost = run(ssbd(task, BiasedAcceptance(0.0), None, make(task, EXACT)))
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
     assert cost.passes <= most.passes
 
@@ -59,13 +61,13 @@ def test_proposals_change_nothing_where_only_the_draft_is_biased(
 ) -> None:
     task = make_task(prompt, draft, limit)
     want, most = run(ssbd(task, BiasedAcceptance(bias)))
-    got, cost = run(ssbd(task, BiasedAcceptance(bias), proposer=make(task)))
+    got, cost = run(ssbd(task, BiasedAcceptance(bias), None, make(task, EXACT)))
     assert (got.tokens, got.cut, got.accepted) == (want.tokens, want.cut, want.accepted)
     assert cost.passes <= most.passes
 
 
 class Anything:
-    """Proposes tokens at random, hypothesis being the dice."""
+    """Drafts tokens at random, hypothesis being the dice."""
 
     def __init__(self, blocks: list[list[int]]) -> None:
         self.blocks = blocks
@@ -74,8 +76,9 @@ class Anything:
     def learn(self, verified: Verified) -> None:
         self.seen.append(verified)
 
-    def propose(self, output: Sequence[int]) -> Proposal:  # noqa: ARG002 - the protocol
-        return Proposal(self.blocks.pop() if self.blocks else (), Origin.PARALLEL)
+    def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the protocol
+        block = TokenTree.chain(self.blocks.pop() if self.blocks else ())
+        return at_once(Draft(block, Origin.PARALLEL))
 
 
 @given(prompts, limits, st.lists(st.lists(st.integers(0, 6), max_size=9), max_size=9), st.integers(1, 4))
@@ -84,12 +87,12 @@ def test_any_initialisation_gives_greedy_decoding_in_at_most_one_pass_for_each_t
 ) -> None:
     task = make_task(prompt, [], limit)
     want, most = run(retranslate(task))
-    got, cost = run(ssbd(task, BiasedAcceptance(0.0), proposer=Anything(blocks)))
+    got, cost = run(ssbd(task, BiasedAcceptance(0.0), None, Anything(blocks)))
     assert got.tokens == want.tokens
     assert cost.passes <= most.passes <= max(1, len(want.tokens) + 1)
     # An oracle as initialisation: the fixed point is found at once.
     oracle = make_task(prompt, list(want.tokens), limit)
-    again, once = run(ssbd(oracle, BiasedAcceptance(0.0), proposer=Jacobi(oracle, block)))
+    again, once = run(ssbd(oracle, BiasedAcceptance(0.0), None, Jacobi(oracle, block)))
     assert (again.tokens, once.passes) == (want.tokens, 1)
 
 
@@ -98,7 +101,8 @@ def test_every_token_has_an_origin_and_the_counts_are_theirs(
     prompt: list[int], draft: list[int], limit: int, bias: float, make: Make
 ) -> None:
     task = make_task(prompt, draft, limit)._replace(committed=2)
-    got, _ = run(ssbd(task, BiasedAcceptance(bias), proposer=make(task), proposed=BiasedAcceptance(bias)))
+    rule = BiasedAcceptance(bias)
+    got, _ = run(ssbd(task, rule, None, make(task, rule)))
     assert len(got.origins) == len(got.tokens)
     drafted = [origin for origin in got.origins if origin in (Origin.COMMITTED, Origin.DRAFT)]
     assert len(drafted) == got.accepted
@@ -145,7 +149,7 @@ def recycled(
     """The blocks that recycling verifies, the draft's first."""
     session = Scripted([28], [*script, END], after or {})
     task = make_task([28], draft, 30)
-    method = ssbd(task, BiasedAcceptance(0.0), proposer=Recycling(task, BlockLength(threshold=0.1)))
+    method = ssbd(task, BiasedAcceptance(0.0), None, recycling(task, BlockLength(threshold=0.1)))
     assert drive(method, session)[0].tokens == tuple(script)
     return session.blocks
 
@@ -173,7 +177,7 @@ def test_the_tail_is_corrected_by_the_pass_that_rejected_it() -> None:
 def test_what_was_said_before_is_proposed_where_the_tail_has_nothing() -> None:
     session = Scripted([28], [5, 6, 7, 8, 9, END], {})
     task = make_task([28], [], 30, recent=[[4, 5, 6, 7, 8, 2]])
-    method = ssbd(task, BiasedAcceptance(0.0), proposer=Recycling(task, BlockLength()))
+    method = ssbd(task, BiasedAcceptance(0.0), None, recycling(task, BlockLength()))
     decoded, cost = drive(method, session)
     assert decoded.tokens == (5, 6, 7, 8, 9)
     assert decoded.origins == (Origin.OWN, Origin.OWN, Origin.LOOKED_UP, Origin.LOOKED_UP, Origin.OWN)
@@ -188,9 +192,7 @@ def test_what_was_said_elsewhere_never_bends_an_output(
     everything = BiasedAcceptance(1.0)
     length = BlockLength(threshold=0.0)
     outputs = {
-        run(ssbd(one, everything, proposer=Recycling(one._replace(draft=[]), length), proposed=everything))[
-            0
-        ].tokens
+        run(ssbd(one, everything, None, recycling(one, length, everything)))[0].tokens
         for one in (task, forgotten)
     }
     assert len(outputs) == 1

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.forward import Task, drive
+from operators.decoding.drive import drive
+from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.repetition import TIMES, TOKENS, repetition
 from operators.decoding.session import PrefixSession

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance, WorthAcceptance
-from operators.decoding.forward import Decoded, Method, Task, drive
+from operators.decoding.drive import drive
+from operators.decoding.forward import Decoded, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd

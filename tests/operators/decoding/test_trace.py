@@ -27,7 +27,15 @@ settings = st.builds(
     st.sampled_from(METHODS),
     st.sampled_from([0.0, 0.2, 0.45]),
     st.sampled_from(
-        [{}, {"sure": 0.0, "block": 3}, {"accept": "top-2"}, {"min_block": 3}, {"proposal_bias": 0.3}]
+        [
+            {},
+            {"sure": 0.0, "block": 3},
+            {"accept": "top-2"},
+            {"min_block": 3},
+            {"proposal_bias": 0.3},
+            {"draft_model": "a toy", "draft_length": 4},
+            {"draft_model": "a toy", "draft_tree": True, "draft_threshold": 0.7},
+        ]
     ),
 )
 updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
@@ -37,12 +45,16 @@ def translator(sessions: Sessions, decode: Callable[[Task], Method], *, max_sour
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     return Translator(
-        prompt, sessions, decode, TranslatorSettings(max_source=max_source, max_output=40, finals_differ=True)
+        prompt,
+        sessions,
+        decode,
+        TranslatorSettings(max_source=max_source, max_output=40, finals_differ=True),
+        pool(error=0.4),
     )
 
 
-def pool() -> SessionPool:
-    return SessionPool(ToyStore(4), (1, 2), 3)
+def pool(error: float = 0.0) -> SessionPool:
+    return SessionPool(ToyStore(8, error=error), (1, 2), 3, branches=4)
 
 
 def run(

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.forward import Forward, Logits, Task, drive
+from operators.decoding.drive import drive
+from operators.decoding.forward import Forward, Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd

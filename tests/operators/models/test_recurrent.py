@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.forward import Forward, Logits, Method, Task, drive
+from operators.decoding.drive import drive
+from operators.decoding.forward import Forward, Logits, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import BlockLength
-from operators.decoding.recycling import Recycling
+from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.models.pool import SessionPool
@@ -25,8 +26,8 @@ BIAS = BiasedAcceptance(0.2)
 METHODS: dict[str, Callable[[Task], Method]] = {
     "ssbd": lambda task: ssbd(task, BIAS),
     "honest final": lambda task: ssbd(task, BIAS, block=3),
-    "jacobi": lambda task: ssbd(task, BIAS, proposer=Jacobi(task, 4)),
-    "recycling": lambda task: ssbd(task, BIAS, proposer=Recycling(task, BlockLength())),
+    "jacobi": lambda task: ssbd(task, BIAS, None, Jacobi(task, 4)),
+    "recycling": lambda task: ssbd(task, BIAS, None, recycling(task, BlockLength())),
     "re-translation": retranslate,
 }
 

@@ -1,0 +1,107 @@
+"""Runs a method: answers its requests from sessions, and counts what that takes."""
+
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from operators.decoding.forward import (
+    AskDraftModel,
+    Decoded,
+    Forward,
+    Logits,
+    Method,
+    Session,
+    TreeForward,
+    TreeSession,
+)
+from operators.trouble import ModelTrouble
+
+
+class Cost(NamedTuple):
+    """What a drive took; of the second model's passes the last three alone tell."""
+
+    passes: int = 0
+    #: Tokens of the first request that were in the cache.
+    reused: int = 0
+    #: Tokens that all passes together evaluated.
+    evaluated: int = 0
+    #: Seconds in forward passes, and in the first of them.
+    model_s: float = 0.0
+    first_s: float = 0.0
+    #: Passes of the second model, the tokens that they evaluated, and seconds in them.
+    draft_passes: int = 0
+    draft_evaluated: int = 0
+    draft_s: float = 0.0
+
+
+def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[Decoded, Cost]:
+    """Answer the method's requests from one session until it returns.
+
+    Those to a second model from ``draft``.
+    """
+    model, second = _Asked(session), _Asked(draft)
+    try:
+        request = next(method)
+        while True:
+            if isinstance(request, AskDraftModel):
+                logits = second.try_answer(request.request)
+            else:
+                logits = model.answer(request)
+            request = method.send(logits)
+    except StopIteration as end:
+        decoded: Decoded = end.value
+        cost = Cost(
+            passes=model.passes,
+            reused=model.reused,
+            evaluated=model.evaluated,
+            model_s=model.seconds,
+            first_s=model.first_s,
+            draft_passes=second.passes,
+            draft_evaluated=second.evaluated,
+            draft_s=second.seconds,
+        )
+        return decoded, cost
+
+
+class _Asked:
+    """One model's session, and what its passes took."""
+
+    def __init__(self, session: Session | None) -> None:
+        self._session = session
+        self.passes = self.reused = self.evaluated = 0
+        self.seconds = self.first_s = 0.0
+
+    def answer(self, request: Forward | TreeForward) -> Logits:
+        """Answer from the session; a tree's trunk alone where it knows no more."""
+        if self._session is None:
+            return NO_ROWS
+        began = perf_counter()
+        if isinstance(request, Forward):
+            logits = self._session.forward(request)
+        elif isinstance(self._session, TreeSession):
+            logits = self._session.forward_tree(request)
+        else:
+            trunk = request.tree.tokens[: request.tree.trunk]
+            tokens = [*request.tokens, *trunk]
+            if request.logits_from >= len(tokens):
+                return NO_ROWS
+            logits = self._session.forward(Forward(tokens, request.logits_from))
+        self.seconds += perf_counter() - began
+        if self.passes == 0:
+            self.reused, self.first_s = self._session.reused, self.seconds
+        self.passes += 1
+        # The rows go to the last token that was evaluated.
+        self.evaluated += max(0, request.logits_from + len(logits) - self._session.reused)
+        return logits
+
+    def try_answer(self, request: Forward | TreeForward) -> Logits:
+        """The same; no rows where the pass fails."""
+        try:
+            return self.answer(request)
+        except ModelTrouble:
+            return NO_ROWS
+
+
+#: The answer to a request of which nothing was evaluated.
+NO_ROWS: Logits = np.empty((0, 0), np.float32)

@@ -1,0 +1,39 @@
+"""The last output as the draft of the next one: what self-speculative biased decoding begins with."""
+
+from collections.abc import Sequence
+
+from operators.decoding.acceptance import Acceptance
+from operators.decoding.drafter import Draft, Drafting, at_once
+from operators.decoding.forward import Origin, Task
+from operators.decoding.tree import TokenTree
+from operators.decoding.verify import Verified
+
+
+class LastOutput:
+    """Drafts ``task.draft`` up to the first token that falls, and nothing after it."""
+
+    def __init__(self, task: Task, acceptance: Acceptance, block: int | None = None) -> None:
+        """With ``block`` the first pass looks at so many tokens, each later one at twice as many plus one."""
+        self._draft = task.draft[: task.limit]
+        self._acceptance = acceptance
+        self._block = block
+        self._is_over = not self._draft
+
+    def learn(self, verified: Verified) -> None:
+        """It goes on while all that was looked at stood and more is left."""
+        if verified.own is not None:
+            self._is_over = True
+        elif self._block is not None:
+            # The last row judges one more than the block: 8, 16, 32 rows in all.
+            self._block = 2 * self._block + 1
+
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """The rest of it, or the next block."""
+        return at_once(None if self._is_over else self._next(len(output)))
+
+    def _next(self, place: int) -> Draft:
+        length = len(self._draft)
+        end = length if self._block is None else min(length, place + self._block)
+        # The last row already judges the first token after the block.
+        judged = self._draft[place : end + 1]
+        return Draft(TokenTree.chain(judged), Origin.DRAFT, self._acceptance, left_out=int(end < length))

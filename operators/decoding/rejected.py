@@ -1,0 +1,57 @@
+"""The rejected rest of a draft, and where a new one meets it (draft recycling; SpecASR, section IV-B).
+
+At a rejection the tokens behind it are kept as a branch. New tokens are compared with it at the same and at
+adjacent places; where one is the same, the branches merge, and what the old one has behind that place is
+drafted again without a step of the draft model.
+"""
+
+from typing import NamedTuple
+
+from operators.decoding.prediction import Step
+from operators.decoding.tree import ROOT, TokenTree
+from operators.decoding.verify import Verified
+
+#: Where a token is looked for: at its own place first, then one later and one earlier in the branch.
+_SHIFTS = (0, 1, -1)
+
+
+class Rest(NamedTuple):
+    """Tokens of a branch that may be used again."""
+
+    #: Place of the first one in the output.
+    place: int = 0
+    steps: tuple[Step, ...] = ()
+    #: Whether the model would not go on behind them: it was unsure there, or saw the end.
+    is_whole: bool = False
+
+    def after(self, place: int, token: int) -> "Rest | None":
+        """What follows ``token`` of a new output's ``place``.
+
+        None where the branch does not have it there.
+        """
+        for shift in _SHIFTS:
+            number = place - self.place + shift
+            if 0 <= number < len(self.steps) and self.steps[number].token == token:
+                return Rest(place + 1, self.steps[number + 1 :], self.is_whole)
+        return None
+
+
+def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bool) -> Rest:
+    """What a pass turned down of a draft, from the token that fell on; ``steps`` are its nodes, if predicted.
+
+    Of several branches it is the one that was drafted first. Where a branch stood to its end, it is what the
+    trunk has at the places after it.
+    """
+    tree = verified.draft.tree
+    nodes = _line(tree, verified.path[-1] if verified.path else ROOT) or [*range(verified.stood, tree.trunk)]
+    known = steps or tuple(Step(token) for token in tree.tokens)
+    return Rest(verified.begin + verified.stood, tuple(known[node] for node in nodes), is_whole)
+
+
+def _line(tree: TokenTree, node: int) -> list[int]:
+    """The nodes after ``node``, at each the first child."""
+    line: list[int] = []
+    while children := tree.children(node):
+        node = children[0]
+        line.append(node)
+    return line

@@ -1,0 +1,129 @@
+"""Draft tokens as a tree, where what several drafts share is there once (SpecInfer, Miao et al. 2024).
+
+Nodes stand in an order in which each comes after its parent, the trunk before all branches. So the first
+nodes of a tree are a tree themselves: what can evaluate only some of them leaves off the end.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+#: The parent of the nodes that follow the known tokens directly.
+ROOT = -1
+
+
+class TokenTree(NamedTuple):
+    """Tokens, and for each the number of the node that it follows."""
+
+    tokens: tuple[int, ...] = ()
+    #: `ROOT`, or the number of an earlier node.
+    parents: tuple[int, ...] = ()
+
+    @classmethod
+    def chain(cls, tokens: Iterable[int]) -> "TokenTree":
+        """A tree without branches."""
+        given = tuple(tokens)
+        return cls(given, tuple(range(-1, len(given) - 1)))
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return len(self.tokens)
+
+    @property
+    def trunk(self) -> int:
+        """How many of the first nodes follow each other without a branch between them."""
+        return next((node for node, parent in enumerate(self.parents) if parent != node - 1), self.size)
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether there is no branch."""
+        return self.trunk == self.size
+
+    @property
+    def depths(self) -> list[int]:
+        """The place of each node after the known tokens, from 0 on."""
+        depths: list[int] = []
+        for parent in self.parents:
+            depths.append(0 if parent == ROOT else depths[parent] + 1)
+        return depths
+
+    def first(self, count: int) -> "TokenTree":
+        """The tree of the first ``count`` nodes."""
+        return self if count >= self.size else TokenTree(self.tokens[:count], self.parents[:count])
+
+    def path(self, node: int) -> list[int]:
+        """The nodes from the root to ``node``, itself among them."""
+        nodes: list[int] = []
+        while node != ROOT:
+            nodes.append(node)
+            node = self.parents[node]
+        return nodes[::-1]
+
+    def children(self, node: int) -> list[int]:
+        """The nodes that follow ``node`` directly, in their order."""
+        return [child for child, parent in enumerate(self.parents) if parent == node]
+
+    def child(self, node: int, token: int) -> int | None:
+        """The node that follows ``node`` with ``token``; None where there is none."""
+        follow = (child for child in self.children(node) if self.tokens[child] == token)
+        return next(follow, None)
+
+    def walk(self, tokens: Sequence[int]) -> list[int]:
+        """The nodes that spell ``tokens`` from the root on, as far as there are such."""
+        nodes: list[int] = []
+        for token in tokens:
+            node = self.child(nodes[-1] if nodes else ROOT, token)
+            if node is None:
+                break
+            nodes.append(node)
+        return nodes
+
+    def begins_with(self, other: "TokenTree") -> bool:
+        """Whether the nodes of ``other`` are the first ones of this tree."""
+        return self.first(other.size) == other
+
+    def kept(self, keeps: Callable[[int, int], bool]) -> list[int]:
+        """The nodes that ``keeps`` (told a token and its depth) leaves with all before them."""
+        nodes: list[int] = []
+        there = {ROOT}
+        for node, (parent, depth) in enumerate(zip(self.parents, self.depths, strict=True)):
+            if parent in there and keeps(self.tokens[node], depth):
+                nodes.append(node)
+                there.add(node)
+        return nodes
+
+    def only(self, nodes: Sequence[int]) -> "TokenTree":
+        """The tree of ``nodes``, the parents of all of which are among them."""
+        if len(nodes) == self.size:
+            return self
+        numbers = {ROOT: ROOT} | {node: number for number, node in enumerate(nodes)}
+        return TokenTree(
+            tuple(self.tokens[node] for node in nodes), tuple(numbers[self.parents[node]] for node in nodes)
+        )
+
+
+class GrowingTree:
+    """A tree that nodes are added to."""
+
+    def __init__(self, trunk: Iterable[int] = ()) -> None:
+        self._tokens = list(trunk)
+        self._parents = list(range(-1, len(self._tokens) - 1))
+
+    def add(self, parent: int, token: int) -> int:
+        """Let ``token`` follow ``parent``; its number, which may be that of a node that was there."""
+        for node, (old, there) in enumerate(zip(self._parents, self._tokens, strict=True)):
+            if (old, there) == (parent, token):
+                return node
+        self._tokens.append(token)
+        self._parents.append(parent)
+        return len(self._tokens) - 1
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return len(self._tokens)
+
+    @property
+    def tree(self) -> TokenTree:
+        """The tree as it is now."""
+        return TokenTree(tuple(self._tokens), tuple(self._parents))

@@ -1,0 +1,48 @@
+"""Sessions that tell of each request and its answer, and are otherwise as they always are."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Generic, TypeVar
+
+from operators.decoding.forward import Forward, Logits, Session, TreeForward, TreeSession
+
+#: Told a request, its answer, the tokens that were evaluated for it, and the seconds that it took.
+See = Callable[[Forward | TreeForward, Logits, int, float], None]
+
+_Request = TypeVar("_Request", Forward, TreeForward)
+_Session = TypeVar("_Session", bound=Session)
+
+
+def watched(session: Session, see: See) -> Session:
+    """``session``, with what it is asked and answers told to ``see`` before anybody else gets it."""
+    return _WatchedTree(session, see) if isinstance(session, TreeSession) else _Watched(session, see)
+
+
+class _Watched(Generic[_Session]):
+    """A session, watched."""
+
+    def __init__(self, session: _Session, see: See) -> None:
+        self._session = session
+        self._see = see
+        self.reused = 0
+
+    def forward(self, request: Forward) -> Logits:
+        """Answer the request as the session does."""
+        return self._watch(self._session.forward, request)
+
+    def _watch(self, answer: Callable[[_Request], Logits], request: _Request) -> Logits:
+        began = perf_counter()
+        logits = answer(request)
+        model_s = perf_counter() - began
+        self.reused = self._session.reused
+        # Before the method gets them: it may overwrite them.
+        self._see(request, logits, request.logits_from + len(logits) - self.reused, model_s)
+        return logits
+
+
+class _WatchedTree(_Watched[TreeSession]):
+    """The same of a session that knows trees."""
+
+    def forward_tree(self, request: TreeForward) -> Logits:
+        """Answer the request as the session does."""
+        return self._watch(self._session.forward_tree, request)

@@ -1,0 +1,136 @@
+"""A tree of continuations in a KV cache of numbered sequences: each branch has a sequence of its own.
+
+A cell of the cache may belong to several sequences. What is there already is shared by copying numbers, not
+cells (`llama_memory_seq_cp`); a new token that several branches go through belongs to all of theirs
+(`n_seq_id` of a llama_batch). So a whole tree is one pass, and each node sees its own path alone (tree
+attention).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from operators.decoding.forward import Logits
+from operators.decoding.tree import ROOT, TokenTree
+
+
+class Placed(NamedTuple):
+    """A token of a pass."""
+
+    token: int
+    position: int
+    #: The sequences that it belongs to, its own one last.
+    sequences: Sequence[int]
+
+
+class BranchStore(Protocol):
+    """What branches need of a model's cache."""
+
+    #: Tokens of one pass at most.
+    largest_pass: int
+
+    def copy_part(self, source: int, target: int, start: int, end: int) -> None:
+        """Let ``target`` hold what ``source`` holds from position ``start`` up to ``end``."""
+        ...
+
+    def cut_sequence(self, sequence: int, length: int) -> None:
+        """Forget what ``sequence`` holds from position ``length`` on."""
+        ...
+
+    def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
+        """Append tokens, of each sequence at consecutive positions; logits of the last ``rows``."""
+        ...
+
+
+class Branches:
+    """The branches beside one sequence, in sequences that are lent from ``spare``."""
+
+    def __init__(self, store: BranchStore, trunk: int, spare: Sequence[int]) -> None:
+        self._store = store
+        self._trunk = trunk
+        self._spare = spare
+        # The sequence of each node in the cache.
+        self._of: list[int] = []
+        self._root = 0
+        self._tree = TokenTree()
+
+    def fitting(self, tree: TokenTree, held: int, tokens: int) -> TokenTree:
+        """The first nodes of ``tree``, as many as there are sequences and room in a pass for.
+
+        Of them ``held`` are there; so many ``tokens`` are in the same pass.
+        """
+        tree = tree.first(held + max(0, self._store.largest_pass - tokens))
+        sequences = self._sequences(tree)
+        return tree.first(next((node for node, one in enumerate(sequences) if one is None), tree.size))
+
+    def place(self, tokens: Sequence[int], start: int, tree: TokenTree, held: int) -> list[Placed]:
+        """What a pass has to append for a tree that `fitting` gave; the sequences are prepared for it."""
+        self._root, self._tree = start + len(tokens), tree
+        before, self._of = set(self._of), [one for one in self._sequences(tree) if one is not None]
+        for node in range(held, tree.size):
+            own = self._of[node]
+            if own != self._trunk and own not in before:
+                before.add(own)
+                self._open(own, node, held, start)
+        through = self._through(tree)
+        all_of = tuple(dict.fromkeys([self._trunk, *self._of]))
+        depths = tree.depths
+        return [
+            *(Placed(token, start + place, all_of) for place, token in enumerate(tokens)),
+            *(
+                Placed(tree.tokens[node], self._root + depths[node], through[node])
+                for node in range(held, tree.size)
+            ),
+        ]
+
+    def _sequences(self, tree: TokenTree) -> list[int | None]:
+        """The sequence of each node.
+
+        That of its parent for the first that goes on from it, else a spare one.
+        """
+        sequences: list[int | None] = []
+        spare = iter(self._spare)
+        continued: set[int] = set()
+        trunk = tree.trunk
+        for node, parent in enumerate(tree.parents):
+            own = self._trunk if node < trunk else None
+            if own is None and parent >= trunk and parent not in continued:
+                own = sequences[parent]
+                continued.add(parent)
+            elif own is None:
+                own = next(spare, None)
+            sequences.append(own)
+        return sequences
+
+    def _open(self, sequence: int, node: int, held: int, start: int) -> None:
+        """Share with a new branch what is in the cache of its path."""
+        path = [one for one in self._tree.path(node) if one < held]
+        source = self._of[path[-1]] if path else self._trunk
+        self._store.copy_part(source, sequence, 0, start + len(path))
+
+    def _through(self, tree: TokenTree) -> list[tuple[int, ...]]:
+        """The sequences that go through each node."""
+        through: list[dict[int, None]] = [{own: None} for own in self._of]
+        for node in reversed(range(tree.size)):
+            parent = tree.parents[node]
+            if parent != ROOT:
+                through[parent] |= through[node]
+        return [tuple(one) for one in through]
+
+    def settle(self, path: Sequence[int]) -> None:
+        """Let the trunk's sequence end with the nodes of ``path``, if one is off the trunk.
+
+        Forget all branches.
+        """
+        off = next((place for place, node in enumerate(path) if self._of[node] != self._trunk), None)
+        if off is not None:
+            self._store.cut_sequence(self._trunk, self._root + off)
+            end = self._root + len(path)
+            self._store.copy_part(self._of[path[-1]], self._trunk, self._root + off, end)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all branches."""
+        for sequence in dict.fromkeys(self._of):
+            if sequence != self._trunk:
+                self._store.cut_sequence(sequence, 0)
+        self._of, self._tree = [], TokenTree()

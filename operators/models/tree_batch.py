@@ -1,0 +1,36 @@
+"""The tokens of a pass over a tree, as llama.cpp takes them: each may belong to several sequences."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp as llama
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.models.branches import Placed
+
+
+class TreeBatch:
+    """A llama_batch for one pass; what it points to lives as long as it does."""
+
+    def __init__(self, placed: Sequence[Placed], rows: int) -> None:
+        """Describe tokens, the last ``rows`` of them with logits."""
+        counts = [len(one.sequences) for one in placed]
+        sequences = np.array([number for one in placed for number in one.sequences], np.int32)
+        begins = np.cumsum([0, *counts[:-1]])
+        logits = np.zeros(len(placed), np.int8)
+        logits[len(placed) - rows :] = 1
+        self._arrays: dict[str, NDArray[Any]] = {
+            "token": np.array([one.token for one in placed], np.int32),
+            "pos": np.array([one.position for one in placed], np.int32),
+            "n_seq_id": np.array(counts, np.int32),
+            "seq_id": (sequences.ctypes.data + sequences.itemsize * begins).astype(np.uintp),
+            "logits": logits,
+        }
+        self._sequences = sequences
+        self.struct = llama.llama_batch()
+        self.struct.n_tokens = len(placed)
+        for name, array in self._arrays.items():
+            field = type(getattr(self.struct, name))
+            setattr(self.struct, name, ctypes.cast(array.ctypes.data, field))

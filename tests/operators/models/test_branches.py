@@ -1,0 +1,179 @@
+"""A tree in one pass of llama.cpp says of each branch what a pass over that branch alone says."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.decoding.forward import Forward, Logits, TreeForward
+from operators.decoding.session import PrefixSession
+from operators.decoding.tree import ROOT, GrowingTree, TokenTree
+from operators.decoding.tree_session import BranchingSession
+from operators.models.branches import Placed
+from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.pool import SessionPool
+from operators.trouble import ModelTrouble, NoRoom
+from tests.operators.models.test_llama import NOISE
+from tests.toy import ToyCache, ToyStore
+
+
+def tree_of(model: LlamaModel, *texts: str) -> TokenTree:
+    """The texts as a tree, the first one its trunk."""
+    growing = GrowingTree()
+    for text in texts:
+        node = -1
+        for token in model.tokenize(text):
+            node = growing.add(node, token)
+    return growing.tree
+
+
+def agree(got: Logits, want: Logits) -> bool:
+    """Whether rows are the same but for the noise of kernels."""
+    top = np.sort(want, axis=1)
+    clear = top[:, -1] - top[:, -2] > NOISE
+    is_same = (got.argmax(axis=1) == want.argmax(axis=1))[clear].all()
+    return bool(is_same) and float(np.abs(got - want).mean()) < NOISE
+
+
+@pytest.mark.real_model
+def test_every_branch_of_a_tree_is_evaluated_as_if_it_were_alone(model: LlamaModel) -> None:
+    prompt = model.begin + model.tokenize("The capital of France is Paris. The capital of Italy")
+    branches = " is Rome. The capital of Spain", " is called Rome. The capital of", " was Turin, and"
+    tree = tree_of(model, *branches)
+    assert tree.size > tree.trunk + 4
+    context = LlamaContext(model, ContextSettings(cells=1024, sequences=6, threads=2))
+    pool = SessionPool(context, prompt[:4], 1, branches=4)
+    with pool.session("tree") as session:
+        rows = session.forward_tree(TreeForward(prompt, tree, len(prompt) - 1)).copy()  # type: ignore[attr-defined]
+        assert len(rows) == tree.size + 1
+        assert not agree(rows[1:], rows[:-1])
+        # The last branch goes on where it is, and nothing of it is evaluated again.
+        branch = [*prompt, *(tree.tokens[node] for node in tree.path(tree.size - 1))]
+        more = [*branch, *model.tokenize(" then")]
+        after = session.forward(Forward(more, len(branch))).copy()
+        assert session.reused == len(branch)
+    with pool.session("alone") as session:
+        assert agree(after, session.forward(Forward(more, len(branch))))
+    for node in range(tree.size):
+        path = tree.path(node)
+        with pool.session("alone") as session:
+            tokens = [*prompt, *(tree.tokens[one] for one in path)]
+            alone = session.forward(Forward(tokens, len(prompt) - 1))
+        assert agree(rows[[0, *(one + 1 for one in path)]], alone)
+    context.close()
+
+
+requests = st.lists(
+    st.tuples(
+        st.lists(st.integers(1, 3), min_size=1, max_size=6),
+        st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=4), max_size=4),
+        st.integers(0, 20),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def pool_of(store: ToyStore, spare: int = 6) -> SessionPool:
+    return SessionPool(store, (), 1, branches=spare)
+
+
+def grown(paths: list[list[int]]) -> TokenTree:
+    growing = GrowingTree()
+    for path in paths:
+        node = ROOT
+        for token in path:
+            node = growing.add(node, token)
+    return growing.tree
+
+
+@given(requests, st.integers(1, 6))
+def test_rows_of_a_tree_do_not_depend_on_what_was_asked_before(
+    asked: list[tuple[list[int], list[list[int]], int]], spare: int
+) -> None:
+    with pool_of(ToyStore(8), spare).session("a") as session:
+        assert isinstance(session, BranchingSession)
+        for tokens, paths, place in asked:
+            tree = grown(paths)
+            logits_from = min(place, len(tokens) + tree.size - 1)
+            rows = session.forward_tree(TreeForward(tokens, tree, logits_from)).copy()
+            assert len(rows) <= len(tokens) + tree.size - logits_from
+            assert len(rows) == len(tokens) + tree.size - logits_from or len(paths) > spare
+            for number, row in enumerate(rows, start=logits_from):
+                node = number - len(tokens)
+                nodes = tree.path(node) if node >= 0 else []
+                path = [*tokens[: number + 1], *(tree.tokens[one] for one in nodes)]
+                alone = PrefixSession(ToyCache()).forward(Forward(path, len(path) - 1))
+                assert row.tobytes() == alone[0].tobytes()
+
+
+def test_a_branch_that_is_gone_on_with_is_not_evaluated_again() -> None:
+    store = ToyStore(8)
+    with pool_of(store).session("a") as session:
+        assert isinstance(session, BranchingSession)
+        session.forward_tree(TreeForward([1, 2], grown([[3, 4], [5, 6, 1]]), 1))
+        before = sum(cache.evaluated for cache in store.caches)
+        session.forward(Forward([1, 2, 5, 6, 1, 4], 5))
+        assert session.reused == 5
+        assert sum(cache.evaluated for cache in store.caches) == before + 1
+
+
+def test_a_tree_that_grows_is_evaluated_once() -> None:
+    with pool_of(ToyStore(8)).session("a") as session:
+        assert isinstance(session, BranchingSession)
+        session.forward(Forward([1, 2, 3, 4], 3))
+        small, large = grown([[3, 4], [5], [6]]), grown([[3, 4], [5], [6]])
+        session.forward_tree(TreeForward([1, 2], small, 4))
+        assert session.reused == 4
+        growing = TokenTree((*large.tokens, 1, 2), (*large.parents, 2, 3))
+        session.forward_tree(TreeForward([1, 2], growing, 6))
+        assert session.reused == 6
+
+
+def test_branches_are_gone_when_a_session_is_given_back() -> None:
+    store = ToyStore(8)
+    pool = pool_of(store)
+    with pool.session("a") as session:
+        assert isinstance(session, BranchingSession)
+        session.forward_tree(TreeForward([1, 2], grown([[3], [4]]), 1))
+        assert any(cache.tokens for cache in store.caches[2:])
+    assert not any(cache.tokens for cache in store.caches[2:])
+
+
+def ask(pool: SessionPool, request: TreeForward) -> bytes:
+    with pool.session("a") as session:
+        assert isinstance(session, BranchingSession)
+        return session.forward_tree(request).tobytes()
+
+
+def test_after_a_failed_pass_no_branch_is_left_and_a_full_cache_makes_room() -> None:
+    class Full(ToyStore):
+        failures = 0
+
+        def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
+            if self.failures:
+                self.failures -= 1
+                self.caches[1].tokens.append(9)
+                raise NoRoom("llama_decode returned 1")
+            return super().evaluate_placed(placed, rows)
+
+    store = Full(8)
+    request = TreeForward([1, 2], grown([[3], [4]]), 1)
+    pool = pool_of(store)
+    store.failures = 1
+    assert ask(pool, request) == ask(pool_of(ToyStore(8)), request)
+    store.failures = 2
+    with pytest.raises(ModelTrouble):
+        ask(pool, request._replace(tokens=[1, 3]))
+    assert not any(cache.tokens for cache in store.caches[1:])
+
+
+def test_a_long_prompt_goes_before_the_pass_of_its_tree() -> None:
+    class Small(ToyStore):
+        largest_pass = 4
+
+    tokens, tree = [1, 2, 3, 1, 2, 3, 1], grown([[1], [2]])
+    request = TreeForward(tokens, tree, len(tokens) - 1)
+    assert ask(pool_of(Small(8)), request) == ask(pool_of(ToyStore(8)), request)
