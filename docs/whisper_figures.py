@@ -75,20 +75,25 @@ def measure() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--float32", action="store_true", help="compute in float32 instead of in 8 bits")
+    parser.add_argument("--whole", action="store_true", help="encode 30 s each time, most of it silence")
     options = parser.parse_args()
     model = WhisperModel(options.model, options.threads, is_exact=options.float32)
     prompt = model.files.vocabulary.prompt(language(options.spoken))
     encoder_ms: list[float] = []
     clips: dict[Path, dict[str, list[Update]]] = {}
     for path in options.audio:
-        clips[path] = _hear(model, prompt, _samples(path), encoder_ms)
+        clips[path] = _hear(model, prompt, _samples(path), encoder_ms, is_whole=options.whole)
         print(f"{path.name}: {clips[path]['draft, bias 0.2'][-1].text}")
     references = _references(options.reference) if options.reference else {}
     rows = [_row(name, clips, references) for name in METHODS]
     signature = {
-        "model": options.model.name, "threads": options.threads, "step_s": 0.5, "float32": options.float32,
+        "model": options.model.name,
+        "threads": options.threads,
+        "step_s": 0.5,
+        "float32": options.float32,
+        "whole": options.whole,
         "encoder_ms": round(mean(encoder_ms), 1),
-    }  # fmt: skip
+    }
     for row in rows:
         print(json.dumps(row))
     print(json.dumps({"signature": signature}))
@@ -97,13 +102,21 @@ def measure() -> None:
 
 
 def _hear(
-    model: WhisperModel, prompt: Sequence[int], samples: Samples, encoder_ms: list[float]
+    model: WhisperModel,
+    prompt: Sequence[int],
+    samples: Samples,
+    encoder_ms: list[float],
+    *,
+    is_whole: bool,
 ) -> dict[str, list[Update]]:
     updates: dict[str, list[Update]] = {name: [] for name in METHODS}
     ends = [*range(_STEP, len(samples), _STEP), len(samples)]
     for number, end in enumerate(ends):
+        heard = samples[:end]
+        if is_whole:
+            heard = np.pad(heard, (0, _LONGEST - len(heard)))
         began = perf_counter()
-        encoded = model.encode(samples[:end], prompt)
+        encoded = model.encode(heard, prompt)
         encoder_ms.append(1000 * (perf_counter() - began))
         order = list(METHODS)
         for name in order[number % 3 :] + order[: number % 3]:
