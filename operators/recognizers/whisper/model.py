@@ -122,6 +122,10 @@ class Encoded:
         #: Probability that nobody speaks, from the first pass on.
         self.no_speech = 0.0
 
+    def again(self) -> "Encoded":
+        """The same states, with nothing in the cache."""
+        return Encoded(self._model, self._crossed, self.prompt, self.speech_s)
+
     def cut(self, length: int) -> None:
         """Forget every position from ``length`` on."""
         size = self._files.size

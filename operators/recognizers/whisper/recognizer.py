@@ -16,8 +16,8 @@ from operators.recognizers.windowed import Transcriber, WindowedRecognizer
 #: Least probability of the last word of an unfinished text; see docs/recognizers.md for what it trades.
 CERTAINTY = 0.7
 
-# The model was trained on 30 s, of which a second is the silence after the speech.
-_RULES = SegmentRules(long_s=15.0, longest_s=28.0)
+#: The model was trained on 30 s, of which a second is the silence after the speech.
+RULES = SegmentRules(long_s=15.0, longest_s=28.0)
 
 
 class WhisperTranscriber(Transcriber):
@@ -80,4 +80,4 @@ def whisper_recognizer(
     model = load_model(str(Path(model_path).absolute()), threads or min(2, os.cpu_count() or 1))
     prompt = model.files.vocabulary.prompt(spoken or language("English"))
     transcriber = WhisperTranscriber(model, prompt, method or SpeechMethod(), certainty)
-    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, tell=tell, rules=_RULES)
+    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, tell=tell, rules=RULES)
