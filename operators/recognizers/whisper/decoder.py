@@ -26,7 +26,7 @@ from operators.decoding.proposals import FirstOf
 from operators.decoding.recycling import Recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.recognizers.whisper.model import Encoded
+from operators.recognizers.whisper.encoded import Encoded
 
 #: A pass of tiny.en by its tokens, in milliseconds: what proposals are weighed against.
 _COSTS = PassCosts((1, 8, 26), (2.3, 4.8, 9.6))

@@ -1,4 +1,4 @@
-"""A Whisper model in ONNX Runtime, and the decoder's KV cache over one window."""
+"""A Whisper model in ONNX Runtime."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,10 +10,10 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from operators.decoding.forward import Logits
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
 from operators.recognizers.voice import Samples
+from operators.recognizers.whisper.encoded import Encoded, Tensors, tensor
 from operators.recognizers.whisper.folder import WhisperFolder, read_folder
 from operators.recognizers.whisper.log_mel import HOP, log_mel
 from operators.recognizers.whisper.size import POSITIONS
@@ -28,9 +28,6 @@ _PAUSE_S = 1.0
 _APPENDED = 250
 # What silence is in features whose loudest sound is that of speech.
 _SILENCE = -0.6
-_MASKED = np.float32(-1e9)
-
-_Tensors = dict[str, Any]
 
 
 class WhisperModel:
@@ -57,7 +54,7 @@ class WhisperModel:
         except ModelTrouble as trouble:
             raise InputError(f"{folder}: the Whisper model cannot be run: {trouble}") from trouble
 
-    def encode(self, samples: Samples, prompt: Sequence[int]) -> "Encoded":
+    def encode(self, samples: Samples, prompt: Sequence[int]) -> Encoded:
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, 29 s at most.
 
         ``prompt`` is what the decoder is asked with. Raises `ModelTrouble` where ONNX Runtime fails.
@@ -74,11 +71,11 @@ class WhisperModel:
         position = features.shape[1] // 2
         appended = self._silence[position : position + _APPENDED]
         tensors = self._run(
-            self._encoder, self._crossed, {"features": _tensor(features[None]), "appended": _tensor(appended)}
+            self._encoder, self._crossed, {"features": tensor(features[None]), "appended": tensor(appended)}
         )
-        return Encoded(self, tensors, prompt, len(samples) / SAMPLE_RATE)
+        return Encoded(self.decode, self.files, tensors, prompt, len(samples) / SAMPLE_RATE)
 
-    def decode(self, fed: _Tensors) -> _Tensors:
+    def decode(self, fed: Tensors) -> Tensors:
         """One pass of the decoder."""
         return self._run(self._decoder, self._made, fed)
 
@@ -86,12 +83,12 @@ class WhisperModel:
         features = np.full((1, self.files.size.bands, 2 * POSITIONS), _SILENCE, np.float32)
         nothing = np.zeros((0, self.files.size.width), np.float32)
         made = self._run(
-            self._encoder, ["states"], {"features": _tensor(features), "appended": _tensor(nothing)}
+            self._encoder, ["states"], {"features": tensor(features), "appended": tensor(nothing)}
         )
         states: NDArray[np.float32] = made["states"].numpy()
         return states
 
-    def _run(self, session: Any, names: list[str], fed: _Tensors) -> _Tensors:
+    def _run(self, session: Any, names: list[str], fed: Tensors) -> Tensors:
         try:
             with self._lock:
                 return dict(zip(names, session.run_with_ort_values(names, fed), strict=True))
@@ -99,92 +96,10 @@ class WhisperModel:
             raise ModelTrouble(Trouble.FAILED_PASS, f"the speech model failed: {error}") from error
 
 
-class Encoded:
-    """A window's encoder states, and the decoder's KV cache over them: a `KvCache`.
-
-    Logits are those that Whisper's own greedy decoding chooses from: what it never takes is at minus
-    infinity.
-    """
-
-    def __init__(
-        self, model: WhisperModel, crossed: _Tensors, prompt: Sequence[int], speech_s: float
-    ) -> None:
-        self.prompt = prompt
-        self.vocabulary = model.files.vocabulary
-        #: Seconds of audio that were encoded, without the silence after them.
-        self.speech_s = speech_s
-        self._model = model
-        self._files = model.files
-        self._crossed = crossed
-        self._held = 0
-        self._cache: _Tensors = {}
-        self.cut(0)
-        #: Probability that nobody speaks, from the first pass on.
-        self.no_speech = 0.0
-
-    def again(self) -> "Encoded":
-        """The same states, with nothing in the cache."""
-        return Encoded(self._model, self._crossed, self.prompt, self.speech_s)
-
-    def cut(self, length: int) -> None:
-        """Forget every position from ``length`` on."""
-        size = self._files.size
-        if length == 0:
-            for layer in range(size.decoder_layers):
-                self._cache[f"held_key_{layer}"] = _tensor(
-                    np.zeros((size.heads, size.head_width, 0), np.float32)
-                )
-                self._cache[f"held_value_{layer}"] = _tensor(
-                    np.zeros((size.heads, 0, size.head_width), np.float32)
-                )
-        elif length < self._held:
-            for name, tensor in self._cache.items():
-                values = tensor.numpy()
-                self._cache[name] = _tensor(values[..., :length] if "key" in name else values[:, :length])
-        self._held = length
-
-    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
-        assert start == self._held, "a pass goes on where the cache ends"
-        count = len(tokens)
-        # The first row of all says whether somebody speaks.
-        asked = count if start == 0 else rows
-        made = self._model.decode(
-            {
-                "tokens": _tensor(np.array(tokens, np.int64)),
-                "places": _tensor(np.arange(start, start + count)),
-                "mask": _tensor(np.triu(np.full((count, start + count), _MASKED), start + 1)),
-                "first_row": _tensor(np.array([count - asked])),
-                **self._cache,
-                **self._crossed,
-            }
-        )
-        logits: Logits = made.pop("logits").numpy()
-        self._cache = {name.replace("all_", "held_"): tensor for name, tensor in made.items()}
-        self._held = start + count
-        if start == 0 and self.vocabulary.no_speech is not None:
-            self.no_speech = _softmax(logits[0], self.vocabulary.no_speech)
-        logits = logits[asked - rows :]
-        logits[:, self._files.suppressed] = -np.inf
-        first = len(self.prompt) - 1 - (start + count - rows)
-        if 0 <= first < rows:
-            logits[first, self._files.suppressed_first] = -np.inf
-        return logits
-
-
 @cache
 def load_model(folder: str, threads: int) -> WhisperModel:
     """The process's model of a folder. Raises `InputError` when the folder does not hold one."""
     return WhisperModel(Path(folder), threads)
-
-
-def _softmax(row: NDArray[np.float32], token: int) -> float:
-    top = row.max()
-    return float(np.exp(row[token] - top) / np.exp(row - top).sum())
-
-
-def _tensor(values: NDArray[Any]) -> Any:
-    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(values))
 
 
 def _graphs(files: WhisperFolder, *, is_exact: bool) -> tuple[bytes, bytes]:

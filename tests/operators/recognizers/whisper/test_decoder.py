@@ -12,7 +12,7 @@ from operators.recognizers.whisper.decoder import (
     decode,
     mean_log_probability,
 )
-from operators.recognizers.whisper.model import Encoded
+from operators.recognizers.whisper.encoded import Encoded
 from tests.operators.recognizers.whisper.model_folder import tiny_en
 from tests.operators.recognizers.whisper.speech import samples, windows
 

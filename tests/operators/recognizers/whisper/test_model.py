@@ -12,7 +12,8 @@ from operators.decoding.forward import Task, drive
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError, UsageError
-from operators.recognizers.whisper.model import Encoded, WhisperModel
+from operators.recognizers.whisper.encoded import Encoded
+from operators.recognizers.whisper.model import WhisperModel
 from tests.operators.recognizers.whisper.model_folder import (
     TINY_EN,
     copy_of_tiny_en,
@@ -68,6 +69,16 @@ def test_logits_do_not_depend_on_the_passes_that_tokens_come_in(
     assert (finite == np.isfinite(singly)).all()
     assert np.abs(at_once[finite] - singly[finite]).max() < noise
     assert np.abs(at_once[5:][finite[5:]] - after_cut[finite[5:]]).max() < noise
+
+
+def test_a_prompt_that_is_asked_again_says_the_very_same() -> None:
+    encoded = tiny_en().encode(samples("beckett.wav", 2.0), PROMPT)
+    before = encoded.evaluate(PROMPT, 0, 1).copy()
+    after = encoded.evaluate([10776, 3088], 2, 2).copy()
+    encoded.cut(1)
+
+    assert np.array_equal(encoded.evaluate(PROMPT[1:], 1, 1), before)
+    assert np.array_equal(encoded.evaluate([10776, 3088], 2, 2), after)
 
 
 def test_what_greedy_decoding_never_takes_is_impossible() -> None:
