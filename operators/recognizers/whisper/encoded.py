@@ -55,8 +55,8 @@ class Encoded:
         """The same states, with nothing in the cache."""
         return Encoded(self._decode, self._files, self._crossed, self.prompt, self.speech_s)
 
-    def cut(self, length: int) -> None:
-        """Forget every position from ``length`` on."""
+    def cut(self, length: int) -> int:
+        """Forget every position from ``length`` on; gives how many are left."""
         size = self._files.size
         if length == 0:
             keys = tensor(np.zeros((size.heads, size.head_width, 0), np.float32))
@@ -68,6 +68,7 @@ class Encoded:
                 array = held.numpy()
                 self._cache[name] = tensor(array[..., :length] if "key" in name else array[:, :length])
         self._held = length
+        return length
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
