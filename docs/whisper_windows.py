@@ -1,7 +1,7 @@
 """What Whisper hears in short windows: python docs/whisper_windows.py MODEL AUDIO… --reference manifest.jsonl
 
 Decodes each recording as a whole and from scratch: from 30 s, as the makers of the model do it, in float32
-and in 8 bits; and as surtitle does it, in 8 bits, with a second of silence and the states of some more.
+and in 8 bits; and as surtitle does it, in 8 bits, with two seconds of silence and the states of some more.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from operators.recognizers.voice import Samples
 from operators.recognizers.whisper.decoder import SpeechMethod, decode
 from operators.recognizers.whisper.model import WhisperModel
 
-_LONGEST = 29 * SAMPLE_RATE
+_LONGEST = 28 * SAMPLE_RATE
 
 
 def measure() -> None:

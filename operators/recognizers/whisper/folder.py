@@ -30,11 +30,10 @@ class WhisperFolder(NamedTuple):
     #: Tokens that no transcript holds, and tokens that none begins with.
     suppressed: NDArray[np.int64]
     suppressed_first: NDArray[np.int64]
-    weights: Weights
     size: Size
 
 
-def read_folder(path: Path) -> WhisperFolder:
+def read_folder(path: Path) -> tuple[WhisperFolder, Weights]:
     """Read what is in a model's folder, the weights only as far as their names.
 
     Raises `InputError` when it is no Whisper model in CTranslate2's format.
@@ -51,9 +50,8 @@ def read_folder(path: Path) -> WhisperFolder:
     # Those of the configuration, and the marks of other tasks and of time.
     suppressed = {*config.suppress_ids, *range(vocabulary.end + 1, size.tokens)}
     first = set(config.suppress_ids_begin)
-    return WhisperFolder(
-        path, vocabulary, _indices(suppressed, size.tokens), _indices(first, size.tokens), weights, size
-    )
+    suppressed_at, first_at = _indices(suppressed, size.tokens), _indices(first, size.tokens)
+    return WhisperFolder(path, vocabulary, suppressed_at, first_at, size), weights
 
 
 def _indices(numbers: set[int], most: int) -> NDArray[np.int64]:

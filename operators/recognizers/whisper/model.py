@@ -17,6 +17,7 @@ from operators.recognizers.whisper.encoded import Encoded, Tensors, tensor
 from operators.recognizers.whisper.folder import WhisperFolder, read_folder
 from operators.recognizers.whisper.log_mel import HOP, log_mel
 from operators.recognizers.whisper.size import POSITIONS
+from operators.recognizers.whisper.weights import Weights
 from operators.trouble import ModelTrouble, Trouble
 
 #: Longest window, silence after the speech included: what the model was trained on.
@@ -24,7 +25,7 @@ LONGEST_S = 30.0
 # Samples of one encoder position.
 _STRIDE = 2 * HOP
 # Silence that is encoded after the speech, and positions of silence that are encoded once and for all.
-_PAUSE_S = 1.0
+_PAUSE_S = 2.0
 _APPENDED = 250
 # What silence is in features whose loudest sound is that of speech.
 _SILENCE = -0.6
@@ -41,8 +42,8 @@ class WhisperModel:
     """
 
     def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:
-        self.files = read_folder(folder)
-        encoder, decoder = _graphs(self.files, is_exact=is_exact)
+        self.files, weights = read_folder(folder)
+        encoder, decoder = _graphs(self.files, weights, is_exact=is_exact)
         self._encoder = _session(encoder, folder, threads)
         self._decoder = _session(decoder, folder, threads)
         self._crossed = [one.name for one in self._encoder.get_outputs() if one.name != "states"]
@@ -55,13 +56,13 @@ class WhisperModel:
             raise InputError(f"{folder}: the Whisper model cannot be run: {trouble}") from trouble
 
     def encode(self, samples: Samples, prompt: Sequence[int]) -> Encoded:
-        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, 29 s at most.
+        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, 28 s at most.
 
         ``prompt`` is what the decoder is asked with. Raises `ModelTrouble` where ONNX Runtime fails.
 
         The model was trained on 30 s, and expects them. Encoding silence after the speech each time would
-        take most of the time that an update has; so a second of it is encoded together with the speech, and
-        the states of some more, encoded once, are appended.
+        take most of the time that an update has; so two seconds of it are encoded together with the
+        speech, and the states of some more, encoded once, are appended.
         """
         samples = samples[: round((LONGEST_S - _PAUSE_S) * SAMPLE_RATE)]
         length = len(samples) + round(_PAUSE_S * SAMPLE_RATE)
@@ -102,7 +103,7 @@ def load_model(folder: str, threads: int) -> WhisperModel:
     return WhisperModel(Path(folder), threads)
 
 
-def _graphs(files: WhisperFolder, *, is_exact: bool) -> tuple[bytes, bytes]:
+def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[bytes, bytes]:
     try:
         from operators.recognizers.whisper.graphs import decoder_graph, encoder_graph
         from operators.recognizers.whisper.onnx_graph import Quantized
@@ -113,8 +114,8 @@ def _graphs(files: WhisperFolder, *, is_exact: bool) -> tuple[bytes, bytes]:
     rows, blocks = (Quantized.NOT,) * 2 if is_exact else (Quantized.ROWS, Quantized.BLOCKS)
     try:
         return (
-            encoder_graph(files.weights, files.size, rows),
-            decoder_graph(files.weights, files.size, blocks),
+            encoder_graph(weights, files.size, rows),
+            decoder_graph(weights, files.size, blocks),
         )
     except ValueError as error:
         raise InputError(

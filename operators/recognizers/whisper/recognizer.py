@@ -16,7 +16,7 @@ from operators.recognizers.windowed import Transcriber, WindowedRecognizer
 #: Least probability of the last word of an unfinished text; see docs/recognizers.md for what it trades.
 CERTAINTY = 0.7
 
-#: The model was trained on 30 s, of which a second is the silence after the speech.
+#: The model was trained on 30 s, of which two are the silence after the speech.
 RULES = SegmentRules(long_s=15.0, longest_s=28.0)
 
 
