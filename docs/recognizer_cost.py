@@ -17,6 +17,7 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
+from operators.recognizers.whisper.recognizer import whisper_recognizer
 
 _CHUNK_BYTES = 2 * SAMPLE_RATE // 10
 # An update takes the model; a chunk that only waits for the next update does not.
@@ -26,14 +27,15 @@ _UPDATE_S = 0.005
 def measure() -> None:
     """Measure what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=["moonshine", "vosk"])
+    parser.add_argument("engine", choices=["moonshine", "vosk", "whisper"])
     parser.add_argument("recording", type=Path)
     parser.add_argument("--model", help="folder of the speech model")
     parser.add_argument("--repeat", type=int, default=1, help="hear it so many times on end")
     options = parser.parse_args()
     make: Callable[[], Recognizer]
-    if options.engine == "vosk":
-        make = partial(VoskRecognizer, model_path=options.model or parser.error("vosk needs --model"))
+    if options.engine != "moonshine":
+        model = options.model or parser.error(f"{options.engine} needs --model")
+        make = partial(VoskRecognizer if options.engine == "vosk" else whisper_recognizer, model_path=model)
     else:
         make = partial(moonshine_recognizer, model_path=options.model)
     pcm = b"".join(AudioDecoder(options.recording).blocks())

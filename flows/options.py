@@ -125,7 +125,7 @@ LISTENING: Group = {
 }  # fmt: skip
 
 RECOGNITION: Group = {
-    "recognizer": _option("recognize", "engine", str, "moonshine, azure or vosk."),
+    "recognizer": _option("recognize", "engine", str, "moonshine, azure, vosk or whisper."),
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
 }
 

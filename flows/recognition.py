@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from flows.settings import RecognizeSettings
 from operators.errors import UsageError
+from operators.languages import language
 from operators.recognizers.azure_settings import service
 from operators.recognizers.protocol import Recognizer
 
@@ -14,13 +15,18 @@ def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
         service(settings.azure)
         if not is_live:
             raise UsageError("Azure takes audio no faster than it is spoken: add --realtime")
-    elif settings.engine == "vosk" and settings.model is None:
-        raise UsageError("vosk comes without a model: name the folder of one with --speech-model")
+    elif settings.engine in ("vosk", "whisper") and settings.model is None:
+        raise UsageError(
+            f"{settings.engine} comes without a model: name the folder of one with --speech-model"
+        )
 
 
-def make_recognizer(settings: RecognizeSettings, *, tell: Callable[[str], None]) -> Recognizer:
+def make_recognizer(
+    settings: RecognizeSettings, *, spoken: str = "English", tell: Callable[[str], None]
+) -> Recognizer:
     """A recogniser for one stream; engines are imported here, as nobody needs all of them.
 
+    :arg spoken: Name or code of the language that is spoken.
     :arg tell: Told what happens to it, in a sentence.
     :raises SurtitleError: when the engine, its model or what it needs to know is missing.
     """
@@ -43,5 +49,20 @@ def make_recognizer(settings: RecognizeSettings, *, tell: Callable[[str], None])
                 update_interval_s=settings.update_interval_s,
                 method=SpeechMethod(bias=settings.bias),
                 certainty=settings.certainty,
+                threads=settings.threads,
+                tell=tell,
+            )
+        case "whisper":
+            assert settings.model is not None, "check_recognizer has looked"
+            from operators.recognizers.whisper.decoder import SpeechMethod as WhisperMethod
+            from operators.recognizers.whisper.recognizer import whisper_recognizer
+
+            return whisper_recognizer(
+                model_path=settings.model,
+                spoken=language(spoken),
+                update_interval_s=settings.update_interval_s,
+                method=WhisperMethod(bias=settings.bias),
+                certainty=settings.certainty,
+                threads=settings.threads,
                 tell=tell,
             )

@@ -58,5 +58,6 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """What has to be the same when a run goes on; not where it runs, how it is shown and how fast."""
     same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
-    del same["translate"]["threads"], same["recognize"]["azure"]["key"], same["metrics"], same["messages"]
+    del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
+    del same["metrics"], same["messages"]
     return same

@@ -106,7 +106,8 @@ class Runtime:
     def recognizer(self, _stream: str) -> Recognizer:
         """A recogniser for one stream."""
         with self.watch.loading():
-            return make_recognizer(self._settings.recognize, tell=self.live.recognizer)
+            spoken = self._settings.translate.source
+            return make_recognizer(self._settings.recognize, spoken=spoken, tell=self.live.recognizer)
 
     def meter(self, resume: ErasureState | None) -> ErasureMeter:
         """The erasure meter of one stream."""

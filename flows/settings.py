@@ -44,15 +44,18 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
 class RecognizeSettings(_Stage, frozen=True, kw_only=True):
     """The speech recogniser."""
 
-    engine: Literal["moonshine", "azure", "vosk"] = "moonshine"
+    engine: Literal["moonshine", "azure", "vosk", "whisper"] = "moonshine"
     #: Folder of the engine's model; absent for the English one that comes with moonshine.
     model: str | None = None
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
-    #: Beta of moonshine's partials: how far they lean towards the hypothesis before. Finals do not.
+    #: Beta of moonshine's and whisper's partials: how far they lean towards the hypothesis before. Finals do
+    #: not.
     bias: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.2
-    #: Least probability of the last word that moonshine shows of an unfinished segment.
+    #: Least probability of the last word that these two show of an unfinished segment.
     certainty: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.7
+    #: Threads of these two; absent for as many as there are cores, two at most.
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
     azure: AzureSettings = AzureSettings()
 
 

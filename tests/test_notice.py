@@ -20,7 +20,8 @@ CLASSIFIERS = {"MIT License", "BSD License", "ISC License (ISCL)", "Apache Softw
 
 def dependencies() -> list[str]:
     """The names of all packages that surtitle asks for."""
-    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["vosk"]]
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *extras["vosk"], *extras["whisper"]]
     return [re.split(r"[\[<>=~! ]", one)[0].replace("_", "-").lower() for one in wanted]
 
 

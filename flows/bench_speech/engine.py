@@ -1,0 +1,117 @@
+"""The speech models that the benchmark can drive, each behind the same two calls."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from typing_extensions import override
+
+from operators.errors import UsageError
+from operators.languages import language
+from operators.recognizers.moonshine.decoder import SpeechMethod
+from operators.recognizers.segmenter import SegmentRules, Window
+from operators.recognizers.voice import Samples
+
+
+class Said(NamedTuple):
+    """What a model made of one window."""
+
+    tokens: tuple[int, ...]
+    text: str
+    #: The bytes of each token, and the model's own probability of that at a place.
+    pieces: Sequence[bytes]
+    probability: Callable[[int], float]
+    passes: int
+
+
+class Engine(Protocol):
+    """A speech model."""
+
+    #: Folder of its files.
+    folder: Path
+    #: When an utterance is over; None for the usual rules.
+    rules: SegmentRules | None
+
+    def encode(self, samples: Samples) -> Any:
+        """The encoder's states of a window; their ``again()`` has no pass of the decoder in it yet."""
+        ...
+
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window
+    ) -> Callable[[], Said]:
+        """Decode a window; what is called afterwards puts the result into words, which is not timed."""
+        ...
+
+
+def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> Engine:
+    """The engine of that name. Raises `SurtitleError` when it or its model is missing."""
+    match name:
+        case "moonshine":
+            return _Moonshine(folder, threads)
+        case "whisper":
+            if folder is None:
+                raise UsageError("whisper comes without a model: name the folder of one with --speech-model")
+            return _Whisper(folder, spoken, threads)
+    raise UsageError(f"--recognizer: {name!r} cannot be measured; choose moonshine or whisper")
+
+
+class _Moonshine(Engine):
+    def __init__(self, folder: Path | None, threads: int) -> None:
+        from operators.recognizers.moonshine.model import load_model
+        from operators.recognizers.moonshine.recognizer import bundled_model
+
+        self.folder = folder or bundled_model()
+        self.rules = None
+        self._model = load_model(str(self.folder.absolute()), threads)
+
+    @override
+    def encode(self, samples: Samples) -> Any:
+        return self._model.encode(samples)
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window
+    ) -> Callable[[], Said]:
+        from operators.recognizers.moonshine.decoder import decode
+
+        heard = decode(method, encoded, draft, len(window.samples), is_final=window.is_final)
+        tokenizer = self._model.tokenizer
+        return lambda: Said(
+            heard.tokens,
+            tokenizer.text(heard.tokens),
+            [tokenizer.piece(token) for token in heard.tokens],
+            heard.probability,
+            heard.cost.passes,
+        )
+
+
+class _Whisper(Engine):
+    def __init__(self, folder: Path, spoken: str, threads: int) -> None:
+        from operators.recognizers.whisper.model import load_model
+        from operators.recognizers.whisper.recognizer import RULES
+
+        self.folder = folder
+        self.rules = RULES
+        self._model = load_model(str(folder.absolute()), threads)
+        self._vocabulary = self._model.files.vocabulary
+        self._prompt = self._vocabulary.prompt(language(spoken))
+
+    @override
+    def encode(self, samples: Samples) -> Any:
+        return self._model.encode(samples, self._prompt)
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window
+    ) -> Callable[[], Said]:
+        from operators.recognizers.whisper import decoder
+
+        mine = decoder.SpeechMethod(use_draft=method.use_draft, bias=method.bias, margin=method.margin)
+        heard = decoder.decode(mine, encoded, draft, is_final=window.is_final)
+        return lambda: Said(
+            heard.tokens,
+            heard.text,
+            [self._vocabulary.piece(token) for token in heard.tokens],
+            heard.probability,
+            heard.cost.passes,
+        )

@@ -1,0 +1,120 @@
+"""What a Whisper model heard in one window, and the decoder's KV cache over that."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from operators.decoding.forward import Logits
+from operators.recognizers.whisper.folder import WhisperFolder
+
+#: ONNX Runtime's tensors, by name.
+Tensors = dict[str, Any]
+
+_MASKED = np.float32(-1e9)
+
+
+class Encoded:
+    """A window's encoder states and the decoder's KV cache over them: a `KvCache`.
+
+    Logits are those that Whisper's own greedy decoding chooses from: what it never takes is at minus
+    infinity.
+
+    :arg decode: Makes one pass of the decoder.
+    :arg files: What the model's folder says.
+    :arg crossed: Keys and values that the decoder's cross-attention has of the states.
+    :arg prompt: The tokens before a transcript.
+    :arg speech_s: Seconds of audio that were encoded, without the silence after them.
+    """
+
+    def __init__(
+        self,
+        decode: Callable[[Tensors], Tensors],
+        files: WhisperFolder,
+        crossed: Tensors,
+        prompt: Sequence[int],
+        speech_s: float,
+    ) -> None:
+        self._decode = decode
+        self._files = files
+        self._crossed = crossed
+        self.vocabulary = files.vocabulary
+        self.prompt = list(prompt)
+        self.speech_s = speech_s
+        self._held = 0
+        self._cache: Tensors = {}
+        self.cut(0)
+        #: What a pass over the prompt alone made of it: the cache, and the row of logits.
+        self._prompted: tuple[Tensors, Logits] | None = None
+        #: Probability that nobody speaks, from the first pass on.
+        self.no_speech = 0.0
+
+    def again(self) -> "Encoded":
+        """The same states, with nothing in the cache."""
+        return Encoded(self._decode, self._files, self._crossed, self.prompt, self.speech_s)
+
+    def cut(self, length: int) -> int:
+        """Forget every position from ``length`` on; gives how many are left."""
+        size = self._files.size
+        if length == 0:
+            keys = tensor(np.zeros((size.heads, size.head_width, 0), np.float32))
+            values = tensor(np.zeros((size.heads, 0, size.head_width), np.float32))
+            for layer in range(size.decoder_layers):
+                self._cache[f"held_key_{layer}"], self._cache[f"held_value_{layer}"] = keys, values
+        elif length < self._held:
+            for name, held in self._cache.items():
+                array = held.numpy()
+                self._cache[name] = tensor(array[..., :length] if "key" in name else array[:, :length])
+        self._held = length
+        return length
+
+    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
+        assert start == self._held, "a pass goes on where the cache ends"
+        if start and self._prompted and start + 1 == len(self.prompt) and list(tokens) == self.prompt[-1:]:
+            # Computed once more in a pass of another size, it would differ a little.
+            cache, row = self._prompted
+            self._cache, self._held = dict(cache), start + 1
+            return row.copy()
+        logits = self._pass(tokens, start, rows)
+        if start == 0 and list(tokens) == self.prompt and rows == 1:
+            self._prompted = dict(self._cache), logits.copy()
+        return logits
+
+    def _pass(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        count = len(tokens)
+        # The first row of all says whether somebody speaks.
+        asked = count if start == 0 else rows
+        made = self._decode(
+            {
+                "tokens": tensor(np.array(tokens, np.int64)),
+                "places": tensor(np.arange(start, start + count)),
+                "mask": tensor(np.triu(np.full((count, start + count), _MASKED), start + 1)),
+                "first_row": tensor(np.array([count - asked])),
+                **self._cache,
+                **self._crossed,
+            }
+        )
+        logits: Logits = made.pop("logits").numpy()
+        self._cache = {name.replace("all_", "held_"): held for name, held in made.items()}
+        self._held = start + count
+        if start == 0 and self.vocabulary.no_speech is not None:
+            self.no_speech = _softmax(logits[0], self.vocabulary.no_speech)
+        logits = logits[asked - rows :]
+        logits[:, self._files.suppressed] = -np.inf
+        first = len(self.prompt) - 1 - (start + count - rows)
+        if 0 <= first < rows:
+            logits[first, self._files.suppressed_first] = -np.inf
+        return logits
+
+
+def tensor(values: NDArray[Any]) -> Any:
+    """An array as ONNX Runtime takes it, without copying it each time."""
+    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(values))
+
+
+def _softmax(row: NDArray[np.float32], token: int) -> float:
+    top = row.max()
+    return float(np.exp(row[token] - top) / np.exp(row - top).sum())

@@ -1,0 +1,81 @@
+"""The folder of a Whisper model in CTranslate2's format: what is in it, and what it has to hold."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.errors import InputError
+from operators.recognizers.whisper.size import Size, size_of
+from operators.recognizers.whisper.vocabulary import Vocabulary, load_vocabulary
+from operators.recognizers.whisper.weights import Weights
+
+
+class WhisperConfig(msgspec.Struct):
+    """What is needed of config.json: tokens that greedy decoding never takes."""
+
+    suppress_ids: tuple[int, ...] = ()
+    #: Neither does it begin with one of these.
+    suppress_ids_begin: tuple[int, ...] = ()
+
+
+class WhisperFolder(NamedTuple):
+    """What a folder holds."""
+
+    path: Path
+    vocabulary: Vocabulary
+    #: Tokens that no transcript holds, and tokens that none begins with.
+    suppressed: NDArray[np.int64]
+    suppressed_first: NDArray[np.int64]
+    size: Size
+
+
+def read_folder(path: Path) -> tuple[WhisperFolder, Weights]:
+    """Read what is in a model's folder, the weights only as far as their names.
+
+    Raises `InputError` when it is no Whisper model in CTranslate2's format.
+    """
+    _check(path)
+    vocabulary, config = load_vocabulary(path), _config(path)
+    weights = Weights(path / "model.bin")
+    size = size_of(weights)
+    if len(vocabulary) > size.tokens:
+        raise InputError(
+            f"{path}: its vocabulary has {len(vocabulary)} tokens, and the model {size.tokens}; "
+            "fetch both again"
+        )
+    # Those of the configuration, and the marks of other tasks and of time.
+    suppressed = {*config.suppress_ids, *range(vocabulary.end + 1, size.tokens)}
+    first = set(config.suppress_ids_begin)
+    suppressed_at, first_at = _indices(suppressed, size.tokens), _indices(first, size.tokens)
+    return WhisperFolder(path, vocabulary, suppressed_at, first_at, size), weights
+
+
+def _indices(numbers: set[int], most: int) -> NDArray[np.int64]:
+    return np.array(sorted(number for number in numbers if 0 <= number < most), np.int64)
+
+
+def _check(folder: Path) -> None:
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder; name the folder that holds the Whisper model")
+    missing = [name for name in ("model.bin", "config.json") if not os.access(folder / name, os.R_OK)]
+    if not any(os.access(folder / name, os.R_OK) for name in ("vocabulary.json", "vocabulary.txt")):
+        missing.append("vocabulary.json")
+    if missing:
+        raise InputError(
+            f"{folder}: it holds no {', '.join(missing)}; name the folder of a Whisper model in the "
+            "format of CTranslate2"
+        )
+
+
+def _config(folder: Path) -> WhisperConfig:
+    path = folder / "config.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=WhisperConfig)
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{path}: this is no configuration of a Whisper model: {error}") from error

@@ -1,0 +1,136 @@
+"""A Whisper model in ONNX Runtime."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from operators.errors import InputError, UsageError
+from operators.events import SAMPLE_RATE
+from operators.recognizers.voice import Samples
+from operators.recognizers.whisper.encoded import Encoded, Tensors, tensor
+from operators.recognizers.whisper.folder import WhisperFolder, read_folder
+from operators.recognizers.whisper.log_mel import HOP, log_mel
+from operators.recognizers.whisper.size import POSITIONS
+from operators.recognizers.whisper.weights import Weights
+from operators.trouble import ModelTrouble, Trouble
+
+#: Longest window, silence after the speech included: what the model was trained on.
+LONGEST_S = 30.0
+# Samples of one encoder position.
+_STRIDE = 2 * HOP
+# Silence that is encoded after the speech, and positions of silence that are encoded once and for all.
+_PAUSE_S = 2.0
+_APPENDED = 250
+# What silence is in features whose loudest sound is that of speech.
+_SILENCE = -0.6
+
+
+class WhisperModel:
+    """One model's two sessions, shared by all streams of the process.
+
+    :arg folder: A Whisper model in CTranslate2's format.
+    :arg threads: Threads of a pass.
+    :arg is_exact: Compute in float32 instead of in 8 bits.
+    :raises InputError: when the folder holds no such model.
+    :raises UsageError: when the package that puts its graphs together is not installed.
+    """
+
+    def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:
+        self.files, weights = read_folder(folder)
+        encoder, decoder = _graphs(self.files, weights, is_exact=is_exact)
+        self._encoder = _session(encoder, folder, threads)
+        self._decoder = _session(decoder, folder, threads)
+        self._crossed = [one.name for one in self._encoder.get_outputs() if one.name != "states"]
+        self._made = [one.name for one in self._decoder.get_outputs()]
+        # One pass at a time: two at once would fight for the cores.
+        self._lock = Lock()
+        try:
+            self._silence = self._encode_silence()
+        except ModelTrouble as trouble:
+            raise InputError(f"{folder}: the Whisper model cannot be run: {trouble}") from trouble
+
+    def encode(self, samples: Samples, prompt: Sequence[int]) -> Encoded:
+        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, 28 s at most.
+
+        ``prompt`` is what the decoder is asked with. Raises `ModelTrouble` where ONNX Runtime fails.
+
+        The model was trained on 30 s, and expects them. Encoding silence after the speech each time would
+        take most of the time that an update has; so two seconds of it are encoded together with the
+        speech, and the states of some more, encoded once, are appended.
+        """
+        samples = samples[: round((LONGEST_S - _PAUSE_S) * SAMPLE_RATE)]
+        length = len(samples) + round(_PAUSE_S * SAMPLE_RATE)
+        padded = np.zeros(-(-length // _STRIDE) * _STRIDE, np.float32)
+        padded[: len(samples)] = samples
+        features = log_mel(padded, self.files.size.bands)
+        position = features.shape[1] // 2
+        appended = self._silence[position : position + _APPENDED]
+        tensors = self._run(
+            self._encoder, self._crossed, {"features": tensor(features[None]), "appended": tensor(appended)}
+        )
+        return Encoded(self.decode, self.files, tensors, prompt, len(samples) / SAMPLE_RATE)
+
+    def decode(self, fed: Tensors) -> Tensors:
+        """One pass of the decoder."""
+        return self._run(self._decoder, self._made, fed)
+
+    def _encode_silence(self) -> NDArray[np.float32]:
+        features = np.full((1, self.files.size.bands, 2 * POSITIONS), _SILENCE, np.float32)
+        nothing = np.zeros((0, self.files.size.width), np.float32)
+        made = self._run(
+            self._encoder, ["states"], {"features": tensor(features), "appended": tensor(nothing)}
+        )
+        states: NDArray[np.float32] = made["states"].numpy()
+        return states
+
+    def _run(self, session: Any, names: list[str], fed: Tensors) -> Tensors:
+        try:
+            with self._lock:
+                return dict(zip(names, session.run_with_ort_values(names, fed), strict=True))
+        except Exception as error:  # the library's classes share no other base
+            raise ModelTrouble(Trouble.FAILED_PASS, f"the speech model failed: {error}") from error
+
+
+@cache
+def load_model(folder: str, threads: int) -> WhisperModel:
+    """The process's model of a folder. Raises `InputError` when the folder does not hold one."""
+    return WhisperModel(Path(folder), threads)
+
+
+def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[bytes, bytes]:
+    try:
+        from operators.recognizers.whisper.graphs import decoder_graph, encoder_graph
+        from operators.recognizers.whisper.onnx_graph import Quantized
+    except ImportError as error:
+        raise UsageError(
+            "the recogniser 'whisper' is not installed; install it with: pip install 'surtitle[whisper]'"
+        ) from error
+    rows, blocks = (Quantized.NOT,) * 2 if is_exact else (Quantized.ROWS, Quantized.BLOCKS)
+    try:
+        return (
+            encoder_graph(weights, files.size, rows),
+            decoder_graph(weights, files.size, blocks),
+        )
+    except ValueError as error:
+        raise InputError(
+            f"{files.path}: its weights fit together to no Whisper model that can be run ({error})"
+        ) from error
+
+
+def _session(graph: bytes, folder: Path, threads: int) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads that spin while they wait take the cores from the translation model.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise InputError(f"{folder}: the Whisper model cannot be loaded: {error}") from error

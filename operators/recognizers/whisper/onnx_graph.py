@@ -1,0 +1,130 @@
+"""Puts an ONNX graph together, node by node; quantises its matrices as it goes."""
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+_OPSETS = {"": 20, "com.microsoft": 1}
+# What ONNX Runtime reads since 1.18; the package writes newer ones by itself.
+_IR_VERSION = 10
+# Columns that share a scale in `Quantized.BLOCKS`.
+_BLOCK = 32
+
+Value = str
+"""The name of a tensor in the graph."""
+
+
+class Quantized(Enum):
+    """How a matrix is multiplied."""
+
+    #: In float32.
+    NOT = "not"
+    #: Weights as whole numbers of 8 bits with a scale for each block of a row; rows of the input are
+    #: quantised in blocks, too, each by itself.
+    BLOCKS = "blocks"
+    #: The same with one scale for a row of weights, and one for all of the input: faster for many rows.
+    ROWS = "rows"
+
+
+class Graph:
+    """A graph that is being put together; each method appends nodes and returns what they compute."""
+
+    def __init__(self, name: str, quantized: Quantized) -> None:
+        self._name = name
+        self._quantized = quantized
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+        self._count = 0
+
+    def input(self, name: str, *shape: int | str, is_index: bool = False) -> Value:
+        """An input of the graph: float32, or int64 for an index."""
+        kind = TensorProto.INT64 if is_index else TensorProto.FLOAT
+        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        return name
+
+    def output(self, name: str, value: Value, *shape: int | str) -> None:
+        """Make a float32 value an output of the graph."""
+        self._nodes.append(helper.make_node("Identity", [value], [name]))
+        self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+
+    def constant(self, values: NDArray[Any]) -> Value:
+        """Values that are part of the model."""
+        name = self._new()
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def indices(self, *values: int) -> Value:
+        """Whole numbers that are part of the graph."""
+        return self.constant(np.array(values, np.int64))
+
+    def op(self, kind: str, *inputs: Value, domain: str = "", **attributes: Any) -> Value:
+        """A node with one result."""
+        return self.ops(kind, 1, *inputs, domain=domain, **attributes)[0]
+
+    def ops(
+        self, kind: str, results: int, *inputs: Value, domain: str = "", **attributes: Any
+    ) -> list[Value]:
+        """A node with several results."""
+        names = [self._new() for _ in range(results)]
+        self._nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
+        return names
+
+    def linear(self, x: Value, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None) -> Value:
+        """``x`` of shape (n, k) times the transpose of ``weight``, (m, k), plus ``bias``, (m,)."""
+        quantized = self._quantized
+        if quantized is Quantized.BLOCKS and weight.shape[1] % _BLOCK:
+            quantized = Quantized.NOT
+        match quantized:
+            case Quantized.NOT:
+                product = self.op("MatMul", x, self.constant(weight.T))
+            case Quantized.BLOCKS:
+                product = self._times_blocks(x, weight)
+            case Quantized.ROWS:
+                product = self._times_rows(x, weight)
+        return product if bias is None else self.op("Add", product, self.constant(bias))
+
+    def bytes(self) -> bytes:
+        """The model as a file has it. Raises `ValueError` when it is larger than the format allows."""
+        graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, self._constants)
+        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+        whole: bytes = model.SerializeToString()
+        return whole
+
+    def _times_blocks(self, x: Value, weight: NDArray[np.float32]) -> Value:
+        rows, columns = weight.shape
+        blocks = weight.reshape(rows, columns // _BLOCK, _BLOCK)
+        scale = _scale(blocks)
+        # Without zero points, 128 is 0.
+        whole = (np.rint(blocks / scale) + 128).astype(np.uint8)
+        return self.op(
+            "MatMulNBits", x, self.constant(whole), self.constant(scale[..., 0]),
+            domain="com.microsoft", K=columns, N=rows, bits=8, block_size=_BLOCK,
+            accuracy_level=4,  # the input in 8 bits, too
+        )  # fmt: skip
+
+    def _times_rows(self, x: Value, weight: NDArray[np.float32]) -> Value:
+        scale = _scale(weight)
+        whole = np.rint(weight / scale).astype(np.int8)
+        zero = self.constant(np.zeros(len(weight), np.int8))
+        return self.op(
+            "DynamicQuantizeMatMul", x, self.constant(whole.T), self.constant(scale[:, 0]), zero,
+            domain="com.microsoft",
+        )  # fmt: skip
+
+    def _new(self) -> Value:
+        self._count += 1
+        return f"node_{self._count}"
+
+
+def _scale(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the greatest value of the last axis is divided by to become 127; the axis stays, of length 1."""
+    greatest = np.abs(values).max(axis=-1, keepdims=True)
+    scale: NDArray[np.float32] = np.where(greatest > 0, greatest / 127, 1).astype(np.float32)
+    return scale

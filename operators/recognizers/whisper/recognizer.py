@@ -1,0 +1,83 @@
+"""Whisper as a recogniser: its model in ONNX Runtime, its last hypothesis as the draft of the next."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from typing_extensions import override
+
+from operators.languages import Language, language
+from operators.recognizers.segmenter import SegmentRules, Window
+from operators.recognizers.steady import steady_text
+from operators.recognizers.whisper.decoder import SpeechMethod, decode
+from operators.recognizers.whisper.model import WhisperModel, load_model
+from operators.recognizers.windowed import Transcriber, WindowedRecognizer
+
+#: Least probability of the last word of an unfinished text; see docs/recognizers.md for what it trades.
+CERTAINTY = 0.7
+
+#: The model was trained on 30 s, of which two are the silence after the speech.
+RULES = SegmentRules(long_s=15.0, longest_s=28.0)
+
+
+class WhisperTranscriber(Transcriber):
+    """Decodes the windows of one stream.
+
+    :arg model: The model, which streams share.
+    :arg prompt: Its tokens before a transcript: what language is spoken, and what to do with it.
+    :arg method: How windows are decoded.
+    :arg certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
+    """
+
+    def __init__(
+        self, model: WhisperModel, prompt: Sequence[int], method: SpeechMethod, certainty: float = CERTAINTY
+    ) -> None:
+        self._model = model
+        self._prompt = prompt
+        self._method = method
+        self._certainty = certainty
+        # An utterance begins without a draft: what was said before a pause is not said again.
+        self._draft: tuple[int, ...] = ()
+        self._shown = ""
+
+    @override
+    def transcribe(self, window: Window) -> str:
+        """The text of a window; that of the window before where the model is at a loss."""
+        encoded = self._model.encode(window.samples, self._prompt)
+        heard = decode(self._method, encoded, self._draft, is_final=window.is_final)
+        if window.is_final:
+            shown, self._draft, self._shown = self._shown, (), ""
+            return heard.text if heard.is_credible else shown
+        if heard.is_credible:
+            pieces = [encoded.vocabulary.piece(token) for token in heard.tokens]
+            self._shown = steady_text(pieces, heard.probability, self._certainty, self._shown)
+            self._draft = heard.tokens
+        return self._shown
+
+
+def whisper_recognizer(
+    *,
+    model_path: str | Path,
+    spoken: Language | None = None,
+    update_interval_s: float = 0.5,
+    method: SpeechMethod | None = None,
+    certainty: float = CERTAINTY,
+    threads: int | None = None,
+    tell: Callable[[str], None] = lambda _sentence: None,
+) -> WindowedRecognizer:
+    """A recogniser of one stream. Models are loaded once per process, and shared.
+
+    :arg model_path: Folder of a Whisper model in CTranslate2's format.
+    :arg spoken: The language that is spoken; English by default.
+    :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
+    :arg method: How windows are decoded.
+    :arg certainty: Least probability of the last word that an unfinished text shows.
+    :arg threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
+    :arg tell: Told what goes wrong, in a sentence.
+    :raises UsageError: when the model does not know the language, or the extra is not installed.
+    :raises InputError: when the folder is no such model.
+    """
+    model = load_model(str(Path(model_path).absolute()), threads or min(2, os.cpu_count() or 1))
+    prompt = model.files.vocabulary.prompt(spoken or language("English"))
+    transcriber = WhisperTranscriber(model, prompt, method or SpeechMethod(), certainty)
+    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, tell=tell, rules=RULES)

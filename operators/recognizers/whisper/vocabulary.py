@@ -1,0 +1,116 @@
+"""Whisper's tokens: their bytes, and those with a meaning of their own.
+
+Tokens are spelled in GPT-2's alphabet, in which each byte is a printable character: 188 of them are their
+own, and the others follow from 256 on.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from operators.errors import InputError, UsageError
+from operators.languages import Language
+
+_MOST_TOKENS = 1_000_000
+
+
+def _alphabet() -> dict[str, int]:
+    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in own]
+    return {chr(byte): byte for byte in own} | {chr(256 + at): byte for at, byte in enumerate(others)}
+
+
+_BYTES = _alphabet()
+
+
+class Vocabulary:
+    """The tokens of one model.
+
+    :arg spellings: Each token's characters, in the order of the tokens' numbers.
+    :arg source: Where they come from, for the sentence of an error.
+    :raises InputError: when it is not the vocabulary of a Whisper model.
+    """
+
+    def __init__(self, spellings: Sequence[str], source: Path) -> None:
+        self._spellings = spellings
+        self._numbers = {spelling: number for number, spelling in enumerate(spellings)}
+        self._source = source
+        self.end = self._special("<|endoftext|>")
+        self.start = self._special("<|startoftranscript|>")
+        self._transcribe = self._special("<|transcribe|>")
+        self._no_timestamps = self._special("<|notimestamps|>")
+        #: What stands instead of a transcript where nobody speaks.
+        self.no_speech = self._numbers.get("<|nospeech|>", self._numbers.get("<|nocaptions|>"))
+        self._pieces = [_piece(spelling) for spelling in spellings[: self.end]]
+
+    def __len__(self) -> int:
+        return len(self._spellings)
+
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether the model has languages to choose from: its end has another number than GPT-2's."""
+        return self.end > 50256
+
+    def prompt(self, spoken: Language) -> list[int]:
+        """The tokens before a transcript in a language. Raises `UsageError` when the model has it not."""
+        if not self.is_multilingual:
+            if spoken.code != "en":
+                raise UsageError(
+                    f"{self._source.parent}: this Whisper model knows English only; name a multilingual one "
+                    f"for {spoken.name}"
+                )
+            return [self.start, self._no_timestamps]
+        tongue = self._numbers.get(f"<|{spoken.code}|>")
+        if tongue is None:
+            raise UsageError(f"{self._source.parent}: this Whisper model does not know {spoken.name}")
+        return [self.start, tongue, self._transcribe, self._no_timestamps]
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token stands for; none of a mark."""
+        return self._pieces[token] if 0 <= token < self.end else b""
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens; a character that is cut off at their end is left out."""
+        joined = b"".join(map(self.piece, tokens))
+        # The replacement stands for a character whose last bytes are in tokens to come.
+        return joined.decode("utf-8", "replace").rstrip("\ufffd").strip()
+
+    def _special(self, spelling: str) -> int:
+        if spelling not in self._numbers:
+            raise InputError(
+                f"{self._source}: it has no token {spelling}; name the folder of a Whisper model"
+            )
+        return self._numbers[spelling]
+
+
+def load_vocabulary(folder: Path) -> Vocabulary:
+    """Read ``vocabulary.json`` or ``vocabulary.txt`` of a model's folder.
+
+    Raises `InputError` where neither can be read.
+    """
+    json, lines = folder / "vocabulary.json", folder / "vocabulary.txt"
+    path = json if json.is_file() else lines
+    try:
+        data = path.read_bytes()
+        if path == json:
+            spellings = msgspec.json.decode(data, type=list[str])
+        else:
+            # Not splitlines(): tokens hold characters that it takes for ends of lines.
+            spellings = data.decode("utf-8").removesuffix("\n").split("\n")
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path}: this is no vocabulary of a Whisper model; fetch the model again"
+        ) from error
+    if len(spellings) > _MOST_TOKENS:
+        raise InputError(f"{path}: {len(spellings)} tokens are more than any Whisper model has")
+    return Vocabulary(spellings, path)
+
+
+def _piece(spelling: str) -> bytes:
+    try:
+        return bytes(_BYTES[character] for character in spelling)
+    except KeyError:
+        return spelling.encode("utf-8", "replace")

@@ -1,0 +1,147 @@
+"""Whisper's graphs compute what CTranslate2 computes, whatever passes the tokens come in."""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from operators.decoding.forward import Task, drive
+from operators.decoding.greedy import retranslate
+from operators.decoding.session import PrefixSession
+from operators.errors import InputError, UsageError
+from operators.recognizers.whisper.encoded import Encoded
+from operators.recognizers.whisper.model import WhisperModel
+from tests.operators.recognizers.whisper.model_folder import (
+    TINY_EN,
+    copy_of_tiny_en,
+    exact_tiny_en,
+    model_file,
+    tiny_en,
+)
+from tests.operators.recognizers.whisper.speech import samples
+
+PROMPT = [50257, 50362]
+END = 50256
+# "Ever tried, ever failed. No matter. Try again."
+SAID_BY_CTRANSLATE2 = [10776, 3088, 11, 1683, 4054, 13, 1400, 2300, 13, 9993, 757, 13]
+
+
+def greedy(encoded: Encoded) -> list[int]:
+    task = Task(prompt=PROMPT, draft=(), stop={END}, limit=100)
+    return list(drive(retranslate(task), PrefixSession(encoded))[0].tokens)
+
+
+def test_in_float32_it_says_what_ctranslate2_says() -> None:
+    # Given 30 s of features, the recording followed by silence, CTranslate2 4.8.5 says so in float32 with
+    # beam_size=1.
+    audio = samples("beckett.wav", 6.0)
+    whole = np.pad(audio, (0, 28 * 16_000 - len(audio)))
+
+    assert greedy(exact_tiny_en().encode(whole, PROMPT)) == SAID_BY_CTRANSLATE2
+
+
+def test_in_8_bits_and_with_silence_encoded_once_it_hears_the_same_words() -> None:
+    model = tiny_en()
+    said, wanted = greedy(model.encode(samples("beckett.wav", 6.0), PROMPT)), SAID_BY_CTRANSLATE2
+    texts = [model.files.vocabulary.text(tokens) for tokens in (said, wanted)]
+
+    # A comma or a full stop: they are as good as equally probable.
+    assert re.findall(r"\w+", texts[0].lower()) == re.findall(r"\w+", texts[1].lower())
+
+
+@pytest.mark.parametrize(("make", "noise"), [(exact_tiny_en, 1e-3), (tiny_en, 0.3)])
+def test_logits_do_not_depend_on_the_passes_that_tokens_come_in(
+    make: Callable[[], WhisperModel], noise: float
+) -> None:
+    model = make()
+    tokens = [*PROMPT, *SAID_BY_CTRANSLATE2]
+    audio = samples("beckett.wav", 6.0)
+    at_once = model.encode(audio, PROMPT).evaluate(tokens, 0, len(tokens)).copy()
+    encoded = model.encode(audio, PROMPT)
+    singly = np.concatenate([encoded.evaluate([token], at, 1) for at, token in enumerate(tokens)])
+    encoded.cut(5)
+    after_cut = encoded.evaluate(tokens[5:], 5, len(tokens) - 5)
+
+    finite = np.isfinite(at_once)
+    assert (finite == np.isfinite(singly)).all()
+    assert np.abs(at_once[finite] - singly[finite]).max() < noise
+    assert np.abs(at_once[5:][finite[5:]] - after_cut[finite[5:]]).max() < noise
+
+
+def test_a_prompt_that_is_asked_again_says_the_very_same() -> None:
+    encoded = tiny_en().encode(samples("beckett.wav", 2.0), PROMPT)
+    before = encoded.evaluate(PROMPT, 0, 1).copy()
+    after = encoded.evaluate([10776, 3088], 2, 2).copy()
+    encoded.cut(1)
+
+    assert np.array_equal(encoded.evaluate(PROMPT[1:], 1, 1), before)
+    assert np.array_equal(encoded.evaluate([10776, 3088], 2, 2), after)
+
+
+def test_what_greedy_decoding_never_takes_is_impossible() -> None:
+    encoded = tiny_en().encode(samples("beckett.wav", 2.0), PROMPT)
+    rows = encoded.evaluate([*PROMPT, 843], 0, 2)
+
+    assert np.isneginf(rows[:, [1, 50257, 50362, 50363, 51863]]).all(), "suppressed tokens and marks"
+    assert np.isneginf(rows[0, [220, END]]).all(), "a transcript does not begin with its end"
+    assert np.isfinite(rows[1, [220, END]]).all()
+
+
+def test_it_knows_when_nobody_speaks() -> None:
+    model = tiny_en()
+    speech, silence = (
+        model.encode(audio, PROMPT) for audio in (samples("beckett.wav", 3.0), np.zeros(48_000, np.float32))
+    )
+    for encoded in (speech, silence):
+        encoded.evaluate(PROMPT, 0, 1)
+
+    assert speech.no_speech < 0.4 < 0.9 < silence.no_speech
+
+
+def test_a_folder_that_is_no_model_is_refused_with_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        WhisperModel(tmp_path / "model", 1)
+    with pytest.raises(InputError, match=r"holds no model\.bin, config\.json, vocabulary\.json; name"):
+        WhisperModel(tmp_path, 1)
+
+
+def test_files_that_are_broken_are_refused(tmp_path: Path) -> None:
+    cut = (TINY_EN / "model.bin").read_bytes()[:1_000_000]
+    with pytest.raises(InputError, match=r"model\.bin: this is no whole model file.*cut off"):
+        WhisperModel(copy_of_tiny_en(tmp_path / "cut", model=cut), 1)
+    with pytest.raises(InputError, match=r"config\.json: this is no configuration"):
+        WhisperModel(copy_of_tiny_en(tmp_path / "config", config=b"[]"), 1)
+    with pytest.raises(InputError, match="the model has no decoder/embeddings/weight"):
+        WhisperModel(copy_of_tiny_en(tmp_path / "empty", model=model_file({})), 1)
+    lines = (TINY_EN / "vocabulary.txt").read_bytes() + b"more\n"
+    with pytest.raises(InputError, match="its vocabulary has 51865 tokens, and the model 51864"):
+        WhisperModel(copy_of_tiny_en(tmp_path / "vocabulary", vocabulary=lines), 1)
+
+
+def test_weights_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    odd = {
+        "decoder/embeddings/weight": np.zeros((51864, 6), np.float16),
+        "encoder/conv1/weight": np.zeros((6, 80, 3), np.float16),
+        "decoder/position_encodings/encodings": np.zeros((448, 6), np.float16),
+        "decoder/num_heads": np.array(4, np.int16),
+        "encoder/num_heads": np.array(4, np.int16),
+        "encoder/layer_0/ffn/linear_0/weight": np.zeros((24, 6), np.float16),
+        "decoder/layer_0/ffn/linear_0/weight": np.zeros((24, 6), np.float16),
+    }
+    with pytest.raises(InputError, match="fit together to no Whisper model"):
+        WhisperModel(copy_of_tiny_en(tmp_path / "odd", model=model_file(odd)), 1)
+    odd |= {"decoder/num_heads": np.array(2, np.int16), "encoder/num_heads": np.array(2, np.int16)}
+    with pytest.raises(InputError, match="the model has no encoder/conv1/bias"):
+        WhisperModel(copy_of_tiny_en(tmp_path / "odder", model=model_file(odd)), 1)
+
+
+def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    for module in ("graphs", "onnx_graph"):
+        monkeypatch.delitem(sys.modules, f"operators.recognizers.whisper.{module}", raising=False)
+
+    with pytest.raises(UsageError, match=r"pip install 'surtitle\[whisper\]'"):
+        WhisperModel(TINY_EN, 1)

@@ -1,0 +1,73 @@
+"""Whisper as a recogniser: what it says of speech, of pauses, and when it fails."""
+
+import pytest
+
+from operators.errors import UsageError
+from operators.languages import language
+from operators.recognizers.whisper.model import WhisperModel
+from operators.recognizers.whisper.recognizer import whisper_recognizer
+from operators.trouble import ModelTrouble, Trouble
+from tests.operators.recognizers.speaking import chunks, pcm, silence
+from tests.operators.recognizers.test_protocol import by_segment, hear
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
+
+SPEECH = silence(0.5) + pcm("beckett.wav", 3.0) + silence(1.0)
+
+
+def test_speech_is_written_with_punctuation() -> None:
+    finals = [
+        one.text for one in hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH)) if one.is_final
+    ]
+
+    assert "Ever tried" in finals[0]
+    assert "failed." in " ".join(finals)
+
+
+def test_nothing_is_said_again_after_a_pause() -> None:
+    heard = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH + silence(8.0) + SPEECH))
+    finals = [one for one in heard if one.is_final]
+    pause_begins, pause_ends = 4.5, 12.5
+
+    assert len(finals) >= 2
+    assert not [one for one in heard if pause_begins + 0.5 < one.end_s < pause_ends]
+    assert by_segment(heard)[finals[-1].segment][0].start_s > pause_ends
+
+
+def test_a_pass_that_fails_costs_its_update_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH))
+    encode, calls = WhisperModel.encode, iter(range(1000))
+
+    def failing(*given: object) -> object:
+        if next(calls) >= 2:
+            raise ModelTrouble(Trouble.FAILED_PASS, "the speech model failed: out of memory")
+        return encode(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WhisperModel, "encode", failing)
+    told: list[str] = []
+    heard = hear(whisper_recognizer(model_path=TINY_EN, tell=told.append), chunks(SPEECH))
+
+    assert heard[:2] == whole[:2]
+    assert {one.text for one in heard if one.segment == 0} == {whole[0].text, whole[1].text}
+    assert heard[-1].is_final
+    assert len(told) == 1
+    assert "out of memory" in told[0]
+
+
+def test_another_language_than_the_models_is_refused() -> None:
+    with pytest.raises(UsageError, match="knows English only; name a multilingual one for German"):
+        whisper_recognizer(model_path=TINY_EN, spoken=language("German"))
+
+
+def test_an_interval_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(UsageError, match="update_interval_s"):
+        whisper_recognizer(model_path=TINY_EN, update_interval_s=0)
+
+
+def test_times_are_on_the_clock_of_the_chunks() -> None:
+    at_once = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH))
+    later = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH, start_s=3600.0))
+
+    assert [one.text for one in at_once] == [one.text for one in later]
+    assert [one.start_s + 3600 for one in at_once] == pytest.approx([one.start_s for one in later])
+    assert 0.1 < at_once[0].start_s < 1.0
+    assert at_once[-1].end_s <= 4.5
