@@ -19,11 +19,11 @@ from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.certain import certain
 from operators.decoding.certainty import Certainty
 from operators.decoding.closing import Closing
-from operators.decoding.forward import Cost, Decoded, Method, Task, drive
+from operators.decoding.drive import Cost, drive
+from operators.decoding.forward import Decoded, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength, PassCosts
-from operators.decoding.proposals import FirstOf
-from operators.decoding.recycling import Recycling
+from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.recognizers.whisper.encoded import Encoded
@@ -114,8 +114,8 @@ def _generator(method: SpeechMethod, task: Task) -> Method:
         return retranslate(task)
     if task.is_final:
         return certain(task, method.margin)
-    rest = FirstOf(Recycling(task, BlockLength(_COSTS)), Closing(task))
-    return ssbd(task, BiasedAcceptance(method.bias), proposer=rest)
+    rest = recycling(task, BlockLength(_COSTS)), Closing(task)
+    return ssbd(task, BiasedAcceptance(method.bias), None, *rest)
 
 
 def mean_log_probability(probabilities: list[float]) -> float:
@@ -130,10 +130,8 @@ def compression(text: str) -> float:
 
 
 def _both(one: Cost, other: Cost) -> Cost:
-    return Cost(
-        one.passes + other.passes,
-        one.reused + other.reused,
-        one.evaluated + other.evaluated,
-        one.model_s + other.model_s,
-        one.first_s + other.first_s,
+    return one._replace(
+        passes=one.passes + other.passes,
+        evaluated=one.evaluated + other.evaluated,
+        model_s=one.model_s + other.model_s,
     )

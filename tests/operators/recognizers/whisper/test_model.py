@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from operators.decoding.forward import Task, drive
+from operators.decoding.drive import drive
+from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError, UsageError
