@@ -1,5 +1,7 @@
 """The second model: loaded beside the first if it speaks in the same tokens, with its own sessions."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,16 +81,23 @@ class DraftModel(NamedTuple):
 
 
 def open_draft_model(
-    settings: TranslateSettings, model: LlamaModel, head: tuple[int, ...], context: ContextSettings
+    settings: TranslateSettings,
+    model: LlamaModel,
+    head: tuple[int, ...],
+    context: ContextSettings,
+    tell: Callable[[str, float | None], None],
 ) -> DraftModel | None:
     """The settings' second model, for drafts of ``model``; None where there is none.
+
+    ``tell`` hears what is being done, and how much of it is.
 
     Raises `InputError` if it cannot be used, or if its tokens are not those of ``model``.
     """
     if settings.draft_model is None:
         return None
-    path = resolve_model(settings.draft_model)
-    draft = model if path == model.path else LlamaModel(path)
+    path = resolve_model(settings.draft_model, progress=tell)
+    loading = partial(tell, "loading the draft model")
+    draft = model if path == model.path else LlamaModel(path, loading)
     difference = first_difference(model, draft)
     if difference is not None:
         raise InputError(
@@ -97,6 +106,8 @@ def open_draft_model(
         )
     try:
         memory = recurrent_memory(draft, settings.sessions)
+        # What only the draft model can say is not to be drafted.
+        context = msgspec.structs.replace(context, tokens=min(model.vocabulary_size, draft.vocabulary_size))
         pool = open_pool(settings, draft, head, context, memory)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the draft model cannot be used, {trouble}; choose another") from None

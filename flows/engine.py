@@ -94,7 +94,7 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     memory = recurrent_memory(model, settings.sessions)
     context = _context_settings(settings, prompt, tuning, row_step, memory)
     pool = open_pool(settings, model, prompt.head, context, memory)
-    draft = open_draft_model(settings, model, prompt.head, context)
+    draft = open_draft_model(settings, model, prompt.head, context, tell)
     return Engine(
         path, prompt, pool, draft, context,
         cache(lambda: _pass_costs(path, model, context, tell)),

@@ -7,6 +7,7 @@ import typer
 
 from connectors.output_file import check_writable
 from flows.bench.lists import numbers_of
+from flows.options import usual
 from operators.errors import UsageError
 
 #: Words that no line of a text has.
@@ -23,12 +24,16 @@ def bench_drafts(
     replay: Annotated[
         Path | None, typer.Option(help="Replay trajectories from a file instead of decoding.")
     ] = None,
-    to: Annotated[str, typer.Option("--to", help="Language of the translation.")] = "German",
-    from_: Annotated[str, typer.Option("--from", help="Language of the source.")] = "English",
-    model: Annotated[str, typer.Option(help="Path of a GGUF file, or 'default'.")] = "default",
+    to: Annotated[str, typer.Option("--to", help="Language of the translation.")] = usual("translate", "to"),
+    from_: Annotated[str, typer.Option("--from", help="Language of the source.")] = usual(
+        "translate", "from"
+    ),
+    model: Annotated[str, typer.Option(help="Path of a GGUF file, or 'default'.")] = usual(
+        "translate", "model"
+    ),
     template: Annotated[
         str, typer.Option(help="few-shot, chat, tower, qwen3, or a .toml file of your own.")
-    ] = "auto",
+    ] = usual("translate", "template"),
     lengths: Annotated[str, typer.Option(help="Tokens of plain speculative decoding's drafts.")] = "8,16",
     beamed: Annotated[str, typer.Option(help="The same with two beams.")] = "8",
     thresholds: Annotated[

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 import typer
 
+from connectors.messages import tell
+from flows.bench.command import INTERRUPTED
 from flows.bench.corpus import Corpus
 from flows.bench.drafts import Sweep, trajectories, ways
 from flows.bench.drafts_report import Drafts
@@ -20,9 +22,6 @@ from operators.decoding.trajectory import Trajectory
 
 # What of a benchmark's signature says nothing about trajectories.
 _IDLE = {"aggregation", "order", "repeats", "speed", "tokenizer"}
-
-#: Exit code of a run that Ctrl-C ended (128 + SIGINT).
-INTERRUPTED = 130
 
 
 def run_drafts(corpus: Corpus, common: dict[str, Any], draft_model: str, sweep: Sweep) -> Drafts:
@@ -41,6 +40,7 @@ def run_drafts(corpus: Corpus, common: dict[str, Any], draft_model: str, sweep: 
             made += some
             waiting.doing("drafting", (number + 1) / len(texts))
             if stop.is_set():
+                tell("bench_interrupted", f"interrupted after {number + 1} of {len(texts)} texts")
                 raise typer.Exit(INTERRUPTED)
         signature = sign(corpus, engine, Plan((settings,), ()), "none", 1, None)
         waiting.end()

@@ -49,6 +49,8 @@ class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     threads: int
     #: Logits of a call are computed for a multiple of so many positions, where it is more than that.
     row_step: int = 1
+    #: Tokens that logits are given of, from the first one on; absent for all of the vocabulary.
+    tokens: int | None = None
     #: Tokens at the end of a pass that a recurrent memory shall be able to take back.
     rollback: int = 0
 
@@ -194,6 +196,7 @@ class LlamaContext:
     def __init__(self, model: LlamaModel, settings: ContextSettings) -> None:
         """Raises `InputError` if there is no memory for so many cells."""
         self._vocabulary_size = model.vocabulary_size
+        self._tokens = settings.tokens or model.vocabulary_size
         self._size = settings.batch
         #: Tokens of one call at most.
         self.largest_pass = settings.batch
@@ -280,7 +283,7 @@ class LlamaContext:
                     parts[-1] = parts[-1].copy()
         if len(parts) > 1:
             return np.concatenate(parts)
-        return parts[0] if parts else np.empty((0, self._vocabulary_size), np.float32)
+        return parts[0] if parts else np.empty((0, self._tokens), np.float32)
 
     def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
         """Append tokens, each to its own sequences; logits of the last ``rows``, as a view.
@@ -305,7 +308,7 @@ class LlamaContext:
 
     def _rows(self, count: int) -> Logits:
         pointer = llama.llama_get_logits(self._context)
-        return np.ctypeslib.as_array(pointer, shape=(count, self._vocabulary_size))
+        return np.ctypeslib.as_array(pointer, shape=(count, self._vocabulary_size))[:, : self._tokens]
 
 
 def _load(path: Path, progress: Callable[[float], None] | None) -> ctypes.c_void_p:

@@ -2,16 +2,24 @@
 
 from operators.models.llama import LlamaModel
 
+#: Tokens by which the vocabularies of one family differ: padding at the end, or marks of images. llama.cpp
+#: allows its own draft models as many.
+MOST_PADDING = 128
+
 
 def first_difference(one: LlamaModel, other: LlamaModel) -> str | None:
-    """What sets the vocabulary of ``other`` apart, in words; None where all tokens are the same texts."""
+    """What sets the vocabulary of ``other`` apart, in words; None where all tokens are the same texts.
+
+    One of them may have some more at the end.
+    """
     if one is other:
         return None
-    if one.vocabulary_size != other.vocabulary_size:
+    sizes = one.vocabulary_size, other.vocabulary_size
+    if max(sizes) - min(sizes) > MOST_PADDING:
         return f"it has {other.vocabulary_size} tokens and not {one.vocabulary_size}"
-    for token in range(one.vocabulary_size):
+    for token in range(min(sizes)):
         if one.spelled(token) != other.spelled(token):
-            return f"whose token {token} is {one.spelled(token)!r} and not {other.spelled(token)!r}"
+            return f"its token {token} is {other.spelled(token)!r} and not {one.spelled(token)!r}"
         if one.is_end(token) != other.is_end(token):
             return f"only one of them ends its texts with {one.spelled(token)!r}"
     return None

@@ -77,8 +77,9 @@ def test_a_model_that_drafts_for_itself_is_loaded_once_and_saves_passes(pair: tu
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        (byte_pairs(ENDS), "it has 260 tokens and not 359"),
-        (pieces({"<|stop|>": CONTROL}), r"whose token 358 is '<\|end\|>' and not '<\|stop\|>'"),
+        (pieces({f"<{number}>": CONTROL for number in range(130)}), "it has 488 tokens and not 359"),
+        (byte_pairs(ENDS), "its token 0 is 'Ā' and not '<unk>'"),
+        (pieces({"<|stop|>": CONTROL}), r"its token 358 is '<\|stop\|>' and not '<\|end\|>'"),
     ],
 )
 def test_a_model_with_other_tokens_is_refused_in_one_sentence(
@@ -87,6 +88,21 @@ def test_a_model_with_other_tokens_is_refused_in_one_sentence(
     draft = write_model(tmp_path / "other.gguf", other)  # type: ignore[arg-type]  # parametrised
     with pytest.raises(InputError, match=rf"other\.gguf: .* cannot draft for model\.gguf, {says}; use"):
         open_engine(TranslateSettings(model=str(pair[0]), threads=1, draft_model=str(draft)))
+
+
+@pytest.mark.parametrize("is_larger", [False, True])
+def test_a_model_may_have_some_tokens_more_at_the_end_of_its_vocabulary(
+    tmp_path: Path, pair: tuple[Path, Path], is_larger: bool
+) -> None:
+    padded = write_model(
+        tmp_path / "padded.gguf", pieces({**ENDS, "<pad0>": CONTROL, "<pad1>": CONTROL}), seed=1
+    )
+    model, draft = (pair[0], padded) if is_larger else (padded, pair[0])
+    common = {"model": str(model), "threads": 1, "max_source": 16, "bias": 0.2}
+    second = {"draft_model": str(draft), "draft_tree": True, "draft_threshold": 0.02}
+    plain = load_settings(None, {"translate": common}).translate
+    drafted = load_settings(None, {"translate": {**common, **second}}).translate
+    assert outputs(drafted) == outputs(plain)
 
 
 @pytest.mark.parametrize("method", ["jacobi", "retranslate", "continuous"])
