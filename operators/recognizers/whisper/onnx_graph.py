@@ -13,6 +13,8 @@ _OPSETS = {"": 20, "com.microsoft": 1}
 _IR_VERSION = 10
 # Columns that share a scale in `Quantized.BLOCKS`.
 _BLOCK = 32
+# Rows that are rounded at a time.
+_ROWS = 256
 
 Value = str
 """The name of a tensor in the graph."""
@@ -99,22 +101,19 @@ class Graph:
 
     def _times_blocks(self, x: Value, weight: NDArray[np.float32]) -> Value:
         rows, columns = weight.shape
-        blocks = weight.reshape(rows, columns // _BLOCK, _BLOCK)
-        scale = _scale(blocks)
         # Without zero points, 128 is 0.
-        whole = (np.rint(blocks / scale) + 128).astype(np.uint8)
+        whole, scale = _rounded(weight.reshape(rows, columns // _BLOCK, _BLOCK), np.uint8, zero=128)
         return self.op(
-            "MatMulNBits", x, self.constant(whole), self.constant(scale[..., 0]),
+            "MatMulNBits", x, self.constant(whole), self.constant(scale),
             domain="com.microsoft", K=columns, N=rows, bits=8, block_size=_BLOCK,
             accuracy_level=4,  # the input in 8 bits, too
         )  # fmt: skip
 
     def _times_rows(self, x: Value, weight: NDArray[np.float32]) -> Value:
-        scale = _scale(weight)
-        whole = np.rint(weight / scale).astype(np.int8)
+        whole, scale = _rounded(weight, np.int8)
         zero = self.constant(np.zeros(len(weight), np.int8))
         return self.op(
-            "DynamicQuantizeMatMul", x, self.constant(whole.T), self.constant(scale[:, 0]), zero,
+            "DynamicQuantizeMatMul", x, self.constant(whole.T), self.constant(scale), zero,
             domain="com.microsoft",
         )  # fmt: skip
 
@@ -123,8 +122,19 @@ class Graph:
         return f"node_{self._count}"
 
 
-def _scale(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What the greatest value of the last axis is divided by to become 127; the axis stays, of length 1."""
-    greatest = np.abs(values).max(axis=-1, keepdims=True)
-    scale: NDArray[np.float32] = np.where(greatest > 0, greatest / 127, 1).astype(np.float32)
-    return scale
+def _rounded(
+    values: NDArray[np.float32], kind: type[np.uint8 | np.int8], zero: int = 0
+) -> tuple[NDArray[np.uint8 | np.int8], NDArray[np.float32]]:
+    """Whole numbers from -127 to 127 around ``zero``, and what those of each last axis are multiplied by."""
+    whole = np.empty(values.shape, kind)
+    scale = np.empty(values.shape[:-1], np.float32)
+    # Some rows at a time stay in the processor's cache.
+    for begin in range(0, len(values), _ROWS):
+        part = values[begin : begin + _ROWS]
+        greatest = np.maximum(part.max(axis=-1), -part.min(axis=-1))
+        scale[begin : begin + _ROWS] = np.where(greatest > 0, greatest / 127, 1)
+        part = part / scale[begin : begin + _ROWS, ..., None]
+        np.rint(part, out=part)
+        part += zero
+        whole[begin : begin + _ROWS] = part
+    return whole, scale

@@ -43,15 +43,21 @@ class WhisperTranscriber(Transcriber):
     @override
     def transcribe(self, window: Window) -> str:
         """The text of a window; that of the window before where the model is at a loss."""
-        encoded = self._model.encode(window.samples, self._prompt)
-        heard = decode(self._method, encoded, self._draft, is_final=window.is_final)
+        draft, shown = self._draft, self._shown
         if window.is_final:
-            shown, self._draft, self._shown = self._shown, (), ""
-            return heard.text if heard.is_credible else shown
-        if heard.is_credible:
-            pieces = [encoded.vocabulary.piece(token) for token in heard.tokens]
-            self._shown = steady_text(pieces, heard.probability, self._certainty, self._shown)
-            self._draft = heard.tokens
+            # Even if it fails, nothing of it is left for the next utterance.
+            self._draft, self._shown = (), ""
+        encoded = self._model.encode(window.samples, self._prompt)
+        heard = decode(self._method, encoded, draft, is_final=window.is_final)
+        if not heard.is_credible:
+            return shown
+        if window.is_final:
+            return heard.text
+        pieces = [encoded.vocabulary.piece(token) for token in heard.tokens]
+        self._draft, self._shown = (
+            heard.tokens,
+            steady_text(pieces, heard.probability, self._certainty, shown),
+        )
         return self._shown
 
 

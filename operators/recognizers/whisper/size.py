@@ -41,7 +41,7 @@ def size_of(weights: Weights) -> Size:
 
 
 def _shape(weights: Weights, name: str, rank: int) -> tuple[int, ...]:
-    shape = weights.floats(name).shape
+    shape = weights.shape(name)
     if len(shape) != rank:
         raise InputError(f"model.bin: {name} has another shape than in a Whisper model; convert it again")
     return shape

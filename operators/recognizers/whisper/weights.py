@@ -65,6 +65,10 @@ class Weights:
         # One scale for all, or one for each row.
         return values / scale.reshape(-1, *[1] * (values.ndim - 1)) if scale.ndim else values / scale
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of the variable of that name. Raises `InputError` when there is none."""
+        return self._stored(name)[0].shape
+
     def number(self, name: str) -> int:
         """The variable of that name, which is a single whole number."""
         values = self.floats(name)
@@ -72,12 +76,15 @@ class Weights:
             raise InputError(f"{self._path}: {name} is no number; convert the model again")
         return int(values.reshape(()))
 
-    def _variable(self, name: str) -> Floats:
+    def _stored(self, name: str) -> tuple[NDArray[np.generic], int]:
         if name not in self:
             raise InputError(
                 f"{self._path}: the model has no {name}; convert it again with a current CTranslate2"
             )
-        values, kind = self._variables[name]
+        return self._variables[name]
+
+    def _variable(self, name: str) -> Floats:
+        values, kind = self._stored(name)
         if kind == _BFLOAT16:
             return (values.astype(np.uint32) << 16).view(np.float32)
         return values.astype(np.float32)

@@ -23,8 +23,8 @@ EXACT, BIASED = SpeechMethod(bias=0.0), SpeechMethod(bias=0.2)
 
 @cache
 def encoded() -> list[Encoded]:
-    """Six seconds of speech as it grows; in float32, where passes of any size compute the same."""
-    return [exact_tiny_en().encode(window, PROMPT) for window in windows(samples("beckett.wav", 6.0))]
+    """Speech as it grows; in float32, where passes of any size compute the same."""
+    return [exact_tiny_en().encode(window, PROMPT) for window in windows(samples("beckett.wav", 4.5))]
 
 
 @cache

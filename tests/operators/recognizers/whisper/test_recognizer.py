@@ -1,15 +1,27 @@
 """Whisper as a recogniser: what it says of speech, of pauses, and when it fails."""
 
+from typing import NoReturn
+
+import numpy as np
 import pytest
 
 from operators.errors import UsageError
 from operators.languages import language
+from operators.recognizers.segmenter import Window
+from operators.recognizers.voice import Samples
+from operators.recognizers.whisper.decoder import SpeechMethod
 from operators.recognizers.whisper.model import WhisperModel
-from operators.recognizers.whisper.recognizer import whisper_recognizer
+from operators.recognizers.whisper.recognizer import WhisperTranscriber, whisper_recognizer
 from operators.trouble import ModelTrouble, Trouble
 from tests.operators.recognizers.speaking import chunks, pcm, silence
 from tests.operators.recognizers.test_protocol import by_segment, hear
-from tests.operators.recognizers.whisper.model_folder import TINY_EN
+from tests.operators.recognizers.whisper.model_folder import TINY_EN, tiny_en
+from tests.operators.recognizers.whisper.speech import samples
+
+
+def failing(*_given: object) -> NoReturn:
+    raise ModelTrouble(Trouble.FAILED_PASS, "the speech model failed: out of memory")
+
 
 SPEECH = silence(0.5) + pcm("beckett.wav", 3.0) + silence(1.0)
 
@@ -37,12 +49,10 @@ def test_a_pass_that_fails_costs_its_update_and_no_more(monkeypatch: pytest.Monk
     whole = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH))
     encode, calls = WhisperModel.encode, iter(range(1000))
 
-    def failing(*given: object) -> object:
-        if next(calls) >= 2:
-            raise ModelTrouble(Trouble.FAILED_PASS, "the speech model failed: out of memory")
-        return encode(*given)  # type: ignore[arg-type]
+    def failing_later(*given: object) -> object:
+        return encode(*given) if next(calls) < 2 else failing()  # type: ignore[arg-type]
 
-    monkeypatch.setattr(WhisperModel, "encode", failing)
+    monkeypatch.setattr(WhisperModel, "encode", failing_later)
     told: list[str] = []
     heard = hear(whisper_recognizer(model_path=TINY_EN, tell=told.append), chunks(SPEECH))
 
@@ -51,6 +61,25 @@ def test_a_pass_that_fails_costs_its_update_and_no_more(monkeypatch: pytest.Monk
     assert heard[-1].is_final
     assert len(told) == 1
     assert "out of memory" in told[0]
+
+
+def test_an_utterance_whose_final_fails_leaves_nothing_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    transcriber = WhisperTranscriber(tiny_en(), [50257, 50362], SpeechMethod())
+    speech = samples("beckett.wav", 2.0)
+    noise = np.random.default_rng(3).standard_normal(32_000).astype(np.float32) * 0.01
+    shown = transcriber.transcribe(window(0, speech))
+    assert shown.startswith("Ever tried")
+    assert transcriber.transcribe(window(0, noise)) == shown, "the model is at a loss"
+    with monkeypatch.context() as patch:
+        patch.setattr(WhisperModel, "encode", failing)
+        with pytest.raises(ModelTrouble):
+            transcriber.transcribe(window(0, speech, is_final=True))
+
+    assert transcriber.transcribe(window(1, noise)) == ""
+
+
+def window(segment: int, audio: Samples, *, is_final: bool = False) -> Window:
+    return Window(segment=segment, start=0, samples=audio, end=len(audio), is_final=is_final)
 
 
 def test_another_language_than_the_models_is_refused() -> None:
