@@ -85,14 +85,16 @@ class Encoded:
 
     def _pass(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         count = len(tokens)
-        # The first row of all says whether somebody speaks.
-        asked = count if start == 0 else rows
+        asked = np.arange(count - rows, count)
+        if start == 0:
+            # The first row of all says whether somebody speaks.
+            asked = np.concatenate(([0], asked))
         made = self._decode(
             {
                 "tokens": tensor(np.array(tokens, np.int64)),
                 "places": tensor(np.arange(start, start + count)),
                 "mask": tensor(np.triu(np.full((count, start + count), _MASKED), start + 1)),
-                "first_row": tensor(np.array([count - asked])),
+                "rows": tensor(asked),
                 **self._cache,
                 **self._crossed,
             }
@@ -102,7 +104,7 @@ class Encoded:
         self._held = start + count
         if start == 0 and self.vocabulary.no_speech is not None:
             self.no_speech = _softmax(logits[0], self.vocabulary.no_speech)
-        logits = logits[asked - rows :]
+        logits = logits[len(asked) - rows :]
         logits[:, self._files.suppressed] = -np.inf
         first = len(self.prompt) - 1 - (start + count - rows)
         if 0 <= first < rows:

@@ -2,7 +2,7 @@
 
 The encoder also makes the keys and values that the decoder's cross-attention has of its states: once for a
 window. The decoder takes any number of tokens after those whose keys and values it is handed, and gives
-logits from a row on: half of what a verified token costs is the output head.
+logits of the rows that are asked for: half of what a verified token costs is the output head.
 """
 
 import numpy as np
@@ -12,7 +12,6 @@ from operators.recognizers.whisper.size import Size
 from operators.recognizers.whisper.weights import Floats, Weights
 
 _EPSILON = 1e-5
-_TO_THE_END = 2**31 - 1
 
 
 def encoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
@@ -47,12 +46,12 @@ def encoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
 
 
 def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
-    """Tokens after those that are held, to logits from a row on and the keys and values of all."""
+    """Tokens after those that are held, to logits of some rows and the keys and values of all."""
     graph = Graph("decoder", quantized)
     block = _Blocks(graph, weights, size.heads, size.head_width)
     tokens, places = (graph.input(name, "new", is_index=True) for name in ("tokens", "places"))
     mask = graph.input("mask", "new", "all")
-    first = graph.input("first_row", 1, is_index=True)
+    rows = graph.input("rows", "asked", is_index=True)
     embeddings = weights.floats("decoder/embeddings/weight")
     positions = graph.constant(weights.floats("decoder/position_encodings/encodings"))
     x = graph.op("Gather", graph.constant(embeddings), tokens)
@@ -71,12 +70,11 @@ def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
         v = graph.input(f"value_{layer}", size.heads, "heard", size.head_width)
         x = graph.op("Add", x, block.attend(q, k, v, f"{name}/attention/linear_2"))
         x = block.feed_forward(x, f"{name}/ffn")
-    x = graph.op("Slice", x, first, graph.indices(_TO_THE_END), graph.indices(0))
-    x = block.norm(x, "decoder/layer_norm")
+    x = block.norm(graph.op("Gather", x, rows), "decoder/layer_norm")
     # The embeddings are the output head, too, unless the model has one of its own.
     head = "decoder/projection/weight"
     logits = graph.linear(x, weights.floats(head) if head in weights else embeddings)
-    graph.output("logits", logits, "rows", size.tokens)
+    graph.output("logits", logits, "asked", size.tokens)
     return graph.bytes()
 
 
