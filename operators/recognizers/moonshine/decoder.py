@@ -35,9 +35,9 @@ class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
     use_draft: bool = True
     #: Beta of partials: how far the distribution leans towards the last hypothesis.
     bias: float = 0.2
-    #: Least gap between two logits that a final's passes over many tokens are trusted to tell apart: 99 % of
-    #: the noise of the model that comes along is below it, see docs/recognizers.md.
-    margin: float = 0.3
+    #: Least gap between two logits that a final's passes over many tokens are trusted to tell apart. The
+    #: noise of the model that comes along exceeds it in one token of forty, see docs/recognizers.md.
+    margin: float = 0.2
     #: Tokens that a second of speech may have, as its makers limit it, and those that any window may have.
     tokens_per_s: float = 6.5
     min_tokens: int = 8
