@@ -24,7 +24,7 @@ class SegmentRules(msgspec.Struct, frozen=True, kw_only=True):
     onset_s: float = 0.128
     onset_within_s: float = 0.256
     #: Time without a voiced hop that ends an utterance, and that which ends a long one.
-    pause_s: float = 0.448
+    pause_s: float = 0.256
     short_pause_s: float = 0.16
     #: Length from which on an utterance is long, and the longest window.
     long_s: float = 9.0
