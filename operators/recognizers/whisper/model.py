@@ -127,6 +127,9 @@ def _session(graph: bytes, folder: Path, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    # Windows of any length have tensors of any size; an arena that keeps them all only grows.
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
     # Threads that spin while they wait take the cores from the translation model.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4

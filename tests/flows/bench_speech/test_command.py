@@ -7,6 +7,7 @@ import pytest
 
 from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.flows.test_cli import surtitle
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
 
 SAID = {
     "file": "beckett.wav",
@@ -39,6 +40,23 @@ def test_all_ways_are_measured_on_the_same_windows(tmp_path: Path) -> None:
     assert "finals equal" in done.stdout
 
 
+def test_whisper_is_measured_in_the_same_way(tmp_path: Path) -> None:
+    beckett = bundled_model().parent / "beckett.wav"
+    done = surtitle(
+        "bench-speech", beckett, "--recognizer", "whisper", "--speech-model", TINY_EN, "--bias", "0.2",
+        "--certainty", "0.7", "--interval", 1, "--json", tmp_path / "out.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "out.json").read_text())
+    scratch, draft = (
+        next(row for row in written["rows"] if row["method"] == method) for method in ("scratch", "draft")
+    )
+
+    assert draft["finals_equal"] == draft["finals"] >= 2
+    assert draft["passes_per_update"] < scratch["passes_per_update"]
+    assert written["signature"]["model"] == TINY_EN.name
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -47,6 +65,9 @@ def test_all_ways_are_measured_on_the_same_windows(tmp_path: Path) -> None:
         (["{speech}", "--reference", "{broken}"], "line 1"),
         (["{speech}", "--reference", "{other}"], "names none of the recordings"),
         (["{speech}", "--speech-model", "nowhere"], "no such folder"),
+        (["{speech}", "--recognizer", "vosk"], "'vosk' cannot be measured; choose moonshine or whisper"),
+        (["{speech}", "--recognizer", "whisper"], "whisper comes without a model"),
+        (["{speech}", "--recognizer", "whisper", "--native"], "for moonshine alone"),
     ],
 )
 def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
