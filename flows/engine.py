@@ -115,7 +115,7 @@ def translator_settings(settings: TranslateSettings) -> TranslatorSettings:
         max_source=settings.max_source,
         max_output=_max_output(settings),
         scripts=language(settings.target).scripts,
-        conditioning=Conditioning(settings.strip_punctuation, settings.hold_back),
+        conditioning=Conditioning(settings.strip_punctuation, settings.hold_back, settings.close_unfinished),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         draft_mask=settings.draft_mask,
         finals_differ=speculates and settings.accept == "bias" and settings.final_bias != settings.bias,

@@ -79,6 +79,10 @@ TRANSLATION: Group = {
         "translate", "strip_punctuation", bool, "Take away the closing punctuation of unfinished speech.",
         "--strip-punctuation",
     ),
+    "close_unfinished": _option(
+        "translate", "close_unfinished", bool, "Give unfinished speech to the model with a full stop.",
+        "--close-unfinished/--no-close-unfinished",
+    ),
     "draft_model": _option(
         "translate", "draft_model", str, "A smaller model of the same vocabulary that drafts for it.",
         default="none",

@@ -9,6 +9,7 @@ from connectors.messages import tell
 from flows.bench.lists import numbers, words
 from flows.load_settings import tell_of_idle_bias
 from flows.options import usual
+from flows.settings import TranslateSettings
 from operators.errors import UsageError
 
 #: Re-translation is run in any case; here it is crossed with what concerns all methods, too.
@@ -92,6 +93,9 @@ def bench(
             help="Add every method without the closing punctuation of unfinished text.",
         ),
     ] = False,
+    close_unfinished: Annotated[
+        bool, typer.Option(help="Give unfinished text to the model with a full stop after it.")
+    ] = TranslateSettings().close_unfinished,
     drop_revised: Annotated[
         bool, typer.Option("--drop-revised", help="Add SSBD that drops its draft when the source is revised.")
     ] = False,
@@ -122,7 +126,10 @@ def bench(
     from flows.bench.plan import Grid, make_plan
     from flows.bench.report import publish
 
-    common = {"from": from_, "to": to, "model": model, "template": template, "threads": threads}
+    common = {
+        "from": from_, "to": to, "model": model, "template": template, "threads": threads,
+        "close_unfinished": close_unfinished,
+    }  # fmt: skip
     asked: dict[str, Any] = {
         "methods": words(methods),
         "biases": numbers("--bias", bias, float),

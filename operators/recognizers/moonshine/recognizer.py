@@ -35,20 +35,18 @@ class MoonshineTranscriber(Transcriber):
 
     @override
     def transcribe(self, window: Window) -> str:
-        heard = decode(
-            self._method,
-            self._model.encode(window.samples),
-            self._draft,
-            len(window.samples),
-            is_final=window.is_final,
-        )
+        draft, shown = self._draft, self._shown
+        if window.is_final:
+            # Even if it fails, nothing of it is left for the next utterance.
+            self._draft, self._shown = (), ""
+        encoded = self._model.encode(window.samples)
+        heard = decode(self._method, encoded, draft, len(window.samples), is_final=window.is_final)
         tokenizer = self._model.tokenizer
         if window.is_final:
-            self._draft, self._shown = (), ""
             return tokenizer.text(heard.tokens)
         pieces = [tokenizer.piece(token) for token in heard.tokens]
-        self._shown = steady_text(pieces, heard.probability, self._certainty, self._shown)
         self._draft = heard.tokens
+        self._shown = steady_text(pieces, heard.probability, self._certainty, shown)
         return self._shown
 
 
