@@ -12,8 +12,8 @@ from tests.operators.recognizers.whisper.model_folder import TINY_EN
 
 SAID = {
     "file": "talk.wav",
-    "text": "It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of "
-    "foolishness, it was the epoch of belief,",
+    "text": "It was the best of times, it was the worst of times, it was the age of wisdom, "
+    "it was the age of foolishness, it was the epoch of belief,",
 }
 
 
