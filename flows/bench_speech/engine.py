@@ -31,6 +31,8 @@ class Engine(Protocol):
     folder: Path
     #: When an utterance is over; None for the usual rules.
     rules: SegmentRules | None
+    #: Gap of logits below which its finals are decoded from scratch.
+    margin: float
 
     def encode(self, samples: Samples) -> Any:
         """The encoder's states of a window; their ``again()`` has no pass of the decoder in it yet."""
@@ -62,6 +64,7 @@ class _Moonshine(Engine):
 
         self.folder = folder or bundled_model()
         self.rules = None
+        self.margin = SpeechMethod().margin
         self._model = load_model(str(self.folder.absolute()), threads)
 
     @override
@@ -87,11 +90,13 @@ class _Moonshine(Engine):
 
 class _Whisper(Engine):
     def __init__(self, folder: Path, spoken: str, threads: int) -> None:
+        from operators.recognizers.whisper.decoder import SpeechMethod as WhisperMethod
         from operators.recognizers.whisper.model import load_model
         from operators.recognizers.whisper.recognizer import RULES
 
         self.folder = folder
         self.rules = RULES
+        self.margin = WhisperMethod().margin
         self._model = load_model(str(folder.absolute()), threads)
         self._vocabulary = self._model.files.vocabulary
         self._prompt = self._vocabulary.prompt(language(spoken))
@@ -106,7 +111,7 @@ class _Whisper(Engine):
     ) -> Callable[[], Said]:
         from operators.recognizers.whisper import decoder
 
-        mine = decoder.SpeechMethod(use_draft=method.use_draft, bias=method.bias, margin=method.margin)
+        mine = decoder.SpeechMethod(use_draft=method.use_draft, bias=method.bias)
         heard = decoder.decode(mine, encoded, draft, is_final=window.is_final)
         return lambda: Said(
             heard.tokens,

@@ -69,7 +69,7 @@ def run(job: Job) -> None:
     found = rows(trials, methods, certainties, references)
     if library is not None:
         found.append(native_row(native, references))
-    signature = sign(engine.folder, clips, job.interval_s, methods[0], job.threads)
+    signature = sign(engine.folder, clips, job.interval_s, engine.margin, job.threads)
     _publish(job, Results(signature, found))
 
 

@@ -9,7 +9,6 @@ import msgspec
 
 from connectors.cpu import cpu_name
 from flows.bench_speech.corpus import Clip, checksum
-from operators.recognizers.moonshine.decoder import SpeechMethod
 
 AGGREGATION = "wer,ne:pooled|times:mean-over-updates,ways-in-turns"
 
@@ -33,7 +32,7 @@ class SpeechSignature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sign(
-    model: Path, clips: Sequence[Clip], interval_s: float, method: SpeechMethod, threads: int
+    model: Path, clips: Sequence[Clip], interval_s: float, margin: float, threads: int
 ) -> SpeechSignature:
     """The signature of a run."""
     return SpeechSignature(
@@ -42,7 +41,7 @@ def sign(
         corpus=f"{len(clips)} recordings",
         corpus_sha256=checksum(clips)[:12],
         interval_s=interval_s,
-        margin=method.margin,
+        margin=margin,
         threads=threads,
         aggregation=AGGREGATION,
         onnxruntime=version("onnxruntime"),
