@@ -60,6 +60,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int
     order: str
     max_source: int
+    #: Whether the model saw unfinished text with a full stop after it.
+    close_unfinished: bool
     python: str
     numpy: str
     sacrebleu: str
@@ -94,6 +96,7 @@ def sign(
         repeats=repeats,
         order="rotating",
         max_source=common.max_source,
+        close_unfinished=common.close_unfinished,
         python=platform.python_version(),
         numpy=version("numpy"),
         sacrebleu=version("sacrebleu"),
