@@ -8,17 +8,14 @@ from pathlib import Path
 from typing_extensions import override
 
 from operators.errors import InputError
+from operators.recognizers.drafting import CERTAINTY, DraftingTranscriber, Transcript
 from operators.recognizers.moonshine.decoder import SpeechMethod, decode
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.segmenter import Window
-from operators.recognizers.steady import steady_text
-from operators.recognizers.windowed import Transcriber, WindowedRecognizer
-
-#: Least probability of the last word of an unfinished text; see docs/recognizers.md for what it trades.
-CERTAINTY = 0.7
+from operators.recognizers.windowed import WindowedRecognizer
 
 
-class MoonshineTranscriber(Transcriber):
+class MoonshineTranscriber(DraftingTranscriber):
     """Decodes the windows of one stream.
 
     :arg model: The model, which streams share.
@@ -27,27 +24,17 @@ class MoonshineTranscriber(Transcriber):
     """
 
     def __init__(self, model: MoonshineModel, method: SpeechMethod, certainty: float = CERTAINTY) -> None:
+        super().__init__(certainty)
         self._model = model
         self._method = method
-        self._certainty = certainty
-        self._draft: tuple[int, ...] = ()
-        self._shown = ""
 
     @override
-    def transcribe(self, window: Window) -> str:
-        draft, shown = self._draft, self._shown
-        if window.is_final:
-            # Even if it fails, nothing of it is left for the next utterance.
-            self._draft, self._shown = (), ""
+    def _hear(self, window: Window, draft: tuple[int, ...]) -> Transcript:
         encoded = self._model.encode(window.samples)
         heard = decode(self._method, encoded, draft, len(window.samples), is_final=window.is_final)
         tokenizer = self._model.tokenizer
-        if window.is_final:
-            return tokenizer.text(heard.tokens)
         pieces = [tokenizer.piece(token) for token in heard.tokens]
-        self._draft = heard.tokens
-        self._shown = steady_text(pieces, heard.probability, self._certainty, shown)
-        return self._shown
+        return Transcript(heard.tokens, tokenizer.text(heard.tokens), pieces, heard.probability)
 
 
 def moonshine_recognizer(

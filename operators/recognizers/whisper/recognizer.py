@@ -7,20 +7,17 @@ from pathlib import Path
 from typing_extensions import override
 
 from operators.languages import Language, language
+from operators.recognizers.drafting import CERTAINTY, DraftingTranscriber, Transcript
 from operators.recognizers.segmenter import SegmentRules, Window
-from operators.recognizers.steady import steady_text
 from operators.recognizers.whisper.decoder import SpeechMethod, decode
 from operators.recognizers.whisper.model import WhisperModel, load_model
-from operators.recognizers.windowed import Transcriber, WindowedRecognizer
-
-#: Least probability of the last word of an unfinished text; see docs/recognizers.md for what it trades.
-CERTAINTY = 0.7
+from operators.recognizers.windowed import WindowedRecognizer
 
 #: The model was trained on 30 s, of which two are the silence after the speech.
 RULES = SegmentRules(long_s=15.0, longest_s=28.0)
 
 
-class WhisperTranscriber(Transcriber):
+class WhisperTranscriber(DraftingTranscriber):
     """Decodes the windows of one stream.
 
     :arg model: The model, which streams share.
@@ -32,33 +29,19 @@ class WhisperTranscriber(Transcriber):
     def __init__(
         self, model: WhisperModel, prompt: Sequence[int], method: SpeechMethod, certainty: float = CERTAINTY
     ) -> None:
+        super().__init__(certainty)
         self._model = model
         self._prompt = prompt
         self._method = method
-        self._certainty = certainty
-        # An utterance begins without a draft: what was said before a pause is not said again.
-        self._draft: tuple[int, ...] = ()
-        self._shown = ""
 
     @override
-    def transcribe(self, window: Window) -> str:
-        """The text of a window; that of the window before where the model is at a loss."""
-        draft, shown = self._draft, self._shown
-        if window.is_final:
-            # Even if it fails, nothing of it is left for the next utterance.
-            self._draft, self._shown = (), ""
+    def _hear(self, window: Window, draft: tuple[int, ...]) -> Transcript | None:
         encoded = self._model.encode(window.samples, self._prompt)
         heard = decode(self._method, encoded, draft, is_final=window.is_final)
         if not heard.is_credible:
-            return shown
-        if window.is_final:
-            return heard.text
+            return None
         pieces = [encoded.vocabulary.piece(token) for token in heard.tokens]
-        self._draft, self._shown = (
-            heard.tokens,
-            steady_text(pieces, heard.probability, self._certainty, shown),
-        )
-        return self._shown
+        return Transcript(heard.tokens, heard.text, pieces, heard.probability)
 
 
 def whisper_recognizer(
