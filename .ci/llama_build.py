@@ -32,6 +32,8 @@ from operators.models.trial import Trial
 REPORT = ROOT / ".venv" / "llama.json"
 #: What LLAMA_BUILD names to have set-up choose again.
 AUTO = "auto"
+#: Compiled for AMX by flags of the user's own, llama.cpp does without it, and says so at each start.
+NO_USE = "this processor has no AMX"
 #: A verification for so many single tokens, as the tuning of threads weighs them.
 _SINGLES = 4
 
@@ -66,10 +68,12 @@ def passes(forced: bool, line: Line) -> str | None:
         case Trial(has_amx=has_amx):
             if folder := library_folder():
                 remember_good(folder, beside=True)
-            if has_amx and not forced and "amx_int8" in cpu_features():
-                line.say("measuring what AMX is worth")
-                return weigh_amx(lambda without: try_library(timed=True, without_amx=without))
-            return None
+            if not has_amx or forced:
+                return None
+            if "amx_int8" not in cpu_features():
+                return NO_USE
+            line.say("measuring what AMX is worth")
+            return weigh_amx(lambda without: try_library(timed=True, without_amx=without))
 
 
 def choose(forced: str | None, line: Line) -> Choice:

@@ -1,12 +1,15 @@
 """Set-up ends with a build that works: what fails is left out, and said, and the next one tried."""
 
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import llama_build
 import pytest
 from ladder import BASELINE, BUILDS, NATIVE, NO_AMX, PORTABLE, Build, NothingWorksError, climb_down, ladder
-from llama_build import weigh_amx
+from llama_build import NO_USE, weigh_amx
+from progress import Line
 
 from connectors.library_trial import Failed
 from operators.models.trial import Trial
@@ -92,3 +95,21 @@ def test_amx_is_left_out_by_name_on_the_ladder_below_it() -> None:
         "SURTITLE_WITHOUT_AMX"
         in (Path(sys.modules["ladder"].__file__ or "").parent / "llama.cmake").read_text()
     )
+
+
+@pytest.mark.parametrize(
+    ("has_amx", "features", "forced", "why"),
+    [
+        (True, {"avx512f"}, False, NO_USE),
+        (True, {"avx512f"}, True, None),
+        (False, {"amx_int8"}, False, None),
+    ],
+)
+def test_amx_that_the_compiler_was_told_of_is_left_out_where_the_processor_has_none(
+    monkeypatch: pytest.MonkeyPatch, has_amx: bool, features: set[str], forced: bool, why: str | None
+) -> None:
+    tried = Trial(single_ms=1.0, verify_ms=2.0, wrong=None, has_amx=has_amx)
+    monkeypatch.setattr(llama_build, "try_library", lambda: tried)
+    monkeypatch.setattr(llama_build, "cpu_features", lambda: features)
+    monkeypatch.setattr(llama_build, "library_folder", lambda: None)
+    assert llama_build.passes(forced, Line(io.StringIO())) == why
