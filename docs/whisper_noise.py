@@ -14,8 +14,9 @@ from flows.bench_speech.corpus import read_clips, samples
 from operators.decoding.certain import gaps_to_next
 from operators.languages import language
 from operators.recognizers.segmenter import Segmenter
+from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.voice import silero
-from operators.recognizers.whisper.decoder import SpeechMethod, decode
+from operators.recognizers.whisper.decoder import MARGIN, decode
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import RULES
@@ -38,12 +39,11 @@ def measure() -> None:
         noise += abs(singly - at_once).tolist()
         closest.append(float(singly.min()))
     quantiles = np.quantile(noise, [0.95, 0.99, 1])
-    margin = SpeechMethod().margin
-    doubtful = np.mean(np.array(closest) < margin)
+    doubtful = np.mean(np.array(closest) < MARGIN)
     print(
         f"{len(noise)} tokens of {len(closest)} finals: mean {np.mean(noise):.3f}, "
         "95 % {:.3f}, 99 % {:.3f}, most {:.3f}; ".format(*quantiles)
-        + f"{100 * doubtful:.0f} % of the finals have a gap below {margin}"
+        + f"{100 * doubtful:.0f} % of the finals have a gap below {MARGIN}"
     )
 
 

@@ -7,6 +7,7 @@ from operators.errors import UsageError
 from operators.languages import language
 from operators.recognizers.azure_settings import service
 from operators.recognizers.protocol import Recognizer
+from operators.recognizers.speech_method import SpeechMethod
 
 
 def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
@@ -41,7 +42,6 @@ def make_recognizer(
 
             return VoskRecognizer(model_path=settings.model, update_interval_s=settings.update_interval_s)
         case "moonshine":
-            from operators.recognizers.moonshine.decoder import SpeechMethod
             from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 
             return moonshine_recognizer(
@@ -54,14 +54,13 @@ def make_recognizer(
             )
         case "whisper":
             assert settings.model is not None, "check_recognizer has looked"
-            from operators.recognizers.whisper.decoder import SpeechMethod as WhisperMethod
             from operators.recognizers.whisper.recognizer import whisper_recognizer
 
             return whisper_recognizer(
                 model_path=settings.model,
                 spoken=language(spoken),
                 update_interval_s=settings.update_interval_s,
-                method=WhisperMethod(bias=settings.bias),
+                method=SpeechMethod(bias=settings.bias),
                 certainty=settings.certainty,
                 threads=settings.threads,
                 tell=tell,

@@ -8,8 +8,8 @@ from typing_extensions import override
 
 from operators.errors import UsageError
 from operators.languages import language
-from operators.recognizers.moonshine.decoder import SpeechMethod
 from operators.recognizers.segmenter import SegmentRules, Window
+from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.voice import Samples
 
 
@@ -59,12 +59,13 @@ def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> En
 
 class _Moonshine(Engine):
     def __init__(self, folder: Path | None, threads: int) -> None:
+        from operators.recognizers.moonshine.decoder import MARGIN
         from operators.recognizers.moonshine.model import load_model
         from operators.recognizers.moonshine.recognizer import bundled_model
 
         self.folder = folder or bundled_model()
         self.rules = None
-        self.margin = SpeechMethod().margin
+        self.margin = MARGIN
         self._model = load_model(str(self.folder.absolute()), threads)
 
     @override
@@ -90,13 +91,13 @@ class _Moonshine(Engine):
 
 class _Whisper(Engine):
     def __init__(self, folder: Path, spoken: str, threads: int) -> None:
-        from operators.recognizers.whisper.decoder import SpeechMethod as WhisperMethod
+        from operators.recognizers.whisper.decoder import MARGIN
         from operators.recognizers.whisper.model import load_model
         from operators.recognizers.whisper.recognizer import RULES
 
         self.folder = folder
         self.rules = RULES
-        self.margin = WhisperMethod().margin
+        self.margin = MARGIN
         self._model = load_model(str(folder.absolute()), threads)
         self._vocabulary = self._model.files.vocabulary
         self._prompt = self._vocabulary.prompt(language(spoken))
@@ -109,10 +110,9 @@ class _Whisper(Engine):
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window
     ) -> Callable[[], Said]:
-        from operators.recognizers.whisper import decoder
+        from operators.recognizers.whisper.decoder import decode
 
-        mine = decoder.SpeechMethod(use_draft=method.use_draft, bias=method.bias)
-        heard = decoder.decode(mine, encoded, draft, is_final=window.is_final)
+        heard = decode(method, encoded, draft, is_final=window.is_final)
         return lambda: Said(
             heard.tokens,
             heard.text,

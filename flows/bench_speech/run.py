@@ -17,7 +17,7 @@ from flows.bench_speech.scores import Row, native_row, rows
 from flows.bench_speech.signature import SpeechSignature, sign
 from flows.bench_speech.trial import hear
 from operators.errors import InputError, UsageError
-from operators.recognizers.moonshine.decoder import SpeechMethod
+from operators.recognizers.speech_method import SpeechMethod
 
 #: Columns of the output where it is no terminal.
 _PLAIN_WIDTH = 140

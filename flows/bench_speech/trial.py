@@ -5,8 +5,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from flows.bench_speech.engine import Engine
-from operators.recognizers.moonshine.decoder import SpeechMethod
 from operators.recognizers.segmenter import Segmenter, Window
+from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.steady import steady_text
 from operators.recognizers.voice import Samples, silero
 

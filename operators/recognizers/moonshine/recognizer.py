@@ -9,9 +9,10 @@ from typing_extensions import override
 
 from operators.errors import InputError
 from operators.recognizers.drafting import CERTAINTY, DraftingTranscriber, Transcript
-from operators.recognizers.moonshine.decoder import SpeechMethod, decode
+from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.segmenter import Window
+from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.windowed import WindowedRecognizer
 
 

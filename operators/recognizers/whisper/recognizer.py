@@ -9,7 +9,8 @@ from typing_extensions import override
 from operators.languages import Language, language
 from operators.recognizers.drafting import CERTAINTY, DraftingTranscriber, Transcript
 from operators.recognizers.segmenter import SegmentRules, Window
-from operators.recognizers.whisper.decoder import SpeechMethod, decode
+from operators.recognizers.speech_method import SpeechMethod
+from operators.recognizers.whisper.decoder import decode
 from operators.recognizers.whisper.model import WhisperModel, load_model
 from operators.recognizers.windowed import WindowedRecognizer
 

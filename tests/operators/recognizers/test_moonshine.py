@@ -12,12 +12,13 @@ from operators.decoding.forward import Forward
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.decoder import SpeechMethod, decode
+from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import BEGIN, MoonshineModel, load_model
 from operators.recognizers.moonshine.recognizer import bundled_model, moonshine_recognizer
 from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.segmenter import Segmenter, Window
+from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.voice import Samples, silero
 from operators.trouble import ModelTrouble
 from tests.operators.recognizers.speaking import chunks, pcm

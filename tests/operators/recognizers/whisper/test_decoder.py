@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.whisper.decoder import (
     Heard,
-    SpeechMethod,
     compression,
     decode,
     mean_log_probability,

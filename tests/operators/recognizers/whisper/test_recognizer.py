@@ -8,8 +8,8 @@ import pytest
 from operators.errors import UsageError
 from operators.languages import language
 from operators.recognizers.segmenter import Window
+from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.voice import Samples
-from operators.recognizers.whisper.decoder import SpeechMethod
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import WhisperTranscriber, whisper_recognizer
 from operators.trouble import ModelTrouble, Trouble
