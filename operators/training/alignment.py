@@ -1,0 +1,123 @@
+"""Word alignment of translated sentences: which words of the target stand for which words of the source.
+
+The model is eflomal's (Östling and Tiedemann 2016: a Bayesian HMM with fertilities, estimated by Gibbs sampling) in
+the implementation of the Thot toolkit, run in both directions; the two answers become one by grow-diag-final-and
+(Koehn et al. 2003). Thot is an extra (``surtitle[train]``), imported at the first alignment.
+
+A recurring word is learnt better the more pairs there are: align small corpora together with large ones.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from operators.errors import UsageError
+
+#: The links of one pair: int32 of shape (links, 2), each row a source word's index and a target word's, sorted.
+Alignment = NDArray[np.int32]
+
+# What is counted as one word: punctuation tells nothing about meaning and draws links to itself, and "that's" and
+# "T-Shirt" are seen more often in parts.
+_TOKEN = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+# Thot leaves longer sentences out of its training.
+_LONGEST = 1000
+
+
+def align(
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+    *,
+    seed: int = 1,
+    progress: Callable[[float], None] | None = None,
+) -> list[Alignment]:
+    """Links between the words of each pair.
+
+    Parameters
+    ----------
+    pairs
+        Source and target, each as words or, where a script has no spaces, as pieces (`operators.training.pieces`).
+        Case and punctuation are ignored; a word without a letter or a digit gets no link. Nor do the words of a pair
+        of which one side is empty or longer than a thousand words.
+    seed
+        The sampler is deterministic for a seed.
+    progress
+        Called with the share of the work that is done, 0 to 1, some forty times.
+
+    Raises
+    ------
+    UsageError
+        Thot is not installed.
+    """
+    thot = _thot()
+    tokens = [(_tokens(source), _tokens(target)) for source, target in pairs]
+    usable = [
+        number
+        for number, (source, target) in enumerate(tokens)
+        if 0 < len(source) <= _LONGEST and 0 < len(target) <= _LONGEST
+    ]
+    nothing = np.empty((0, 2), np.int32)
+    if not usable:
+        return [nothing] * len(pairs)
+
+    models = [thot.EflomalAlignmentModel() for _ in range(2)]
+    for direction, model in enumerate(models):
+        model.seed = seed
+        model.deterministic = True
+        model.emit_training_alignments = True
+        for number in usable:
+            sides = [[token for _, token in side] for side in tokens[number]]
+            model.add_sentence_pair(sides[direction], sides[1 - direction], 1)
+        model.start_training()
+        rounds = model.scheduled_iterations
+        for done in range(rounds):
+            model.train()
+            if progress is not None:
+                progress((direction + (done + 1) / rounds) / 2)
+        model.end_training()
+
+    both = thot.SymmetrizedAlignmentModel(*models)
+    both.heuristic = thot.SymmetrizationHeuristic.GROW_DIAG_FINAL_AND
+    alignments = [nothing] * len(pairs)
+    for position, number in enumerate(usable):
+        links = np.argwhere(both.get_training_alignment(position)[1].to_numpy())
+        alignments[number] = _of_words(links, *tokens[number])
+    return alignments
+
+
+def joined(alignments: Iterable[Alignment], lengths: Iterable[tuple[int, int]]) -> Alignment:
+    """The alignment of sentences one after another, which are aligned each for itself.
+
+    `lengths` are the words of each sentence's source and target.
+    """
+    at = np.zeros(2, np.int32)
+    parts = [np.empty((0, 2), np.int32)]
+    for links, length in zip(alignments, lengths, strict=True):
+        parts.append(links + at)
+        at = at + np.asarray(length, np.int32)
+    return np.concatenate(parts)
+
+
+def _tokens(words: Sequence[str]) -> list[tuple[int, str]]:
+    """What is aligned of these words, each with the index of the word that it comes from."""
+    return [(index, token) for index, word in enumerate(words) for token in _TOKEN.findall(word.lower())]
+
+
+def _of_words(
+    links: NDArray[np.int64], source: Sequence[tuple[int, str]], target: Sequence[tuple[int, str]]
+) -> Alignment:
+    """Links of words from links of the tokens in them."""
+    if not len(links):
+        return np.empty((0, 2), np.int32)
+    return np.array(sorted({(source[i][0], target[j][0]) for i, j in links}), np.int32)
+
+
+def _thot() -> ModuleType:
+    try:
+        import thot.alignment
+    except ImportError as error:
+        raise UsageError(
+            "word alignment needs the package sil-thot; install it with: pip install 'surtitle[train]'"
+        ) from error
+    return thot.alignment

@@ -1,0 +1,164 @@
+"""What recognisers do to text: no case, no punctuation, a last word that is cut or wrong, words lost or doubled.
+
+Each fault is a small function of words and a `random.Random`; `Noise` draws among them. Only sources are spoilt: the
+target of a noisy source is what a reader should see. A last word that was misheard supports nothing, so that what a
+model learns to say is what the words before it support.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Self
+
+import regex
+
+from operators.training.closing import SENTENCE_ENDS
+
+_PUNCTUATION = regex.compile(r"[\p{P}\p{S}--[%&@#€$£+'’]]", regex.V1)
+# Behind a letter and before one an apostrophe belongs to the word, and so does a dot between digits.
+_LOOSE_APOSTROPHE = regex.compile(r"(?<!\p{L})['’]|['’](?!\p{L})")
+# Letters that a wrong word shares with the right one.
+_SAME = 2
+# A recogniser loses what is said quickly: short words that occur all the time, and never a negation.
+_SHORT, _NEGATIONS = 3, frozenset({"no", "not"})
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words of a corpus: what is heard instead of another word, and what is lost without being missed."""
+
+    #: By their first letters, lower case.
+    alike: Mapping[str, Sequence[str]]
+    #: Short and frequent, lower case.
+    light: frozenset[str]
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[str]], frequent: int = 40) -> Self:
+        """The words of these sentences; those that occur twice or more stand in for others."""
+        counts = Counter(bare(word) for sentence in sentences for word in sentence)
+        del counts[""]
+        alike = defaultdict(list)
+        for word, count in sorted(counts.items()):
+            if count > 1 and len(word) > _SAME:
+                alike[word[:_SAME]].append(word)
+        light = {word for word, _ in counts.most_common(frequent) if len(word) <= _SHORT}
+        return cls(dict(alike), frozenset(light - _NEGATIONS))
+
+
+def bare(word: str) -> str:
+    """A word in lower case without its punctuation."""
+    return without_punctuation([word]).lower()
+
+
+def lower_cased(words: Sequence[str]) -> list[str]:
+    """All in lower case."""
+    return [word.lower() for word in words]
+
+
+def without_punctuation(words: Sequence[str]) -> str:
+    """The words as one text without punctuation; apostrophes inside words stay, hyphens become spaces."""
+    text = regex.sub(r"(?<=\w)[-–—/](?=\w)", " ", " ".join(words))
+    text = regex.sub(r"(?<=\d)[.,:](?=\d)", "", text)
+    return " ".join(_LOOSE_APOSTROPHE.sub("", _PUNCTUATION.sub("", text)).split())
+
+
+def cut(words: Sequence[str], rng: Random) -> list[str]:
+    """The last word broken off within; one of a single letter stays."""
+    last = words[-1]
+    return [*words[:-1], last[: rng.randint(1, max(1, len(last) - 1))]]
+
+
+def misheard(words: Sequence[str], rng: Random, lexicon: Lexicon) -> list[str]:
+    """Another last word that begins with the same letters, in the case of the right one; the same if there is none."""
+    last = bare(words[-1])
+    others = [word for word in lexicon.alike.get(last[:_SAME], ()) if word != last]
+    if not others:
+        return list(words)
+    other = rng.choice(others)
+    return [*words[:-1], other.capitalize() if words[-1][:1].isupper() else other]
+
+
+def closed(words: Sequence[str], rng: Random) -> list[str]:
+    """A full stop, or now and then a comma, behind words that go on: recognisers that punctuate end what they hear."""
+    if words[-1][-1] in SENTENCE_ENDS:
+        return list(words)
+    return [*words[:-1], words[-1].rstrip(",;:") + rng.choice("....,")]
+
+
+def dropped(words: Sequence[str], rng: Random, lexicon: Lexicon) -> list[str]:
+    """Without one of the light words before the last one; all of them if there is none."""
+    light = [at for at, word in enumerate(words[:-1]) if word.lower() in lexicon.light]
+    lost = rng.choice(light) if light else len(words)
+    return [word for at, word in enumerate(words) if at != lost]
+
+
+def doubled(words: Sequence[str], rng: Random) -> list[str]:
+    """With one word said twice."""
+    at = rng.randrange(len(words))
+    return [*words[:at], words[at].rstrip(".,;:!?") or words[at], *words[at:]]
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A source as a recogniser wrote it."""
+
+    text: str
+    #: How many words of the source, from its beginning, may support a target: without a last word that is cut or wrong.
+    sure: int
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Draws which faults befall a text.
+
+    `share` is the probability that any fault does; then each one comes with its own probability, independently, and
+    those of the last word (cut, misheard, closed) only where the text is unfinished. A recogniser that writes no
+    capitals mostly writes no punctuation either, so both go together two times out of three.
+    """
+
+    share: float
+    lexicon: Lexicon
+    plain: float = 0.3
+    cut: float = 0.2
+    misheard: float = 0.25
+    closed: float = 0.35
+    dropped: float = 0.1
+    doubled: float = 0.05
+    _styles: Sequence[tuple[bool, bool]] = field(
+        default=((True, True), (True, True), (True, False), (False, True)), repr=False
+    )
+
+    def __call__(self, words: Sequence[str], is_final: bool, rng: Random) -> Heard:
+        """What is heard of these words, at least one."""
+        if rng.random() >= self.share:
+            return Heard(" ".join(words), len(words))
+        heard, sure = list(words), len(words)
+        if rng.random() < self.dropped:
+            heard = dropped(heard, rng, self.lexicon)
+        if rng.random() < self.doubled:
+            heard = doubled(heard, rng)
+        if not is_final:
+            spoilt = self._last(heard, rng)
+            if spoilt != heard:
+                heard, sure = spoilt, sure - 1
+            if rng.random() < self.closed:
+                heard = closed(heard, rng)
+        return Heard(self._styled(heard, rng), sure)
+
+    def _last(self, words: Sequence[str], rng: Random) -> list[str]:
+        draw = rng.random()
+        if draw < self.cut:
+            return cut(words, rng)
+        if draw < self.cut + self.misheard:
+            return misheard(words, rng, self.lexicon)
+        return list(words)
+
+    def _styled(self, words: Sequence[str], rng: Random) -> str:
+        text = " ".join(words)
+        if rng.random() >= self.plain:
+            return text
+        lower, unpunctuated = rng.choice(self._styles)
+        if lower:
+            text = text.lower()
+        return without_punctuation(text.split()) or text if unpunctuated else text

@@ -1,0 +1,73 @@
+"""Which prefix of a target belongs to a prefix of its source.
+
+Two answers: one of proportional length (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous
+translation", section 4.2), and the longest one that the source's words support, by word alignment. Lengths are in
+words, or in pieces where a script has no spaces; all are monotone in the source's length.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from operators.training.alignment import Alignment
+
+
+def proportional(n_source: int, m_target: int, i: int) -> int:
+    """Words of an `m_target` words long target that go with the first `i` of `n_source` words, rounded down."""
+    _check(n_source, i)
+    return m_target if i == n_source else m_target * i // n_source
+
+
+def supported(
+    alignment: Alignment, n_source: int, m_target: int, i: int, waits: Sequence[int] | None = None
+) -> int:
+    """Words of the longest target prefix that the first `i` words of the source support (see `supports`)."""
+    _check(n_source, i)
+    return supports(alignment, n_source, m_target, waits)[i - 1] if i else 0
+
+
+def supports(
+    alignment: Alignment, n_source: int, m_target: int, waits: Sequence[int] | None = None
+) -> list[int]:
+    """For each number of source words, 1 to `n_source`, how many words of the target they support.
+
+    A target word is supported when all source words are there that it is aligned to, and all words before it are
+    supported. A word without a link (an article, an auxiliary, a particle) is supported with the next word on its
+    right that has one: it belongs to what follows it. Behind the last such word, all of the source is needed.
+
+    Parameters
+    ----------
+    alignment
+        Links as `operators.training.alignment.align` returns them.
+    n_source, m_target
+        Words of the source, at least 1, and of the target.
+    waits
+        For each target word the index of the word at or behind it that decides on its form, as a noun decides
+        on its article's (`operators.training.agreement`). It is not supported before that one.
+    """
+    _check(n_source, 0)
+    # How many source words each target word needs: the last of those that it is linked to, and the ones before it.
+    needed = np.zeros(m_target, np.int64)
+    if len(alignment):
+        np.maximum.at(needed, alignment[:, 1], alignment[:, 0] + 1)
+    follows = n_source
+    for j in range(m_target - 1, -1, -1):
+        follows = needed[j] = needed[j] or follows
+        if waits is not None and waits[j] > j:
+            needed[j] = max(needed[j], needed[waits[j]])
+    before = np.maximum.accumulate(needed)
+    table = np.searchsorted(before, np.arange(1, n_source + 1), side="right")
+    table[-1] = m_target
+    return [int(length) for length in table]
+
+
+def joined_supports(tables: Sequence[Sequence[int]]) -> list[int]:
+    """The table of sentences one after another, from the tables of each for itself."""
+    before = accumulate((table[-1] for table in tables), initial=0)
+    return [start + length for start, table in zip(before, tables, strict=False) for length in table]
+
+
+def _check(n_source: int, i: int) -> None:
+    if not (n_source >= 1 and 0 <= i <= n_source):
+        raise ValueError(f"a prefix of {i} words of a source of {n_source}")
