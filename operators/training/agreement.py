@@ -16,7 +16,7 @@ _GERMAN_DETERMINERS = frozenset(
 #: Prepositions that become one word with an article: "in" is wrong where "im" will be right.
 _GERMAN_CONTRACTING = frozenset("in an zu von bei".split())
 _GERMAN_ARTICLES = frozenset("der die das den dem des".split())
-_GERMAN_ADJECTIVE = regex.compile(r"\p{Ll}+e[nrms]?|\d[\d.,]*|sehr|ganz|so|zu")
+_GERMAN_ADJECTIVE = regex.compile(r"\p{Ll}+e[nrms]?|\d[\d.,]*|sehr|ganz|so|zu|zwei|drei|vier|fünf|sechs|acht|zehn|elf|zwölf")
 _FRENCH_DETERMINERS = frozenset(
     "le la les un une des du au aux ce cet cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs "
     "quel quelle quels quelles".split()

@@ -4,6 +4,7 @@ A sentence that goes on has no full stop, and a clause whose end has not been he
 """
 
 import unicodedata
+from collections.abc import Sequence
 
 #: What ends a sentence, in the scripts of the languages that are trained.
 SENTENCE_ENDS = frozenset(".!?…。！？")
@@ -11,18 +12,18 @@ SENTENCE_ENDS = frozenset(".!?…。！？")
 _KEPT = frozenset("%&#@*/§‰")
 
 
-def unclosed(target: str, source: str) -> str:
-    """`target`, the translation of the unfinished `source`, without the punctuation that `source` does not have yet.
+def unclosed(target: str, heard: Sequence[str]) -> str:
+    """`target`, the translation of something unfinished, without final punctuation that is not heard yet.
 
-    An end of a sentence stays where the source ends one, and any other mark where the source ends with any.
+    `heard` are the words of the source since this target became the translation: one that ends a sentence lets
+    `target` end one, and one that ends with another mark lets it end with another mark.
     """
-    heard = source.rstrip()[-1:]
-    if heard in SENTENCE_ENDS and heard:
-        return target.rstrip()
-    if _is_mark(heard):
-        return target.rstrip().rstrip("".join(SENTENCE_ENDS)).rstrip()
+    ends = {word[-1:] for word in heard if _is_mark(word[-1:])}
+    if ends & SENTENCE_ENDS:
+        return target
+    drop = SENTENCE_ENDS.__contains__ if ends else _is_mark
     end = len(target)
-    while end and (target[end - 1].isspace() or _is_mark(target[end - 1])):
+    while end and (target[end - 1].isspace() or drop(target[end - 1])):
         end -= 1
     return target[:end]
 

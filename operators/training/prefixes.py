@@ -54,9 +54,9 @@ def supports(
     follows = n_source
     for j in range(m_target - 1, -1, -1):
         follows = needed[j] = needed[j] or follows
-        if waits is not None and waits[j] > j:
-            needed[j] = max(needed[j], needed[waits[j]])
     before = np.maximum.accumulate(needed)
+    if waits is not None:
+        before = np.maximum.accumulate(before[_reach(waits)])
     table = np.searchsorted(before, np.arange(1, n_source + 1), side="right")
     table[-1] = m_target
     return [int(length) for length in table]
@@ -66,6 +66,15 @@ def joined_supports(tables: Sequence[Sequence[int]]) -> list[int]:
     """The table of sentences one after another, from the tables of each for itself."""
     before = accumulate((table[-1] for table in tables), initial=0)
     return [start + length for start, table in zip(before, tables, strict=False) for length in table]
+
+
+def _reach(waits: Sequence[int]) -> list[int]:
+    """The last word that each word waits for, by itself or by the words between."""
+    reach = list(waits)
+    for j in range(len(reach) - 1, -1, -1):
+        if reach[j] > j:
+            reach[j] = max(reach[j], *reach[j + 1 : reach[j] + 1])
+    return reach
 
 
 def _check(n_source: int, i: int) -> None:

@@ -4,6 +4,7 @@ A segment of speech holds several short sentences, and an unfinished one may end
 """
 
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -47,8 +48,12 @@ class Pair:
         """The target of the first so many words of the source, without punctuation that is yet to be heard."""
         if words == 0:
             return ""
-        target = "".join(self.target[: self.supports[words - 1]])
-        return target if words == len(self.source) else unclosed(target, self.source[words - 1])
+        length = self.supports[words - 1]
+        target = "".join(self.target[:length])
+        if words == len(self.source):
+            return target
+        # From where on the target is this long: a comma that was written once stays.
+        return unclosed(target, self.source[bisect_left(self.supports, length) : words])
 
 
 @dataclass(frozen=True, slots=True)

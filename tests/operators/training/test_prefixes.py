@@ -1,0 +1,140 @@
+"""Which prefix of a target belongs to a prefix of its source."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.training.agreement import waits
+from operators.training.prefixes import joined_supports, proportional, supported, supports
+
+
+@st.composite
+def aligned(draw):
+    n, m = draw(st.integers(1, 12)), draw(st.integers(0, 12))
+    links = draw(st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, m - 1)))) if m else set()
+    decides = [draw(st.integers(j, m - 1)) for j in range(m)]
+    return n, m, links, decides
+
+
+def links_of(*links):
+    return np.array(sorted(links), np.int32).reshape(-1, 2)
+
+
+def prefixes(source, target, links, language="de"):
+    words = target.split()
+    table = supports(links_of(*links), len(source.split()), len(words), waits(words, language))
+    return [" ".join(words[:length]) for length in table]
+
+
+@given(aligned())
+def test_more_of_a_source_never_supports_less_and_all_of_it_supports_everything(case):
+    n, m, links, decides = case
+    table = supports(links_of(*links), n, m, decides)
+    assert len(table) == n
+    assert table == sorted(table)
+    assert table[-1] == m
+    assert [supported(links_of(*links), n, m, i, decides) for i in range(n + 1)] == [0, *table]
+
+
+@given(aligned())
+def test_no_word_is_supported_before_all_that_it_is_aligned_to_has_been_heard(case):
+    n, m, links, decides = case
+    for heard, length in enumerate(supports(links_of(*links), n, m, decides), start=1):
+        assert all(i < heard for i, j in links if j < length)
+        if heard < n:
+            assert all(decides[j] < length for j in range(length))
+
+
+@given(aligned())
+def test_the_supported_prefix_is_the_longest_one(case):
+    n, m, links, _ = case
+    for heard, length in enumerate(supports(links_of(*links), n, m), start=1):
+        if length < m:
+            # The next word, or the one that it belongs to behind it, is aligned to something that is yet to come.
+            owner = next((j for j in range(length, m) if any(link[1] == j for link in links)), None)
+            assert owner is None or any(i >= heard for i, j in links if length <= j <= owner)
+
+
+@given(st.integers(1, 50), st.integers(0, 50))
+def test_a_proportional_prefix_grows_evenly_up_to_everything(n, m):
+    lengths = [proportional(n, m, i) for i in range(n + 1)]
+    assert lengths == sorted(lengths)
+    assert (lengths[0], lengths[-1]) == (0, m)
+    assert all(abs(length - m * i / n) < 1 for i, length in enumerate(lengths))
+
+
+@pytest.mark.parametrize("length", [-1, 4])
+def test_a_prefix_longer_than_its_source_is_an_error(length):
+    with pytest.raises(ValueError, match="a source of 3"):
+        proportional(3, 3, length)
+    with pytest.raises(ValueError, match="a source of 3"):
+        supported(links_of(), 3, 3, length)
+
+
+def test_without_any_link_nothing_is_said_before_the_end():
+    assert supports(links_of(), 3, 4) == [0, 0, 4]
+
+
+def test_a_german_verb_at_the_end_waits_and_all_before_it_does_not():
+    # I have read the book .  /  Ich habe das Buch gelesen .
+    links = [(0, 0), (1, 1), (2, 4), (3, 2), (4, 3)]
+    assert prefixes("I have read the book.", "Ich habe das Buch gelesen.", links) == [
+        "Ich",
+        "Ich habe",
+        "Ich habe",
+        "Ich habe",
+        "Ich habe das Buch gelesen.",
+    ]
+
+
+def test_what_the_source_says_last_and_the_target_first_holds_everything_back():
+    # Nobody will notice, I suppose.  /  Ich vermute, das merkt keiner.
+    links = [(3, 0), (4, 1), (2, 3), (0, 4)]
+    assert prefixes("Nobody will notice, I suppose.", "Ich vermute, das merkt keiner.", links) == [
+        "",
+        "",
+        "",
+        "Ich",
+        "Ich vermute, das merkt keiner.",
+    ]
+
+
+def test_a_separated_verb_prefix_comes_with_the_end():
+    # I call you up tomorrow  /  Ich rufe dich morgen an
+    links = [(0, 0), (1, 1), (2, 2), (3, 4), (4, 3)]
+    assert prefixes("I call you up tomorrow", "Ich rufe dich morgen an", links)[3:] == [
+        "Ich rufe dich",
+        "Ich rufe dich morgen an",
+    ]
+
+
+def test_an_article_is_not_said_before_its_noun_is_known_aligned_or_not():
+    # I see the old house here  /  Ich sehe das alte Haus hier
+    links = [(0, 0), (1, 1), (3, 3), (4, 4), (5, 5)]
+    for more in ([], [(2, 2)]):
+        assert prefixes("I see the old house here", "Ich sehe das alte Haus hier", links + more)[1:5] == [
+            "Ich sehe",
+            "Ich sehe",
+            "Ich sehe",
+            "Ich sehe das alte Haus",
+        ]
+
+
+def test_an_unaligned_auxiliary_comes_with_what_follows_it():
+    # I read it yesterday  /  Ich habe es gestern gelesen
+    links = [(0, 0), (2, 2), (3, 3), (1, 4)]
+    assert prefixes("I read it yesterday", "Ich habe es gestern gelesen", links) == [
+        "Ich",
+        "Ich",
+        "Ich habe es",
+        "Ich habe es gestern gelesen",
+    ]
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=5).map(sorted), min_size=1, max_size=4))
+def test_joined_tables_are_one_behind_the_other(tables):
+    whole = joined_supports(tables)
+    assert whole == sorted(whole)
+    assert whole[-1] == sum(table[-1] for table in tables)
+    assert whole[: len(tables[0])] == tables[0]
