@@ -1,1 +1,1 @@
-"""What a model for captions is trained on: aligned pairs, and which part of a target a part of its source supports."""
+"""What a model for captions is trained on: pairs, and how much of a target a part of its source supports."""

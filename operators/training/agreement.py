@@ -1,29 +1,41 @@
-"""Words of a target whose form a later word decides: an article must agree with a noun that is yet to be heard.
+"""Words of a target whose form a later word decides: articles agree with nouns that are yet to be heard.
 
-English "the" is said before anybody knows whether German needs der, die, das, den, dem or des. A careful interpreter
-waits for the noun; a caption that does not is revised.
+English "the" is said before anybody knows whether German needs der, die, das, den, dem or des. A careful
+interpreter waits for the noun; a caption that does not is revised.
 """
 
 from collections.abc import Callable, Sequence
 
 import regex
 
-_DETERMINER_STEMS = "ein kein mein dein sein ihr unser euer eur dies jed jen welch manch solch".split()
-_GERMAN_DETERMINERS = frozenset(
-    "der die das den dem des im am zum zur vom beim ins ans aufs alle allen aller alles beide beiden viele vielen "
-    "einige einigen mehrere mehreren diesen".split()
-) | frozenset(stem + ending for stem in _DETERMINER_STEMS for ending in ("", "e", "en", "em", "er", "es"))
-#: Prepositions that become one word with an article: "in" is wrong where "im" will be right.
-_GERMAN_CONTRACTING = frozenset("in an zu von bei".split())
-_GERMAN_ARTICLES = frozenset("der die das den dem des".split())
-_GERMAN_ADJECTIVE = regex.compile(r"\p{Ll}+e[nrms]?|\d[\d.,]*|sehr|ganz|so|zu|zwei|drei|vier|fünf|sechs|acht|zehn|elf|zwölf")
-_FRENCH_DETERMINERS = frozenset(
-    "le la les un une des du au aux ce cet cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs "
-    "quel quelle quels quelles".split()
-)
-_SPANISH_DETERMINERS = frozenset(
-    "el la los las un una unos unas del al este esta estos estas ese esa esos esas aquel aquella nuestro nuestra "
-    "nuestros nuestras vuestro vuestra vuestros vuestras otro otra otros otras mucho mucha muchos muchas".split()
+# fmt: off
+_GERMAN_STEMS = frozenset({
+    "ein", "kein", "mein", "dein", "sein", "ihr", "unser", "euer", "eur", "dies", "jed", "jen", "welch",
+    "manch", "solch",
+})
+_GERMAN_DETERMINERS = frozenset({
+    "der", "die", "das", "den", "dem", "des", "im", "am", "zum", "zur", "vom", "beim", "ins", "ans",
+    "aufs", "alle", "allen", "aller", "alles", "beide", "beiden", "viele", "vielen", "einige",
+    "einigen", "mehrere", "mehreren",
+}) | {stem + ending for stem in _GERMAN_STEMS for ending in ("", "e", "en", "em", "er", "es")}
+_FRENCH_DETERMINERS = frozenset({
+    "le", "la", "les", "un", "une", "des", "du", "au", "aux", "ce", "cet", "cette", "ces", "mon", "ma",
+    "mes", "ton", "ta", "tes", "son", "sa", "ses", "notre", "nos", "votre", "vos", "leur", "leurs",
+    "quel", "quelle", "quels", "quelles",
+})
+_SPANISH_DETERMINERS = frozenset({
+    "el", "la", "los", "las", "un", "una", "unos", "unas", "del", "al", "este", "esta", "estos",
+    "estas", "ese", "esa", "esos", "esas", "aquel", "aquella", "nuestro", "nuestra", "nuestros",
+    "nuestras", "vuestro", "vuestra", "vuestros", "vuestras", "otro", "otra", "otros", "otras", "mucho",
+    "mucha", "muchos", "muchas",
+})
+# fmt: on
+# Prepositions that become one word with an article: "in" is wrong where "im" will be right.
+_GERMAN_CONTRACTING = frozenset({"in", "an", "zu", "von", "bei"})
+_GERMAN_ARTICLES = frozenset({"der", "die", "das", "den", "dem", "des"})
+# What may stand between an article and its noun: by their endings, adjectives; numbers; and how much of it.
+_GERMAN_ADJECTIVE = regex.compile(
+    r"\p{Ll}+e[nrms]?|\d[\d.,]*|sehr|ganz|so|zu|zwei|drei|vier|fünf|sechs|acht|zehn|elf|zwölf"
 )
 _BREAK = regex.compile(r"[\p{P}--[’'\-“\"„»«]]+$", regex.V1)
 _EDGE = regex.compile(r"^\P{L}+|\P{L}+$")

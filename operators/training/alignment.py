@@ -1,8 +1,9 @@
 """Word alignment of translated sentences: which words of the target stand for which words of the source.
 
-The model is eflomal's (Östling and Tiedemann 2016: a Bayesian HMM with fertilities, estimated by Gibbs sampling) in
-the implementation of the Thot toolkit, run in both directions; the two answers become one by grow-diag-final-and
-(Koehn et al. 2003). Thot is an extra (``surtitle[train]``), imported at the first alignment.
+The model is eflomal's (Östling and Tiedemann 2016: a Bayesian HMM with fertilities, estimated by Gibbs
+sampling) in the implementation of the Thot toolkit, run in both directions; the two answers become one by
+grow-diag-final-and (Koehn et al. 2003). Thot is an extra (``surtitle[train]``), imported at the first
+alignment.
 
 A recurring word is learnt better the more pairs there are: align small corpora together with large ones.
 """
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 
 from operators.errors import UsageError
 
-#: The links of one pair: int32 of shape (links, 2), each row a source word's index and a target word's, sorted.
+#: The links of one pair: int32 of shape (links, 2), each row a source word's index and a target word's,
+#: sorted.
 Alignment = NDArray[np.int32]
 
-# What is counted as one word: punctuation tells nothing about meaning and draws links to itself, and "that's" and
-# "T-Shirt" are seen more often in parts.
+# What is counted as one word: punctuation tells nothing about meaning and draws links to itself, and "that's"
+# and "T-Shirt" are seen more often in parts.
 _TOKEN = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 # Thot leaves longer sentences out of its training.
 _LONGEST = 1000
@@ -37,9 +39,9 @@ def align(
     Parameters
     ----------
     pairs
-        Source and target, each as words or, where a script has no spaces, as pieces (`operators.training.pieces`).
-        Case and punctuation are ignored; a word without a letter or a digit gets no link. Nor do the words of a pair
-        of which one side is empty or longer than a thousand words.
+        Source and target, each as words or, where a script has no spaces, as pieces
+        (`operators.training.pieces`). Case and punctuation are ignored; a word without a letter or a digit
+        gets no link. Nor do the words of a pair of which one side is empty or longer than a thousand words.
     seed
         The sampler is deterministic for a seed.
     progress

@@ -15,8 +15,8 @@ _KEPT = frozenset("%&#@*/§‰")
 def unclosed(target: str, heard: Sequence[str]) -> str:
     """`target`, the translation of something unfinished, without final punctuation that is not heard yet.
 
-    `heard` are the words of the source since this target became the translation: one that ends a sentence lets
-    `target` end one, and one that ends with another mark lets it end with another mark.
+    `heard` are the words of the source since this target became the translation: one that ends a sentence
+    lets `target` end one, and one that ends with another mark lets it end with another mark.
     """
     ends = {word[-1:] for word in heard if _is_mark(word[-1:])}
     if ends & SENTENCE_ENDS:

@@ -1,12 +1,12 @@
-"""What recognisers do to text: no case, no punctuation, a last word that is cut or wrong, words lost or doubled.
+"""What recognisers do to text: no case, no punctuation, a cut or wrong last word, words lost or doubled.
 
-Each fault is a small function of words and a `random.Random`; `Noise` draws among them. Only sources are spoilt: the
-target of a noisy source is what a reader should see. A last word that was misheard supports nothing, so that what a
-model learns to say is what the words before it support.
+Each fault is a small function of words and a `random.Random`; `Noise` draws among them. Only sources are
+spoilt: the target of a noisy source is what a reader should see. A last word that was misheard supports
+nothing, so that what a model learns to say is what the words before it support.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Self
@@ -70,7 +70,7 @@ def cut(words: Sequence[str], rng: Random) -> list[str]:
 
 
 def misheard(words: Sequence[str], rng: Random, lexicon: Lexicon) -> list[str]:
-    """Another last word that begins with the same letters, in the case of the right one; the same if there is none."""
+    """Another last word that begins with the same letters; the same one where the lexicon has none."""
     last = bare(words[-1])
     others = [word for word in lexicon.alike.get(last[:_SAME], ()) if word != last]
     if not others:
@@ -80,7 +80,7 @@ def misheard(words: Sequence[str], rng: Random, lexicon: Lexicon) -> list[str]:
 
 
 def closed(words: Sequence[str], rng: Random) -> list[str]:
-    """A full stop, or now and then a comma, behind words that go on: recognisers that punctuate end what they hear."""
+    """A full stop or a comma behind words that go on: recognisers that punctuate close what they hear."""
     if words[-1][-1] in SENTENCE_ENDS:
         return list(words)
     return [*words[:-1], words[-1].rstrip(",;:") + rng.choice("....,")]
@@ -104,7 +104,8 @@ class Heard:
     """A source as a recogniser wrote it."""
 
     text: str
-    #: How many words of the source, from its beginning, may support a target: without a last word that is cut or wrong.
+    #: How many words of the source, from its beginning, may support a target: without a last word that is cut
+    #: or wrong.
     sure: int
 
 
@@ -112,9 +113,10 @@ class Heard:
 class Noise:
     """Draws which faults befall a text.
 
-    `share` is the probability that any fault does; then each one comes with its own probability, independently, and
-    those of the last word (cut, misheard, closed) only where the text is unfinished. A recogniser that writes no
-    capitals mostly writes no punctuation either, so both go together two times out of three.
+    `share` is the probability that any fault does; then each one comes with its own probability,
+    independently, and those of the last word (cut, misheard, closed) only where the text is unfinished. A
+    recogniser that writes no capitals mostly writes no punctuation either, so both go together two times out
+    of three.
     """
 
     share: float

@@ -1,8 +1,9 @@
 """Which prefix of a target belongs to a prefix of its source.
 
-Two answers: one of proportional length (Arivazhagan et al. 2020, "Re-translation versus streaming for simultaneous
-translation", section 4.2), and the longest one that the source's words support, by word alignment. Lengths are in
-words, or in pieces where a script has no spaces; all are monotone in the source's length.
+Two answers: one of proportional length (Arivazhagan et al. 2020, "Re-translation versus streaming for
+simultaneous translation", section 4.2), and the longest one that the source's words support, by word
+alignment. Lengths are in words, or in pieces where a script has no spaces; all are monotone in the source's
+length.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from operators.training.alignment import Alignment
 
 
 def proportional(n_source: int, m_target: int, i: int) -> int:
-    """Words of an `m_target` words long target that go with the first `i` of `n_source` words, rounded down."""
+    """Words of a target of `m_target` that go with the first `i` of `n_source` words, rounded down."""
     _check(n_source, i)
     return m_target if i == n_source else m_target * i // n_source
 
@@ -32,9 +33,10 @@ def supports(
 ) -> list[int]:
     """For each number of source words, 1 to `n_source`, how many words of the target they support.
 
-    A target word is supported when all source words are there that it is aligned to, and all words before it are
-    supported. A word without a link (an article, an auxiliary, a particle) is supported with the next word on its
-    right that has one: it belongs to what follows it. Behind the last such word, all of the source is needed.
+    A target word is supported when all source words are there that it is aligned to, and all words before it
+    are supported. A word without a link (an article, an auxiliary, a particle) is supported with the next
+    word on its right that has one: it belongs to what follows it. Behind the last such word, all of the
+    source is needed.
 
     Parameters
     ----------
@@ -47,7 +49,8 @@ def supports(
         on its article's (`operators.training.agreement`). It is not supported before that one.
     """
     _check(n_source, 0)
-    # How many source words each target word needs: the last of those that it is linked to, and the ones before it.
+    # How many source words each target word needs: the last of those that it is linked to, and the ones
+    # before it.
     needed = np.zeros(m_target, np.int64)
     if len(alignment):
         np.maximum.at(needed, alignment[:, 1], alignment[:, 0] + 1)

@@ -1,7 +1,7 @@
 """Where a pair of several sentences can be taken apart, so that each sentence is aligned for itself.
 
-A link from one sentence into another is nearly always wrong, and the end of a sentence is supported as soon as
-its source's end is heard.
+A link from one sentence into another is nearly always wrong, and the end of a sentence is supported as soon
+as its source's end is heard.
 """
 
 from collections.abc import Sequence

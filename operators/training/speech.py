@@ -24,7 +24,8 @@ class Pair:
     source: tuple[str, ...]
     #: Pieces, as `operators.training.pieces` makes them.
     target: tuple[str, ...]
-    #: For each number of source words from 1 on, how many pieces of the target belong to them; the last one is all.
+    #: For each number of source words from 1 on, how many pieces of the target belong to them; the last one
+    #: is all.
     supports: tuple[int, ...]
 
     @classmethod
@@ -45,7 +46,7 @@ class Pair:
         return cls(words, parts, table)
 
     def prefix(self, words: int) -> str:
-        """The target of the first so many words of the source, without punctuation that is yet to be heard."""
+        """The target of so many words of the source, without punctuation that is yet to be heard."""
         if words == 0:
             return ""
         length = self.supports[words - 1]
@@ -66,7 +67,7 @@ class Example:
 
 
 def joined(pairs: Sequence[Pair], separator: str = " ") -> Pair:
-    """Pairs one after another; `separator` stands between their targets, none where a script has no spaces."""
+    """Pairs one after another, `separator` between their targets: none where a script has no spaces."""
     target: list[str] = []
     for pair in pairs:
         first, *rest = pair.target
@@ -88,8 +89,8 @@ def speech(
 ) -> Iterator[Pair]:
     """All pairs once, in random order, joined to segments of 1 to `most_sentences` sentences.
 
-    Each number of sentences is as probable as any; a segment has at most `most_words` words of the source, unless
-    a single sentence has more.
+    Each number of sentences is as probable as any; a segment has at most `most_words` words of the source,
+    unless a single sentence has more.
     """
     order = list(range(len(pairs)))
     rng.shuffle(order)
@@ -107,7 +108,7 @@ def speech(
 
 
 def example(pair: Pair, rng: Random, *, prefixes: float = 0.5, noise: Noise | None = None) -> Example:
-    """One example of a pair: with probability `prefixes` a prefix, each length as probable as any, otherwise all.
+    """One example of a pair: with probability `prefixes` a prefix, of any length alike, otherwise all.
 
     Where noise spoils the last word of a prefix, the target is the one of the words before it.
     """

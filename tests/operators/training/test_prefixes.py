@@ -6,29 +6,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.training.agreement import waits
+from operators.training.alignment import Alignment
 from operators.training.prefixes import joined_supports, proportional, supported, supports
+
+#: Source words, target words, links, and the word that each target word waits for.
+Case = tuple[int, int, set[tuple[int, int]], list[int]]
 
 
 @st.composite
-def aligned(draw):
+def aligned(draw: st.DrawFn) -> Case:
     n, m = draw(st.integers(1, 12)), draw(st.integers(0, 12))
-    links = draw(st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, m - 1)))) if m else set()
+    link = st.tuples(st.integers(0, n - 1), st.integers(0, max(m - 1, 0)))
+    links = draw(st.sets(link)) if m else set()
     decides = [draw(st.integers(j, m - 1)) for j in range(m)]
     return n, m, links, decides
 
 
-def links_of(*links):
+def links_of(*links: tuple[int, int]) -> Alignment:
     return np.array(sorted(links), np.int32).reshape(-1, 2)
 
 
-def prefixes(source, target, links, language="de"):
+def prefixes(source: str, target: str, links: list[tuple[int, int]]) -> list[str]:
     words = target.split()
-    table = supports(links_of(*links), len(source.split()), len(words), waits(words, language))
+    table = supports(links_of(*links), len(source.split()), len(words), waits(words, "de"))
     return [" ".join(words[:length]) for length in table]
 
 
 @given(aligned())
-def test_more_of_a_source_never_supports_less_and_all_of_it_supports_everything(case):
+def test_more_of_a_source_never_supports_less_and_all_of_it_supports_everything(case: Case) -> None:
     n, m, links, decides = case
     table = supports(links_of(*links), n, m, decides)
     assert len(table) == n
@@ -38,7 +43,7 @@ def test_more_of_a_source_never_supports_less_and_all_of_it_supports_everything(
 
 
 @given(aligned())
-def test_no_word_is_supported_before_all_that_it_is_aligned_to_has_been_heard(case):
+def test_no_word_is_supported_before_all_that_it_is_aligned_to_has_been_heard(case: Case) -> None:
     n, m, links, decides = case
     for heard, length in enumerate(supports(links_of(*links), n, m, decides), start=1):
         assert all(i < heard for i, j in links if j < length)
@@ -47,17 +52,17 @@ def test_no_word_is_supported_before_all_that_it_is_aligned_to_has_been_heard(ca
 
 
 @given(aligned())
-def test_the_supported_prefix_is_the_longest_one(case):
+def test_the_supported_prefix_is_the_longest_one(case: Case) -> None:
     n, m, links, _ = case
     for heard, length in enumerate(supports(links_of(*links), n, m), start=1):
         if length < m:
-            # The next word, or the one that it belongs to behind it, is aligned to something that is yet to come.
+            # The next word, or the one that it belongs to, is aligned to something that is yet to come.
             owner = next((j for j in range(length, m) if any(link[1] == j for link in links)), None)
             assert owner is None or any(i >= heard for i, j in links if length <= j <= owner)
 
 
 @given(st.integers(1, 50), st.integers(0, 50))
-def test_a_proportional_prefix_grows_evenly_up_to_everything(n, m):
+def test_a_proportional_prefix_grows_evenly_up_to_everything(n: int, m: int) -> None:
     lengths = [proportional(n, m, i) for i in range(n + 1)]
     assert lengths == sorted(lengths)
     assert (lengths[0], lengths[-1]) == (0, m)
@@ -65,18 +70,18 @@ def test_a_proportional_prefix_grows_evenly_up_to_everything(n, m):
 
 
 @pytest.mark.parametrize("length", [-1, 4])
-def test_a_prefix_longer_than_its_source_is_an_error(length):
+def test_a_prefix_longer_than_its_source_is_an_error(length: int) -> None:
     with pytest.raises(ValueError, match="a source of 3"):
         proportional(3, 3, length)
     with pytest.raises(ValueError, match="a source of 3"):
         supported(links_of(), 3, 3, length)
 
 
-def test_without_any_link_nothing_is_said_before_the_end():
+def test_without_any_link_nothing_is_said_before_the_end() -> None:
     assert supports(links_of(), 3, 4) == [0, 0, 4]
 
 
-def test_a_german_verb_at_the_end_waits_and_all_before_it_does_not():
+def test_a_german_verb_at_the_end_waits_and_all_before_it_does_not() -> None:
     # I have read the book .  /  Ich habe das Buch gelesen .
     links = [(0, 0), (1, 1), (2, 4), (3, 2), (4, 3)]
     assert prefixes("I have read the book.", "Ich habe das Buch gelesen.", links) == [
@@ -88,7 +93,7 @@ def test_a_german_verb_at_the_end_waits_and_all_before_it_does_not():
     ]
 
 
-def test_what_the_source_says_last_and_the_target_first_holds_everything_back():
+def test_what_the_source_says_last_and_the_target_first_holds_everything_back() -> None:
     # Nobody will notice, I suppose.  /  Ich vermute, das merkt keiner.
     links = [(3, 0), (4, 1), (2, 3), (0, 4)]
     assert prefixes("Nobody will notice, I suppose.", "Ich vermute, das merkt keiner.", links) == [
@@ -100,7 +105,7 @@ def test_what_the_source_says_last_and_the_target_first_holds_everything_back():
     ]
 
 
-def test_a_separated_verb_prefix_comes_with_the_end():
+def test_a_separated_verb_prefix_comes_with_the_end() -> None:
     # I call you up tomorrow  /  Ich rufe dich morgen an
     links = [(0, 0), (1, 1), (2, 2), (3, 4), (4, 3)]
     assert prefixes("I call you up tomorrow", "Ich rufe dich morgen an", links)[3:] == [
@@ -109,9 +114,10 @@ def test_a_separated_verb_prefix_comes_with_the_end():
     ]
 
 
-def test_an_article_is_not_said_before_its_noun_is_known_aligned_or_not():
+def test_an_article_is_not_said_before_its_noun_is_known_aligned_or_not() -> None:
     # I see the old house here  /  Ich sehe das alte Haus hier
     links = [(0, 0), (1, 1), (3, 3), (4, 4), (5, 5)]
+    more: list[tuple[int, int]]
     for more in ([], [(2, 2)]):
         assert prefixes("I see the old house here", "Ich sehe das alte Haus hier", links + more)[1:5] == [
             "Ich sehe",
@@ -121,7 +127,7 @@ def test_an_article_is_not_said_before_its_noun_is_known_aligned_or_not():
         ]
 
 
-def test_an_unaligned_auxiliary_comes_with_what_follows_it():
+def test_an_unaligned_auxiliary_comes_with_what_follows_it() -> None:
     # I read it yesterday  /  Ich habe es gestern gelesen
     links = [(0, 0), (2, 2), (3, 3), (1, 4)]
     assert prefixes("I read it yesterday", "Ich habe es gestern gelesen", links) == [
@@ -133,7 +139,7 @@ def test_an_unaligned_auxiliary_comes_with_what_follows_it():
 
 
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=5).map(sorted), min_size=1, max_size=4))
-def test_joined_tables_are_one_behind_the_other(tables):
+def test_joined_tables_are_one_behind_the_other(tables: list[list[int]]) -> None:
     whole = joined_supports(tables)
     assert whole == sorted(whole)
     assert whole[-1] == sum(table[-1] for table in tables)

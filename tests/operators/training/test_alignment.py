@@ -1,0 +1,107 @@
+"""Word alignment: what a small corpus with known answers must give."""
+
+import itertools
+import platform
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.errors import UsageError
+from operators.training.alignment import align, joined
+
+aligner = pytest.mark.skipif(
+    sys.platform == "linux" and platform.machine() != "x86_64",
+    reason="Thot has wheels for other machines only",
+)
+
+SUBJECTS = {"I": "Ich", "Tom": "Tom", "The dog": "Der Hund", "My mother": "Meine Mutter"}
+VERBS = {"saw": "gesehen", "bought": "gekauft", "found": "gefunden", "lost": "verloren"}
+OBJECTS = {
+    "a house": "ein Haus",
+    "the car": "das Auto",
+    "three books": "drei Bücher",
+    "the key": "den Schlüssel",
+}
+TIMES = {"yesterday": "gestern", "today": "heute", "on Monday": "am Montag"}
+
+
+def corpus() -> Iterator[tuple[list[str], list[str]]]:
+    """Sentences whose German verb stands at the end."""
+    for (s, subject), (v, verb), (o, thing), (t, time) in itertools.product(
+        SUBJECTS.items(), VERBS.items(), OBJECTS.items(), TIMES.items()
+    ):
+        yield f"{s} {v} {o} {t}.".split(), f"{subject} hat {time} {thing} {verb}.".split()
+
+
+@aligner
+def test_words_are_aligned_across_reordering_case_and_punctuation() -> None:
+    pairs = list(corpus())
+    # Of words that always come together, as "the key" does, nothing tells which one is which.
+    dictionary = {**VERBS, "I": "Ich", "Tom": "Tom", "yesterday": "gestern", "today": "heute"}
+    for (source, target), links in zip(pairs, align(pairs), strict=True):
+        assert links.dtype == np.int32
+        linked = {(source[i].strip("."), target[j].strip(".")) for i, j in links}
+        known = [word for word in (word.strip(".") for word in source) if word in dictionary]
+        assert {link for link in linked if link[0] in known} == {(word, dictionary[word]) for word in known}
+
+
+@aligner
+def test_a_seed_gives_the_same_links_again() -> None:
+    pairs = list(corpus())[:60]
+    assert all(np.array_equal(a, b) for a, b in zip(align(pairs, seed=3), align(pairs, seed=3), strict=True))
+
+
+@aligner
+def test_pairs_without_words_get_no_links_and_disturb_nobody() -> None:
+    strange = [
+        ([], ["x"]),
+        (["…"], ["Haus"]),
+        (["a"] * 1500, ["b"]),
+        ([""], [""]),
+        (["Haus", "–"], ["–", "Haus"]),
+    ]
+    *nothing, dash = align([*strange, *corpus()])[: len(strange)]
+    assert [links.shape for links in nothing] == [(0, 2)] * 4
+    assert dash.tolist() in ([[0, 1]], [])
+
+
+@aligner
+def test_progress_rises_to_one() -> None:
+    shares: list[float] = []
+    align(list(corpus())[:20], progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_without_the_extra_the_user_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "thot.alignment", None)
+    with pytest.raises(UsageError, match=r"surtitle\[train\]"):
+        align([(["a"], ["b"])])
+
+
+links_in = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
+    lambda size: st.tuples(
+        st.just(size), st.sets(st.tuples(st.integers(0, size[0] - 1), st.integers(0, size[1] - 1)))
+    )
+)
+
+
+Sized = tuple[tuple[int, int], set[tuple[int, int]]]
+
+
+@given(st.lists(links_in, max_size=4))
+def test_joined_sentences_keep_their_links_and_get_none_between_them(sentences: list[Sized]) -> None:
+    whole = joined(
+        [np.array(sorted(links), np.int32).reshape(-1, 2) for _, links in sentences],
+        [size for size, _ in sentences],
+    )
+    text = [
+        [(number, word) for number, (size, _) in enumerate(sentences) for word in range(size[side])]
+        for side in (0, 1)
+    ]
+    back = {(text[0][i], text[1][j]) for i, j in whole}
+    assert back == {((n, i), (n, j)) for n, (_, links) in enumerate(sentences) for i, j in links}

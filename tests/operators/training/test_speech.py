@@ -1,0 +1,114 @@
+"""Examples of the length of speech, whole and as prefixes."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.training.noise import Lexicon, Noise
+from operators.training.pieces import pieces
+from operators.training.speech import Pair, example, joined, speech
+
+PAIRS = [
+    Pair.of("I have read the book.", "Ich habe das Buch gelesen.", [1, 2, 2, 2, 5], "de"),
+    Pair.of("Well, come in!", "Na, komm herein!", [1, 2, 3], "de"),
+    Pair.of("Thanks.", "Danke.", [1], "de"),
+]
+
+texts = st.text("aZ .ー漢かカ、ñ5", max_size=30)
+
+
+@given(texts, st.sampled_from(["de", "ja", "zh"]))
+def test_pieces_put_together_are_the_text(text: str, language: str) -> None:
+    assert "".join(pieces(text, language)) == " ".join(text.split())
+
+
+def test_words_are_the_pieces_where_there_are_spaces_and_characters_where_there_are_none() -> None:
+    assert pieces(" Das  ist gut. ", "de") == ["Das", " ist", " gut."]
+    assert pieces("Tom Smithは コーヒーだ。", "ja") == ["Tom", " Smith", "は", " コーヒー", "だ", "。"]
+
+
+@pytest.mark.parametrize("table", [[1, 2], [1, 3, 2], [1, 2, 4], []])
+def test_a_table_that_does_not_fit_its_texts_is_an_error(table: list[int]) -> None:
+    with pytest.raises(ValueError, match="does not fit"):
+        Pair.of("Well, come in!", "Na, komm herein!", table, "de")
+
+
+def test_a_prefix_may_end_in_the_second_sentence() -> None:
+    pair = joined([PAIRS[2], PAIRS[0], PAIRS[1]])
+    assert [pair.prefix(words) for words in range(10)] == [
+        "",
+        "Danke.",
+        "Danke. Ich",
+        "Danke. Ich habe",
+        "Danke. Ich habe",
+        "Danke. Ich habe",
+        "Danke. Ich habe das Buch gelesen.",
+        "Danke. Ich habe das Buch gelesen. Na,",
+        "Danke. Ich habe das Buch gelesen. Na, komm",
+        "Danke. Ich habe das Buch gelesen. Na, komm herein!",
+    ]
+
+
+def test_what_is_not_closed_yet_is_not_closed_and_nothing_ends_with_a_space() -> None:
+    pair = Pair.of("Nobody knows, I think so", "Niemand weiß es, denke ich.", [1, 3, 3, 3, 5], "de")
+    # The comma stays once it was heard, although the source goes on without more of the target.
+    assert [pair.prefix(words) for words in range(1, 6)] == [
+        "Niemand",
+        "Niemand weiß es,",
+        "Niemand weiß es,",
+        "Niemand weiß es,",
+        "Niemand weiß es, denke ich.",
+    ]
+
+
+def test_scripts_without_spaces_are_joined_without_any() -> None:
+    pair = Pair.of("Thanks.", "谢谢。", [3], "zh")
+    assert joined([pair, pair], separator="").prefix(2) == "谢谢。谢谢。"
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6))
+def test_speech_holds_every_sentence_once_in_segments_of_bounded_length(
+    seed: int, count: int, most: int
+) -> None:
+    pairs = [
+        Pair.of(f"This is{' very' * (n % 5)} {n}.", f"Das ist {n}.", [0] * (2 + n % 5) + [3], "de")
+        for n in range(count)
+    ]
+    segments = list(speech(pairs, Random(seed), most_sentences=most, most_words=12))
+    said = Counter(word for segment in segments for word in segment.source if word[0].isdigit())
+    assert said == Counter(f"{n}." for n in range(count))
+    for segment in segments:
+        sentences = sum(word == "This" for word in segment.source)
+        assert 1 <= sentences <= most
+        assert sentences == 1 or len(segment.source) <= 12
+
+
+def test_all_lengths_of_speech_and_of_prefixes_occur_evenly() -> None:
+    rng = Random(7)
+    segments = list(speech(PAIRS[2:] * 6000, rng, most_sentences=3))
+    lengths = Counter(len(segment.source) for segment in segments)
+    assert all(abs(lengths[n] / len(segments) - 1 / 3) < 0.03 for n in (1, 2, 3))
+    drawn = Counter(len(example(PAIRS[0], rng, prefixes=1.0).source.split()) for _ in range(5000))
+    assert all(abs(drawn[n] / 5000 - 1 / 5) < 0.03 for n in range(1, 6))
+
+
+def test_finals_are_whole_and_as_many_as_asked_for() -> None:
+    rng = Random(7)
+    made = [example(PAIRS[0], rng, prefixes=0.3) for _ in range(3000)]
+    finals = [one for one in made if one.is_final]
+    assert {(one.source, one.target) for one in finals} == {
+        ("I have read the book.", "Ich habe das Buch gelesen.")
+    }
+    assert abs(len(finals) / 3000 - 0.7) < 0.03
+
+
+@given(st.integers(0, 10**6))
+def test_a_misheard_last_word_is_not_translated(seed: int) -> None:
+    lexicon = Lexicon({"ha": ["happy"], "re": ["rest"], "th": ["than"], "bo": ["boat"]}, frozenset())
+    noise = Noise(1.0, lexicon, plain=0, cut=0, misheard=1.0, closed=0, dropped=0, doubled=0)
+    made = example(PAIRS[0], Random(seed), prefixes=1.0, noise=noise)
+    expected = {"I": "Ich", "I happy": "Ich", "I have rest": "Ich habe", "I have read than": "Ich habe"}
+    assert made.target == expected.get(made.source, "Ich habe")
