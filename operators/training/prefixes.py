@@ -1,7 +1,7 @@
 """Which prefix of a target belongs to a prefix of its source.
 
 Two answers: one of proportional length (Arivazhagan et al. 2020, "Re-translation versus streaming for
-simultaneous translation", section 4.2), and the longest one that the source's words support, by word
+simultaneous translation", prefix training), and the longest one that the source's words support, by word
 alignment. Lengths are in words, or in pieces where a script has no spaces; all are monotone in the source's
 length.
 """
