@@ -3,58 +3,12 @@
 A segment of speech holds several short sentences, and an unfinished one may end within any of them.
 """
 
-import sys
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Self
 
-from operators.training.closing import unclosed
 from operators.training.noise import Heard, Noise
-from operators.training.pieces import pieces
-from operators.training.prefixes import joined_supports
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A translation, and how much of it each prefix of its source supports."""
-
-    #: Words.
-    source: tuple[str, ...]
-    #: Pieces, as `operators.training.pieces` makes them.
-    target: tuple[str, ...]
-    #: For each number of source words from 1 on, how many pieces of the target belong to them; the last one
-    #: is all.
-    supports: tuple[int, ...]
-
-    @classmethod
-    def of(cls, source: str, target: str, supports: Sequence[int], language: str) -> Self:
-        """A pair of texts; `language` is the target's code.
-
-        Raises
-        ------
-        ValueError
-            `supports` does not fit the texts: its length, its order or its last number.
-        """
-        # Interned: a corpus of millions of words holds each of them once.
-        words = tuple(sys.intern(word) for word in source.split())
-        parts = tuple(sys.intern(piece) for piece in pieces(target, language))
-        table = tuple(supports)
-        if not words or len(table) != len(words) or table[-1] != len(parts) or list(table) != sorted(table):
-            raise ValueError("the table does not fit the texts")
-        return cls(words, parts, table)
-
-    def prefix(self, words: int) -> str:
-        """The target of so many words of the source, without punctuation that is yet to be heard."""
-        if words == 0:
-            return ""
-        length = self.supports[words - 1]
-        target = "".join(self.target[:length])
-        if words == len(self.source):
-            return target
-        # From where on the target is this long: a comma that was written once stays.
-        return unclosed(target, self.source[bisect_left(self.supports, length) : words])
+from operators.training.pairs import Pair, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +18,6 @@ class Example:
     source: str
     target: str
     is_final: bool
-
-
-def joined(pairs: Sequence[Pair], separator: str = " ") -> Pair:
-    """Pairs one after another, `separator` between their targets: none where a script has no spaces."""
-    target: list[str] = []
-    for pair in pairs:
-        first, *rest = pair.target
-        target += [separator + first if target else first, *rest]
-    return Pair(
-        tuple(word for pair in pairs for word in pair.source),
-        tuple(target),
-        tuple(joined_supports([pair.supports for pair in pairs])),
-    )
 
 
 def speech(
