@@ -15,35 +15,34 @@ import regex
 
 from operators.training.closing import SENTENCE_ENDS
 
-_PUNCTUATION = regex.compile(r"[\p{P}\p{S}--[%&@#€$£+'’]]", regex.V1)
-# Behind a letter and before one an apostrophe belongs to the word, and so does a dot between digits.
+# "3.5", "10:30" and "5 %" keep what a recogniser would say as a word.
+_PUNCTUATION = regex.compile(r"(?!(?<=\d)[.:](?=\d))[\p{P}\p{S}--[%&@#€$£+'’]]", regex.V1)
+# Between letters an apostrophe belongs to the word.
 _LOOSE_APOSTROPHE = regex.compile(r"(?<!\p{L})['’]|['’](?!\p{L})")
 # Letters that a wrong word shares with the right one.
 _SAME = 2
-# A recogniser loses what is said quickly: short words that occur all the time, and never a negation.
-_SHORT, _NEGATIONS = 3, frozenset({"no", "not"})
+# English words that a recogniser loses because nobody stresses them, and that a reader does not miss.
+_LIGHT = frozenset({"a", "an", "the", "of", "to", "in", "at", "for", "and", "that", "is", "are", "was", "be"})
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The words of a corpus: what is heard instead of another word, and what is lost without being missed."""
+    """Which words are heard instead of others, and which are lost without being missed."""
 
-    #: By their first letters, lower case.
+    #: Words by their first letters, all in lower case.
     alike: Mapping[str, Sequence[str]]
-    #: Short and frequent, lower case.
-    light: frozenset[str]
+    #: In lower case.
+    light: frozenset[str] = _LIGHT
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[str]], frequent: int = 40) -> Self:
+    def of(cls, sentences: Iterable[Sequence[str]], light: frozenset[str] = _LIGHT) -> Self:
         """The words of these sentences; those that occur twice or more stand in for others."""
         counts = Counter(bare(word) for sentence in sentences for word in sentence)
-        del counts[""]
         alike = defaultdict(list)
         for word, count in sorted(counts.items()):
             if count > 1 and len(word) > _SAME:
                 alike[word[:_SAME]].append(word)
-        light = {word for word, _ in counts.most_common(frequent) if len(word) <= _SHORT}
-        return cls(dict(alike), frozenset(light - _NEGATIONS))
+        return cls(dict(alike), light)
 
 
 def bare(word: str) -> str:
@@ -59,7 +58,6 @@ def lower_cased(words: Sequence[str]) -> list[str]:
 def without_punctuation(words: Sequence[str]) -> str:
     """The words as one text without punctuation; apostrophes inside words stay, hyphens become spaces."""
     text = regex.sub(r"(?<=\w)[-–—/](?=\w)", " ", " ".join(words))
-    text = regex.sub(r"(?<=\d)[.,:](?=\d)", "", text)
     return " ".join(_LOOSE_APOSTROPHE.sub("", _PUNCTUATION.sub("", text)).split())
 
 

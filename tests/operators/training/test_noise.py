@@ -27,7 +27,7 @@ CORPUS = [
         "Our Indian press is not in the only old house.",
     )
 ]
-LEXICON = Lexicon.of(CORPUS, frequent=8)
+LEXICON = Lexicon.of(CORPUS)
 
 sentences = st.lists(
     st.sampled_from(sorted({word for line in CORPUS for word in line})), min_size=1, max_size=12
@@ -37,7 +37,7 @@ seeds = st.integers(0, 10**6).map(Random)
 
 def test_a_recogniser_without_capitals_and_punctuation_keeps_what_is_within_words() -> None:
     words = ['"Well-known,"', "he", "said,", '"isn’t', "1,000.5", "–", "it's", '5%…"']
-    assert without_punctuation(words) == "Well known he said isn’t 10005 it's 5%"
+    assert without_punctuation(words) == "Well known he said isn’t 1000.5 it's 5%"
     assert lower_cased(["Don't", "GO!"]) == ["don't", "go!"]
 
 
@@ -86,11 +86,6 @@ def test_only_light_words_are_lost_and_one_at_most(words: list[str], rng: Random
         lost = next(at for at in range(len(words)) if at == len(left) or left[at] != words[at])
         assert [*words[:lost], *words[lost + 1 :]] == left
         assert words[lost].lower() in LEXICON.light
-
-
-def test_a_negation_is_never_light() -> None:
-    assert "the" in LEXICON.light
-    assert "not" not in Lexicon.of([["not"] * 9]).light
 
 
 @given(sentences, seeds)
