@@ -62,8 +62,10 @@ class Pair:
         target = "".join(self.target[:length])
         if words == len(self.source):
             return target
-        # From where on the target is this long: a comma that was written once stays.
-        return unclosed(target, self.source[bisect_left(self.supports, length) : words])
+        # What was written once stays: the comma that was heard, and all that a shorter prefix had.
+        since = bisect_left(self.supports, length)
+        open_target = unclosed(target, self.source[since:words])
+        return open_target if open_target == target else max(open_target, self.prefix(since), key=len)
 
 
 def joined(pairs: Sequence[Pair], separator: str = " ") -> Pair:

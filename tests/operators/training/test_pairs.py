@@ -1,5 +1,7 @@
 """Pairs with the table of what their prefixes support."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,3 +81,19 @@ def test_aligned_pairs_hold_the_verb_back_and_take_sentences_one_by_one() -> Non
     prefixes = [last.prefix(words) for words in range(1, 7)]
     assert prefixes[:3] == ["Ja.", "Ja. Ich", "Ja. Ich"]
     assert prefixes[-1] == "Ja. Ich hat gestern ein Haus gesehen."
+
+
+words = st.lists(st.sampled_from(["a", "b,", "c.", "d?", "–", "„e“", "3"]), min_size=1, max_size=8)
+
+
+@given(words, words, st.data())
+def test_a_longer_prefix_only_ever_adds_to_what_stands(
+    source: list[str], target: list[str], data: st.DataObject
+) -> None:
+    length = st.integers(0, len(target))
+    table = sorted(data.draw(st.lists(length, min_size=len(source) - 1, max_size=len(source) - 1)))
+    pair = Pair.of(" ".join(source), " ".join(target), [*table, len(target)], "de")
+    prefixes = [pair.prefix(count) for count in range(len(source) + 1)]
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(prefixes))
+    assert prefixes[-1] == " ".join(target)
+    assert not any(prefix.endswith(" ") for prefix in prefixes)
