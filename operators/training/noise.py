@@ -7,7 +7,7 @@ nothing, so that what a model learns to say is what the words before it support.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Self
 
@@ -23,6 +23,8 @@ _LOOSE_APOSTROPHE = regex.compile(r"(?<!\p{L})['’]|['’](?!\p{L})")
 _SAME = 2
 # English words that a recogniser loses because nobody stresses them, and that a reader does not miss.
 _LIGHT = frozenset({"a", "an", "the", "of", "to", "in", "at", "for", "and", "that", "is", "are", "was", "be"})
+# How a plain recogniser writes: in lower case, without punctuation.
+_STYLES = ((True, True), (True, True), (True, False), (False, True))
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,6 @@ class Lexicon:
 def bare(word: str) -> str:
     """A word in lower case without its punctuation."""
     return without_punctuation([word]).lower()
-
-
-def lower_cased(words: Sequence[str]) -> list[str]:
-    """All in lower case."""
-    return [word.lower() for word in words]
 
 
 def without_punctuation(words: Sequence[str]) -> str:
@@ -125,9 +122,6 @@ class Noise:
     closed: float = 0.35
     dropped: float = 0.1
     doubled: float = 0.05
-    _styles: Sequence[tuple[bool, bool]] = field(
-        default=((True, True), (True, True), (True, False), (False, True)), repr=False
-    )
 
     def __call__(self, words: Sequence[str], is_final: bool, rng: Random) -> Heard:
         """What is heard of these words, at least one."""
@@ -158,7 +152,7 @@ class Noise:
         text = " ".join(words)
         if rng.random() >= self.plain:
             return text
-        lower, unpunctuated = rng.choice(self._styles)
-        if lower:
-            text = text.lower()
-        return without_punctuation(text.split()) or text if unpunctuated else text
+        lower, unpunctuated = rng.choice(_STYLES)
+        if unpunctuated:
+            text = without_punctuation(words) or text
+        return text.lower() if lower else text

@@ -13,7 +13,6 @@ from operators.training.noise import (
     cut,
     doubled,
     dropped,
-    lower_cased,
     misheard,
     without_punctuation,
 )
@@ -38,7 +37,6 @@ seeds = st.integers(0, 10**6).map(Random)
 def test_a_recogniser_without_capitals_and_punctuation_keeps_what_is_within_words() -> None:
     words = ['"Well-known,"', "he", "said,", '"isn’t', "1,000.5", "–", "it's", '5%…"']
     assert without_punctuation(words) == "Well known he said isn’t 1000.5 it's 5%"
-    assert lower_cased(["Don't", "GO!"]) == ["don't", "go!"]
 
 
 @given(sentences, seeds)
