@@ -189,8 +189,8 @@ def clean(
 ) -> Iterator[Pair]:
     """The sentence pairs of ``blocks`` that pass every test, each English sentence once.
 
-    ``held_out`` holds the keys of sentences that models are measured on; a pair with one of them on either side is
-    left out. ``labels`` keeps phrases that are no sentences.
+    ``held_out`` holds the keys of sentences that models are measured on: a pair with one of them on a side
+    is left out. ``labels`` keeps phrases that are no sentences.
     """
     seen: set[str] = set()
     for block in blocks:

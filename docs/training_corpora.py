@@ -108,7 +108,9 @@ def selected(
     return [
         (english, other)
         for english, other in clean(blocks, language.code, held_out, labels=labels)
-        if least <= len(english.split()) <= most and not (labels and is_sentence(english))
+        if least <= len(english.split()) <= most
+        and not (labels and is_sentence(english))
+        and not (source.keeps == "labels" and "," in english)  # "Altai, Northern" is how a list sorts a name
     ]
 
 
