@@ -17,7 +17,7 @@ MO = "usr/**/{locale}/LC_MESSAGES"
 # In the order of how near the text is to what people say and write in news.
 SOURCES = (
     Source("ding-sentences", ("trans-de-en",), ding, "GPL-2+", languages=GERMAN),
-    Source("wesnoth", WESNOTH, catalogues(f"wesnoth-*/{MO}/*.mo"), "GPL-2+ or CC-BY-SA-4.0"),
+    Source("wesnoth", WESNOTH, catalogues(f"wesnoth-*/{MO}/*.mo"), "GPL-2+"),
     Source("freedroidrpg", ("freedroidrpg-data",), catalogues(f"freedroidrpg-data/{MO}/*.mo"), "GPL-2+"),
     Source(
         "fillets",
@@ -33,7 +33,7 @@ SOURCES = (
     ),
     Source("warzone2100", ("warzone2100-data",), catalogues(f"warzone2100-data/{MO}/*.mo"), "GPL-2+"),
     Source(
-        "supertux", ("supertux-data",), catalogues("supertux-data/usr/**/{locale}.po"), "GPL-2+, CC-BY-SA"
+        "supertux", ("supertux-data",), catalogues("supertux-data/usr/**/{locale}.po"), "GPL-3+"
     ),
     Source(
         "freecol",
@@ -72,7 +72,7 @@ SOURCES = (
         "0ad",
         ("0ad-data",),
         zipped("0ad-data/usr/**/public.zip", "l10n/{locale}.*.po"),
-        "CC-BY-SA-3.0, GPL-2+",
+        "CC-BY-SA-3.0",
     ),
     Source("freeciv", ("freeciv-data",), catalogues(f"freeciv-data/{MO}/*.mo"), "GPL-2+"),
     Source(
@@ -156,7 +156,7 @@ SOURCES = (
         "installation-guide",
         ("installation-guide-amd64",),
         files(pages, "installation-guide-amd64/usr/**/en/*.html", english="/en/", other="/{locale}/"),
-        "GPL-2+",
+        "GPL-2",
     ),
     Source(
         "debian-faq",
@@ -167,7 +167,7 @@ SOURCES = (
             english="debian-faq/ FAQ/ .en.",
             other="debian-faq-{tag}/ FAQ/{tag}/ .{tag}.",
         ),
-        "GPL-2+",
+        "its own, copyleft",
         languages=frozenset({"de", "fr", "ja", "zh"}),
     ),
     Source(
