@@ -32,9 +32,7 @@ SOURCES = (
         "zlib",
     ),
     Source("warzone2100", ("warzone2100-data",), catalogues(f"warzone2100-data/{MO}/*.mo"), "GPL-2+"),
-    Source(
-        "supertux", ("supertux-data",), catalogues("supertux-data/usr/**/{locale}.po"), "GPL-3+"
-    ),
+    Source("supertux", ("supertux-data",), catalogues("supertux-data/usr/**/{locale}.po"), "GPL-3+"),
     Source(
         "freecol",
         ("freecol",),
