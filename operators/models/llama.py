@@ -63,7 +63,7 @@ class LlamaModel:
 
         Raises `InputError` if llama.cpp cannot read the file, or if such a model does not go on with a text.
         """
-        _be_quiet()
+        be_quiet()
         self.path = path
         self.handle: ctypes.c_void_p | None = _load(path, progress)
         self.is_recurrent = is_recurrent(self.handle)
@@ -332,7 +332,8 @@ def _discard(_level: int, _text: bytes, _data: object) -> None:
     """llama.cpp's chatter belongs into no caption; what matters comes back as a status."""
 
 
-def _be_quiet() -> None:
+def be_quiet() -> None:
+    """Silence llama.cpp and let it find its libraries."""
     llama.llama_log_set(_discard, ctypes.c_void_p(0))
     # A build that runs anywhere has a library for each kind of processor; llama.cpp itself looks for them
     # beside the interpreter only.

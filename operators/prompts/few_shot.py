@@ -7,7 +7,7 @@ from operators.prompts.template import FewShotTemplate, few_shot_templates
 
 
 def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt:
-    """A prompt of example pairs, an empty line between them."""
+    """A prompt of example pairs, an empty line between them; without pairs, of the labels alone."""
     shots = "".join(
         f"{template.source_label} {pair.source}\n{template.target_label} {pair.target}\n\n"
         for pair in template.pairs

@@ -8,6 +8,7 @@ from operators.prompts.chat import ChatVocabulary, chat_prompt
 from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt
 from operators.prompts.template import ChatTemplate, FewShotTemplate, Template, chat_template, turn_template
+from operators.prompts.trained import trained_prompts
 from operators.prompts.turns import knows_controls, turn_prompt
 
 TemplateName = Literal["auto", "few-shot", "chat", "tower", "qwen3"]
@@ -49,6 +50,8 @@ def select_prompt(model: Model, chosen: TemplateName | Template, source: str, ta
 
 
 def _ours(model: Model, name: TemplateName, source: str, target: str) -> Template:
+    if name == "auto" and (trained := trained_prompts(model)):
+        return trained.find(source, target)
     if name == "auto":
         name = fitting_template(model)
     if name == "few-shot":
@@ -67,7 +70,7 @@ def _check_direction(template: FewShotTemplate, source: str, target: str) -> Non
 
 
 def fitting_template(model: Model) -> TemplateName:
-    """The template that ``auto`` stands for."""
+    """The template that ``auto`` stands for, with a model that does not say how it was asked in training."""
     keys = ("general.architecture", "general.basename", "general.name")
     names = " ".join(model.metadata(key) or "" for key in keys).lower()
     for name in _SPELLED:

@@ -33,13 +33,13 @@ class Pair(_Template, frozen=True):
 
 
 class FewShotTemplate(_Template, frozen=True):
-    """Example pairs for one direction, for pretrained models."""
+    """Example pairs for one direction, for pretrained models; none for a model that was trained on its labels."""
 
     language: str
     source_language: str
     source_label: str
     target_label: str
-    pairs: Annotated[tuple[Pair, ...], msgspec.Meta(min_length=1)]
+    pairs: tuple[Pair, ...]
     #: Text before the first pair.
     head: str = ""
 

@@ -1,0 +1,98 @@
+"""Reads an adapter that peft has written: a safetensors file, and its settings as JSON beside it."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import regex
+
+from operators.errors import InputError
+from operators.models.adapter import Adapter, LowRank, Matrix
+
+#: Architectures whose matrices are the same in a GGUF file as where they were trained. Llama's query and key
+#: have their rows in another order there.
+_UNCHANGED = ("gemma", "gemma2", "gemma3", "qwen2", "qwen3")
+_NAME = regex.compile(r"(?:base_model\.model\.)?(.+)\.lora_([AB])(?:\.default)?\.weight")
+_MOST_SETTINGS = 64 * 1024
+_NUMBERS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+
+
+class _Settings(msgspec.Struct):
+    """What counts of an ``adapter_config.json``."""
+
+    r: int
+    lora_alpha: float
+    peft_type: str = "LORA"
+    use_rslora: bool = False
+    use_dora: bool = False
+    alpha_pattern: dict[str, float] = {}
+
+
+def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
+    """The adapter in ``path``; its settings are in ``NAME.json`` beside it, or in ``adapter_config.json``.
+
+    Raises `InputError` for one that is damaged, of another kind, or for an architecture that changes its matrices.
+    """
+    if architecture not in _UNCHANGED:
+        raise InputError(
+            f"{path}: how an adapter of peft fits {architecture!r} in GGUF is not known here; convert it with "
+            "llama.cpp's convert_lora_to_gguf.py"
+        )
+    settings = _settings(path)
+    halves = _halves(path, architecture, blocks)
+    if incomplete := [name for name, pair in halves.items() if len(pair) < 2]:
+        raise InputError(f"{path}: this adapter has no pair of matrices (A and B) for {incomplete[0]}")
+    return Adapter(
+        settings.lora_alpha, {name: LowRank(pair["A"], pair["B"]) for name, pair in halves.items()}
+    )
+
+
+def _settings(path: Path) -> _Settings:
+    beside = path.with_suffix(".json")
+    place = beside if beside.exists() else path.with_name("adapter_config.json")
+    try:
+        with place.open("rb") as file:
+            settings = msgspec.json.decode(file.read(_MOST_SETTINGS), type=_Settings)
+    except OSError as error:
+        raise InputError(f"{place} cannot be read, {error.strerror}: it says by how much {path.name} counts") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{place}: these are no settings of an adapter: {error}") from None
+    plain = settings.peft_type == "LORA" and not (settings.use_rslora or settings.use_dora or settings.alpha_pattern)
+    if not plain or not np.isfinite(settings.lora_alpha):
+        raise InputError(f"{place}: only plain LoRA is known here, without rslora, DoRA or an alpha for each matrix")
+    return settings
+
+
+def _halves(path: Path, architecture: str, blocks: int) -> dict[str, dict[str, Matrix]]:
+    from gguf import MODEL_ARCH_NAMES, get_tensor_name_map
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        tensors = deserialize(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
+    except SafetensorError as error:
+        raise InputError(f"{path} is damaged ({error}): fetch the adapter again") from None
+    kinds = {name: kind for kind, name in MODEL_ARCH_NAMES.items()}
+    names = get_tensor_name_map(kinds[architecture], blocks)
+    halves: dict[str, dict[str, Matrix]] = {}
+    for name, tensor in tensors:
+        match = _NAME.fullmatch(name)
+        place = names.get_name(match[1]) if match else None
+        if match is None or place is None or tensor["dtype"] not in _NUMBERS or len(tensor["shape"]) != 2:
+            raise InputError(f"{path}: its tensor {name} is no part of an adapter for {architecture}")
+        halves.setdefault(f"{place}.weight", {})[match[2]] = _numbers(tensor)
+    if not halves:
+        raise InputError(f"{path}: there is no adapter in it")
+    return halves
+
+
+def _numbers(tensor: dict[str, object]) -> Matrix:
+    kind, data, shape = tensor["dtype"], tensor["data"], tensor["shape"]
+    assert isinstance(kind, str)
+    assert isinstance(data, bytes | bytearray)
+    assert isinstance(shape, list)
+    numbers = np.frombuffer(data, _NUMBERS[kind])
+    if kind == "BF16":  # the upper half of a float
+        return (numbers.astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    return numbers.astype(np.float32).reshape(shape)

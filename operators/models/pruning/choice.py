@@ -1,0 +1,88 @@
+"""Chooses the tokens of a smaller vocabulary."""
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from operators.models.pruning.merges import Merges
+from operators.models.pruning.tokenizer import CONTROL, NORMAL, UNUSED, Tokenizer
+
+Ids = NDArray[np.int32]
+
+#: Control tokens that no text and no model uses: Gemma's <unused7>, Llama 3's <|reserved_special_token_7|>.
+_SPARE = regex.compile(r"<\|?(unused|reserved)\w*\|?>")
+
+
+class Choice:
+    """The tokens that stay, in the order of their old ids.
+
+    Begins with those that spell any text: bytes, control tokens and those added by the model's maker (Gemma's runs
+    of line breaks and spaces), and single letters, digits and marks.
+
+    Args:
+        tokenizer: the whole vocabulary.
+        scripts: Unicode scripts whose letters stay; the others are spelled in bytes.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, scripts: Collection[str]) -> None:
+        self._tokenizer = tokenizer
+        self._merges = Merges(tokenizer)
+        self._kept = np.zeros(tokenizer.size, np.bool_)
+        wanted = "".join(rf"\p{{Script={script}}}" for script in sorted(scripts))
+        self._single = regex.compile(rf" ?[{wanted}\p{{Inherited}}\p{{N}}\p{{P}}\p{{Sc}}\p{{Sm}}\p{{Z}}\p{{Cc}}]")
+        self._word = regex.compile(rf" ?['’\-]?[{wanted}\p{{Inherited}}]+(?:['’\-][{wanted}\p{{Inherited}}]*)?")
+        self._inner_capital = regex.compile(r"\p{Ll}\p{Lu}")
+        self._common = regex.compile(r"\p{Common}+")
+        self._spelling()
+
+    @property
+    def ids(self) -> Ids:
+        """The old ids of the tokens that stay, ascending: a token's new id is its place."""
+        return np.flatnonzero(self._kept).astype(np.int32)
+
+    def __len__(self) -> int:
+        """How many tokens stay so far."""
+        return int(self._kept.sum())
+
+    def add(self, tokens: Iterable[int], most: int | None = None) -> None:
+        """Let tokens stay, with all merges that lead to them, as far as no more than ``most`` stay in all.
+
+        A token that no text is ever tokenised into (merges do not arrive at it) is left out.
+        """
+        size = len(self)
+        for token in tokens:
+            if self._kept[token]:
+                continue
+            parts, is_reached = self._merges.parts(token)
+            new = {one for one in (*parts, token) if not self._kept[one]}
+            if is_reached and (most is None or size + len(new) <= most):
+                self._kept[list(new)] = True
+                size += len(new)
+
+    def words(self, first: int) -> list[int]:
+        """Of the first ``first`` ids those that are words or parts of words in the scripts wanted."""
+        return [token for token in range(min(first, self._tokenizer.size)) if self.is_word(token)]
+
+    def is_word(self, token: int) -> bool:
+        """Whether a token is a word, or a part of one, in the scripts wanted; names of programs' parts are not."""
+        text = self._tokenizer.plain(token)
+        return (
+            self._tokenizer.table.kinds[token] == NORMAL
+            and self._word.fullmatch(text) is not None
+            and not self._inner_capital.search(text)
+        )
+
+    def _spelling(self) -> None:
+        table = self._tokenizer.table
+        self._kept |= self._tokenizer.is_byte
+        for token, kind in enumerate(table.kinds.tolist()):
+            text = table.texts[token]
+            if kind == NORMAL:
+                plain = self._tokenizer.plain(token)
+                if len(plain) <= 2 and self._single.fullmatch(plain):
+                    self.add([token])
+            elif kind != UNUSED and not (kind == CONTROL and _SPARE.fullmatch(text)):
+                self._kept[token] = True
+        self._kept[list(table.special)] = True

@@ -1,0 +1,88 @@
+"""The prompts that a model was trained on, as its own file says them: two labels for each direction.
+
+A model trained to translate is asked with the words of its training and nothing else: one example pair before the
+question, of which training had none, ruins its answers (docs/training.md).
+"""
+
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from operators.errors import InputError, UsageError
+from operators.languages import language
+from operators.prompts.template import FewShotTemplate
+
+#: The header's entry: a JSON list.
+TEMPLATES_KEY = "surtitle.templates"
+
+
+class TrainedPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a model was asked for one direction: ``SOURCE_LABEL text``, and on the next line ``TARGET_LABEL``."""
+
+    source_language: str
+    language: str
+    source_label: str
+    target_label: str
+
+
+class TrainedPrompts(NamedTuple):
+    """All directions that a model was trained on."""
+
+    prompts: tuple[TrainedPrompt, ...]
+
+    def find(self, source: str, target: str) -> FewShotTemplate:
+        """The prompt for one direction. Raises `UsageError` for one that the model was not trained on."""
+        wanted = language(source).name, language(target).name
+        for one in self.prompts:
+            if (language(one.source_language).name, language(one.language).name) == wanted:
+                return FewShotTemplate(**msgspec.structs.asdict(one), pairs=())
+        known = ", ".join(f"{one.source_language} to {one.language}" for one in self.prompts)
+        raise UsageError(
+            f"this model was not trained for {wanted[0]} to {wanted[1]}, but for {known}; "
+            "choose another model with --model, such as base"
+        )
+
+
+class Header(Protocol):
+    """A model file's header."""
+
+    def metadata(self, key: str) -> str | None:
+        """A value of it."""
+        ...
+
+
+def trained_prompts(model: Header) -> TrainedPrompts | None:
+    """What the model's file says of its training; None where it says nothing. Raises `InputError` for nonsense."""
+    said = model.metadata(TEMPLATES_KEY)
+    return None if said is None else parse_prompts(said)
+
+
+def parse_prompts(said: str) -> TrainedPrompts:
+    """The prompts that the JSON list ``said`` holds. Raises `InputError` if it is something else."""
+    try:
+        prompts = msgspec.json.decode(said, type=tuple[TrainedPrompt, ...])
+        for one in prompts:
+            language(one.source_language), language(one.language)
+    except (msgspec.DecodeError, UsageError) as error:
+        raise InputError(f"the model's header says in {TEMPLATES_KEY} what is no prompt: {error}") from None
+    if not prompts:
+        raise InputError(f"the model's header names no direction in {TEMPLATES_KEY}; assemble it again")
+    return TrainedPrompts(prompts)
+
+
+def spell_prompts(prompts: TrainedPrompts) -> str:
+    """The JSON list for the header."""
+    return msgspec.json.encode(prompts.prompts).decode()
+
+
+def labels_of(source: str, target: str) -> TrainedPrompt:
+    """The labels of our own examples for a direction, which training asks with as well.
+
+    Raises `UsageError` for a direction without examples.
+    """
+    from operators.prompts.few_shot import find_examples
+
+    examples = find_examples(source, target)
+    return TrainedPrompt(
+        examples.source_language, examples.language, examples.source_label, examples.target_label
+    )
