@@ -38,7 +38,12 @@ def fingerprint(parts: Parts) -> str:
     """Twelve digits that change with the parts, and with how they are put together. Raises `InputError`."""
     sums = [_sum(path) for path in parts[:3] if isinstance(path, Path)]
     prompts = spell_prompts(parts.prompts) if parts.prompts else ""
-    named = [str(_RECIPE), *sums, *(f"{group}={kind}" for group, kind in sorted(parts.types.items())), prompts]
+    named = [
+        str(_RECIPE),
+        *sums,
+        *(f"{group}={kind}" for group, kind in sorted(parts.types.items())),
+        prompts,
+    ]
     return hashlib.sha256("\n".join(named).encode()).hexdigest()[:12]
 
 

@@ -137,7 +137,9 @@ def decode(entry: Entry) -> Value | None:
     kind, count = struct.unpack_from("<IQ", entry.data)
     if kind in _FORMATS:
         return np.frombuffer(entry.data, np.dtype("<" + _FORMATS[kind]), count, 12)
-    return [text.decode("utf-8", "replace") for text in _strings(entry.data, count)] if kind == _STRING else None
+    return (
+        [text.decode("utf-8", "replace") for text in _strings(entry.data, count)] if kind == _STRING else None
+    )
 
 
 def encode(value: Value, kind: int | None = None) -> Entry:

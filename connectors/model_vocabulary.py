@@ -24,7 +24,9 @@ def tokenizer_of(file: GgufFile, path: Path) -> Tokenizer:
     scores = file.value("tokenizer.ggml.scores")
     merges = file.value("tokenizer.ggml.merges")
     if not isinstance(texts, list) or not isinstance(kinds, np.ndarray) or len(kinds) != len(texts):
-        raise InputError(f"{path}: its header does not say which tokens there are and of what kind; take another")
+        raise InputError(
+            f"{path}: its header does not say which tokens there are and of what kind; take another"
+        )
     if model == "llama" and (not isinstance(scores, np.ndarray) or len(scores) != len(texts)):
         raise InputError(f"{path}: its header has no score for each token; take another file of the model")
     if model == "gpt2" and not isinstance(merges, list):

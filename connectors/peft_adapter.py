@@ -54,12 +54,18 @@ def _settings(path: Path) -> _Settings:
         with place.open("rb") as file:
             settings = msgspec.json.decode(file.read(_MOST_SETTINGS), type=_Settings)
     except OSError as error:
-        raise InputError(f"{place} cannot be read, {error.strerror}: it says by how much {path.name} counts") from None
+        raise InputError(
+            f"{place} cannot be read, {error.strerror}: it says by how much {path.name} counts"
+        ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{place}: these are no settings of an adapter: {error}") from None
-    plain = settings.peft_type == "LORA" and not (settings.use_rslora or settings.use_dora or settings.alpha_pattern)
+    plain = settings.peft_type == "LORA" and not (
+        settings.use_rslora or settings.use_dora or settings.alpha_pattern
+    )
     if not plain or not np.isfinite(settings.lora_alpha):
-        raise InputError(f"{place}: only plain LoRA is known here, without rslora, DoRA or an alpha for each matrix")
+        raise InputError(
+            f"{place}: only plain LoRA is known here, without rslora, DoRA or an alpha for each matrix"
+        )
     return settings
 
 

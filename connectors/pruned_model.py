@@ -25,9 +25,7 @@ def prune(file: GgufFile, tokenizer: Tokenizer, kept: NDArray[np.int32], path: P
     Raises `InputError` where the model has a tensor over the vocabulary that is not known here.
     """
     places = kept.astype(np.intp)
-    return GgufFile(
-        _entries(file, tokenizer, places), _tensors(file.tensors, tokenizer.size, places, path)
-    )
+    return GgufFile(_entries(file, tokenizer, places), _tensors(file.tensors, tokenizer.size, places, path))
 
 
 def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp]) -> dict[str, Entry]:
@@ -78,9 +76,13 @@ def _tensors(
 
 def _fewer_rows(name: str, tensor: Tensor, size: int, places: NDArray[np.intp], path: Path) -> Tensor:
     if tensor.kind not in TENSOR_BLOCKS:
-        raise InputError(f"{path}: the type {tensor.kind} of its tensor {name} is not known here; quantise it anew")
+        raise InputError(
+            f"{path}: the type {tensor.kind} of its tensor {name} is not known here; quantise it anew"
+        )
     if tensor.shape[-1] != size:
-        raise InputError(f"{path}: {name} has {tensor.shape[-1]} rows for {size} tokens; take another file of it")
+        raise InputError(
+            f"{path}: {name} has {tensor.shape[-1]} rows for {size} tokens; take another file of it"
+        )
     if len(tensor.shape) == 1:
         width = len(tensor.data) // size
         return Tensor(tensor.kind, (len(places),), tensor.data.reshape(size, width)[places].reshape(-1))

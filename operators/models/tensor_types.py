@@ -38,7 +38,9 @@ def parse_types(text: str, usual: Types) -> dict[str, str]:
     for part in filter(None, (one.strip() for one in text.split(","))):
         group, equals, kind = part.rpartition("=")
         if kind.upper() not in _TYPES:
-            raise UsageError(f"{kind!r} is not a type of tensors that is written here; choose one of {', '.join(_TYPES)}")
+            raise UsageError(
+                f"{kind!r} is not a type of tensors that is written here; choose one of {', '.join(_TYPES)}"
+            )
         if equals and group not in GROUPS:
             raise UsageError(f"{group!r} is no group of tensors; choose one of {', '.join(GROUPS)}")
         types.update({one: kind.upper() for one in ([group] if equals else GROUPS)})

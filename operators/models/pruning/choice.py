@@ -31,8 +31,12 @@ class Choice:
         self._merges = Merges(tokenizer)
         self._kept = np.zeros(tokenizer.size, np.bool_)
         wanted = "".join(rf"\p{{Script={script}}}" for script in sorted(scripts))
-        self._single = regex.compile(rf" ?[{wanted}\p{{Inherited}}\p{{N}}\p{{P}}\p{{Sc}}\p{{Sm}}\p{{Z}}\p{{Cc}}]")
-        self._word = regex.compile(rf" ?['’\-]?[{wanted}\p{{Inherited}}]+(?:['’\-][{wanted}\p{{Inherited}}]*)?")
+        self._single = regex.compile(
+            rf" ?[{wanted}\p{{Inherited}}\p{{N}}\p{{P}}\p{{Sc}}\p{{Sm}}\p{{Z}}\p{{Cc}}]"
+        )
+        self._word = regex.compile(
+            rf" ?['’\-]?[{wanted}\p{{Inherited}}]+(?:['’\-][{wanted}\p{{Inherited}}]*)?"
+        )
         self._inner_capital = regex.compile(r"\p{Ll}\p{Lu}")
         self._common = regex.compile(r"\p{Common}+")
         self._spelling()

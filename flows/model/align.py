@@ -1,0 +1,57 @@
+"""``surtitle model align``: which part of a translation each part of its source supports."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from flows.waiting import Waiting
+from operators.errors import UsageError
+from operators.languages import language
+
+Way = Literal["alignment", "proportion"]
+
+
+def align(
+    pairs: Annotated[
+        list[Path], typer.Argument(help="Pairs: a source, a tab and its translation in each line (.gz too).")
+    ],
+    target: Annotated[str, typer.Option("--to", help="Language of the translations.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for a file of each name.")],
+    way: Annotated[
+        str, typer.Option("--by", help="alignment of words, or proportion of lengths.")
+    ] = "alignment",
+    seed: Annotated[int, typer.Option(help="Of the alignment.")] = 1,
+) -> None:
+    """Prepare pairs for training: a third column says how much of the translation each prefix supports.
+
+    All files are aligned together, as small ones profit by large ones.
+    """
+    # Imported here: the other commands need none of it, and start the sooner.
+    from connectors.pairs_file import read_texts, write_aligned
+    from operators.training.pairs import by_alignment, by_proportion
+
+    if way not in ("alignment", "proportion"):
+        raise UsageError(f"--by {way!r} is neither 'alignment' nor 'proportion'")
+    names = [output / f"{_stem(path)}.tsv.gz" for path in pairs]
+    if len(set(names)) < len(names):
+        raise UsageError("two of the files have the same name; give them different ones")
+    output.mkdir(parents=True, exist_ok=True)
+    code = language(target).code
+    with Waiting(quiet=False, captions=False) as waiting:
+        texts = [read_texts(path) for path in pairs]
+        every = [pair for file in texts for pair in file]
+        if way == "proportion":
+            made = by_proportion(every, code)
+        else:
+            made = by_alignment(
+                every, code, seed=seed, progress=lambda part: waiting.doing("aligning words", part)
+            )
+        rest = iter(made)
+        for name, file in zip(names, texts, strict=True):
+            write_aligned(name, [next(rest) for _ in file])
+            print(f"{name}: {len(file)} pairs")
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".tsv")

@@ -1,0 +1,65 @@
+"""The record of a training run: what it learned from, how, and what came of it."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from operators.errors import InputError, OutputError
+
+
+class Used(msgspec.Struct, frozen=True):
+    """A file that the run read."""
+
+    name: str
+    sha256: str
+    #: Of the segments, relative to the other files'.
+    share: float | None = None
+    pairs: int | None = None
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """How the run stood after so many tokens."""
+
+    tokens: int
+    #: Mean since the point before, nats an answer's token.
+    loss: float
+    chrf: float | None = None
+    #: NE of re-translation.
+    erasure: float | None = None
+    #: Share of outputs that did not end.
+    endless: float | None = None
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """All of it."""
+
+    settings: dict[str, Any]
+    model: Used
+    data: list[Used]
+    versions: dict[str, str]
+    points: list[Point] = []
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write it as JSON. Raises `OutputError`."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written, {error.strerror}: name another file") from None
+
+
+def read_record(path: Path) -> Record:
+    """Read what `write_record` wrote. Raises `InputError`."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Record)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read, {error.strerror}: remove the run's state to begin anew"
+        ) from None
+    except msgspec.DecodeError as error:
+        raise InputError(
+            f"{path} is no record of a training run ({error}): remove the run's state to begin anew"
+        ) from None

@@ -1,0 +1,226 @@
+"""A training run of ``surtitle model train``: from pairs of texts to an adapter, a record and scores."""
+
+import hashlib
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+from tqdm import tqdm
+
+from connectors.adapter_file import adapter_file, read_adapter
+from connectors.gguf_file import Entry, GgufFile, encode, read_gguf, rows_of
+from connectors.model_files import resolve_model
+from connectors.model_writer import write_model
+from connectors.output_file import check_writable
+from connectors.pairs_file import read_aligned
+from connectors.text_file import read_lines
+from flows.model.record import Point, Record, Used, read_record, write_record
+from operators.errors import InputError, UsageError
+from operators.languages import language
+from operators.models.llama import LlamaModel
+from operators.models.quantize import dequantize
+from operators.prompts.few_shot import few_shot_prompt
+from operators.prompts.prompt import Prompt
+from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
+from operators.training.asked import asked
+from operators.training.fit import Fit, Schedule, Step
+from operators.training.gemma import gemma
+from operators.training.judge import judge
+from operators.training.mixture import Corpus, mixture
+from operators.training.noise import Lexicon, Noise
+from operators.training.packing import Rows, pack
+
+#: Tokens of a row. The longest examples, 60 words on each side, have about 200.
+_LENGTH = 256
+_SAVE_EVERY_S = 300.0
+#: Sentences of each corpus whose words the noise draws from.
+_LEXICON = 20_000
+
+
+class Job(NamedTuple):
+    """What the command line asks for."""
+
+    model: str
+    #: Files, and their shares of the segments.
+    pairs: list[tuple[Path, float]]
+    source: str
+    target: str
+    output: Path
+    schedule: Schedule
+    rank: int
+    rows: int
+    prefixes: float
+    noise: float
+    seed: int
+    #: An adapter to go on from.
+    begin: Path | None
+    #: Sources and references.
+    judged: tuple[Path, Path] | None
+    judge_lines: int
+    judge_every: int
+    compiles: bool
+
+    @property
+    def state(self) -> Path:
+        """What a run that was stopped goes on from."""
+        return self.output.with_name(self.output.name + ".state")
+
+    @property
+    def record(self) -> Path:
+        """What was done."""
+        return self.output.with_name(self.output.name + ".json")
+
+
+def run(job: Job) -> None:
+    """Train, and write the adapter; raises `InputError`, `UsageError` and `OutputError`."""
+    check_writable(job.output)
+    path = resolve_model(job.model)
+    file = read_gguf(path)
+    corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.pairs]
+    model = LlamaModel(path)
+    prompt = few_shot_prompt(
+        model, TrainedPrompts((labels_of(job.source, job.target),)).find(job.source, job.target)
+    )
+    fit = Fit(_torch_model(file), job.rank, job.schedule, seed=job.seed, compiles=job.compiles)
+    record = _begin(job, file, path, corpora, fit)
+    trainer = _Run(job, fit, prompt, _ends_of_line(model), record)
+    trainer.learn(_batches(job, prompt, corpora, fit.seen))
+    adapter = fit.adapter()
+    entries = _entries(job, file, path)
+    sha256 = write_model(job.output, adapter_file(adapter, file.text("general.architecture"), entries))
+    job.state.unlink(missing_ok=True)
+    print(f"{job.output}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
+
+
+class _Run:
+    """Tells how far it is, judges and saves now and then."""
+
+    def __init__(self, job: Job, fit: Fit, prompt: Prompt, stops: frozenset[int], record: Record) -> None:
+        self._job, self._fit, self._prompt, self._stops = job, fit, prompt, stops
+        self._record = record
+        self._losses: list[float] = []
+        self._since_saved = 0.0
+        self._bar = tqdm(total=job.schedule.tokens, initial=fit.seen, unit=" tokens", unit_scale=True)
+
+    def learn(self, batches: Iterator[Rows]) -> None:
+        """Learn to the end of the schedule."""
+        with self._bar:
+            while self._fit.seen < self._job.schedule.tokens:
+                self._fit.run(batches, self._fit.seen + self._job.judge_every, self._tell)
+                self._judge()
+                self._save()
+
+    def _tell(self, step: Step) -> None:
+        self._losses.append(step.loss)
+        self._bar.update(step.seen - self._bar.n)
+        self._bar.set_postfix(loss=f"{sum(self._losses[-50:]) / len(self._losses[-50:]):.3f}")
+        self._since_saved += step.seconds
+        if self._since_saved > _SAVE_EVERY_S:
+            self._save()
+
+    def _judge(self) -> None:
+        loss = sum(self._losses) / max(1, len(self._losses))
+        self._losses = []
+        point = Point(tokens=self._fit.seen, loss=round(loss, 4))
+        if self._job.judged is not None:
+            sources, references = (read_lines(path)[: self._job.judge_lines] for path in self._job.judged)
+            with torch.autocast("cpu", torch.bfloat16):
+                found = judge(self._fit.model, self._prompt, self._stops, sources, references)
+            point = msgspec.structs.replace(
+                point,
+                chrf=round(found.chrf, 2),
+                erasure=round(found.erasure, 3),
+                endless=round(found.endless, 4),
+            )
+            shown = found.outputs[0]
+            self._bar.write(
+                f"{point.tokens:,} tokens: loss {loss:.3f}, chrF {found.chrf:.1f}, NE {found.erasure:.2f}, "
+                f"endless {found.endless:.1%}; {shown[len(shown) // 2]!r} … {shown[-1]!r}"
+            )
+        self._record.points.append(point)
+
+    def _save(self) -> None:
+        self._fit.save(self._job.state)
+        write_record(self._job.record, self._record)
+        self._since_saved = 0.0
+
+
+def _torch_model(file: GgufFile) -> Any:
+    tensors = (
+        (name, dequantize(rows_of(tensor), tensor.kind).reshape(tensor.shape[::-1]))
+        for name, tensor in file.tensors.items()
+    )
+    return gemma(file.value, tensors, torch.bfloat16)
+
+
+def _begin(job: Job, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> Record:
+    """The record of this run: of a new one, or of the one that is gone on with."""
+    record = Record(
+        settings=msgspec.to_builtins(
+            {
+                name: str(value) if isinstance(value, Path) else value
+                for name, value in job._asdict().items()
+                if name
+                not in ("pairs", "output", "judged", "model", "judge_lines", "judge_every", "compiles")
+            }
+            | {"schedule": job.schedule._asdict()}
+        ),
+        model=Used(path.name, _sum(path)),
+        data=[
+            Used(pairs.name, _sum(pairs), share, len(corpus.pairs))
+            for (pairs, share), corpus in zip(job.pairs, corpora, strict=True)
+        ],
+        versions={name: version(name) for name in ("torch", "transformers", "peft")},
+    )
+    if job.state.exists():
+        earlier = read_record(job.record)
+        if (earlier.settings, earlier.model, earlier.data) != (record.settings, record.model, record.data):
+            raise UsageError(
+                f"{job.state} is of a run with other settings or data, which {job.record} tells; "
+                "give those, remove it, or name another file with --output"
+            )
+        fit.load(job.state)
+        return earlier
+    if job.begin is not None:
+        blocks = file.value("gemma3.block_count")
+        assert isinstance(blocks, int)
+        fit.begin_with(read_adapter(job.begin, file.text("general.architecture"), blocks)[0])
+    return record
+
+
+def _batches(job: Job, prompt: Prompt, corpora: list[Corpus], seen: int) -> Iterator[Rows]:
+    # A run that goes on draws anew, and not again what it has seen.
+    rng = Random(f"{job.seed} {seen}")
+    words = (pair.source for corpus in corpora for pair in corpus.pairs[:_LEXICON])
+    noise = Noise(job.noise, Lexicon.of(words)) if job.noise else None
+    joint = language(job.target).joint
+    drawn = mixture(corpora, rng, prefixes=job.prefixes, noise=noise, separator=joint)
+    return pack((asked(prompt, one.source, one.target) for one in drawn), job.rows, _LENGTH)
+
+
+def _ends_of_line(model: LlamaModel) -> frozenset[int]:
+    return frozenset(
+        token for token in range(model.vocabulary_size) if b"\n" in model.piece(token) or model.is_end(token)
+    )
+
+
+def _entries(job: Job, file: GgufFile, path: Path) -> dict[str, Entry]:
+    prompts = TrainedPrompts((labels_of(job.source, job.target),))
+    return {
+        "general.name": encode(f"{file.text('general.name')} {job.source} to {job.target}"),
+        TEMPLATES_KEY: encode(spell_prompts(prompts)),
+        "surtitle.trained.model": encode(path.name),
+        "surtitle.trained.tokens": encode(job.schedule.tokens),
+    }
+
+
+def _sum(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None

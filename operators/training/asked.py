@@ -1,0 +1,20 @@
+"""What a model is shown in training, token by token: the prompt that it is given in use, the answer."""
+
+from typing import NamedTuple
+
+from operators.prompts.prompt import Prompt
+
+_END = "\n"
+
+
+class Asked(NamedTuple):
+    """One example as token ids."""
+
+    prompt: tuple[int, ...]
+    answer: tuple[int, ...]
+
+
+def asked(prompt: Prompt, source: str, target: str) -> Asked:
+    """An example whose answer ends with the line; an empty ``target`` teaches to say nothing yet."""
+    answer = prompt.vocabulary.tokenize(prompt.lead + target) if target else []
+    return Asked(prompt.build(prompt.source(source)), (*answer, *prompt.vocabulary.tokenize(_END)))

@@ -1,0 +1,173 @@
+"""Low-rank adaptation of a model's linear layers (LoRA, Hu et al. 2022) on packed examples."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from peft import LoraConfig, get_peft_model
+from torch.nn.functional import cross_entropy
+from transformers import Gemma3ForCausalLM
+
+from operators.errors import InputError
+from operators.models.adapter import Adapter, LowRank, Matrix
+from operators.training.gemma import LINEAR, gguf_name
+from operators.training.packing import IGNORED, Rows
+
+#: alpha / rank: with the same for all ranks, one learning rate suits them all.
+_SCALE = 2
+_LARGEST_GRADIENT = 1.0
+
+
+class Schedule(NamedTuple):
+    """How long and how fast to learn: a linear rise, then half a cosine."""
+
+    #: Answers' and prompts' tokens in all.
+    tokens: int
+    #: The highest learning rate.
+    rate: float
+    #: Share of the tokens in which the rate rises.
+    warmup: float = 0.03
+    #: Share of the highest rate that is left at the end.
+    floor: float = 0.02
+
+    def at(self, seen: int) -> float:
+        """The learning rate after so many tokens."""
+        done = seen / self.tokens
+        if done < self.warmup:
+            return self.rate * (done + 0.001) / self.warmup
+        fallen = min(1.0, (done - self.warmup) / (1 - self.warmup))
+        return self.rate * (self.floor + (1 - self.floor) * (1 + math.cos(math.pi * fallen)) / 2)
+
+
+class Step(NamedTuple):
+    """What is told of a step."""
+
+    #: Tokens seen in all.
+    seen: int
+    #: Cross entropy of the answers' tokens, nats a token.
+    loss: float
+    seconds: float
+
+
+class Fit:
+    """A training run: one step a batch, its whole state in one file."""
+
+    def __init__(
+        self, model: Gemma3ForCausalLM, rank: int, schedule: Schedule, *, seed: int, compiles: bool = False
+    ) -> None:
+        """``model`` gets adapters of ``rank`` on all linear layers of its blocks, and only they learn.
+
+        With ``compiles`` the passes are compiled at the first step; that takes minutes, and pays on a GPU only.
+        """
+        torch.manual_seed(seed)
+        layers = sorted({name.rpartition(".")[2] for name in LINEAR})
+        config = LoraConfig(r=rank, lora_alpha=_SCALE * rank, target_modules=layers)
+        self.model: Any = get_peft_model(model, config)
+        self.schedule = schedule
+        self.seen = 0
+        self._rank = rank
+        self._weights = {name: value for name, value in self.model.named_parameters() if value.requires_grad}
+        self._optimizer = torch.optim.AdamW(
+            self._weights.values(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        )
+        self._device = next(model.parameters()).device.type
+        self._head = model.lm_head
+        self._body: Callable[..., Any] = torch.compile(model.model) if compiles else model.model
+
+    def run(self, batches: Iterator[Rows], until: int, tell: Callable[[Step], None]) -> None:
+        """Learn until ``until`` tokens were seen, or all that the schedule has."""
+        self.model.train()
+        while self.seen < min(until, self.schedule.tokens):
+            began = time.monotonic()
+            rows = next(batches)
+            loss = self._learn(rows)
+            self.seen += int(np.count_nonzero(rows.documents))
+            tell(Step(self.seen, loss, time.monotonic() - began))
+        self.model.eval()
+
+    def _learn(self, rows: Rows) -> float:
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.schedule.at(self.seen)
+        with torch.autocast(self._device, torch.bfloat16):
+            loss = answer_loss(self._body, self._head, rows, self._device)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._weights.values(), _LARGEST_GRADIENT)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return float(loss.detach())
+
+    def save(self, path: Path) -> None:
+        """Write all that a later run goes on from; the file is complete or not there."""
+        partial = path.with_name(path.name + ".partial")
+        torch.save(
+            {"seen": self.seen, "weights": self._weights, "optimizer": self._optimizer.state_dict()}, partial
+        )
+        partial.replace(path)
+
+    def load(self, path: Path) -> None:
+        """Go on from what `save` wrote."""
+        state = torch.load(path, map_location=self._device, weights_only=True)
+        self.seen = state["seen"]
+        self._optimizer.load_state_dict(state["optimizer"])
+        with torch.no_grad():
+            for name, value in self._weights.items():
+                value.copy_(state["weights"][name])
+
+    def begin_with(self, adapter: Adapter) -> None:
+        """Go on from an adapter, of this rank or a lower one. Raises `InputError` for another."""
+        with torch.no_grad():
+            for name, value in self._weights.items():
+                tensor, half = _place(name)
+                low = adapter.added.get(tensor)
+                if low is None or low.rank > self._rank:
+                    raise InputError(
+                        f"the adapter to begin with has no {tensor} of rank {self._rank} or less"
+                    )
+                # What is missing of the rank stays as it was drawn (A) and 0 (B), and so adds nothing yet.
+                scale = adapter.alpha / low.rank / _SCALE
+                if half == "A":
+                    value[: low.rank] = torch.from_numpy(low.a)
+                else:
+                    value[:, : low.rank] = torch.from_numpy(low.b * scale)
+
+    def adapter(self) -> Adapter:
+        """What was learned, by GGUF's names."""
+        halves: dict[str, dict[str, Matrix]] = {}
+        for name, value in self._weights.items():
+            tensor, half = _place(name)
+            halves.setdefault(tensor, {})[half] = value.detach().float().cpu().numpy()
+        return Adapter(
+            _SCALE * self._rank, {name: LowRank(pair["A"], pair["B"]) for name, pair in halves.items()}
+        )
+
+
+def _place(name: str) -> tuple[str, str]:
+    """GGUF's name of the matrix that peft's weight ``name`` belongs to, and which half it is."""
+    layer, half = name.removeprefix("base_model.model.").split(".lora_")
+    return gguf_name(layer), half[0]
+
+
+def answer_loss(body: Callable[..., Any], head: torch.nn.Module, rows: Rows, device: str) -> torch.Tensor:
+    """Mean cross entropy of the answers' tokens, in nats; the output matrix is multiplied for these alone."""
+    tokens, positions, documents, labels = (torch.from_numpy(part).to(device).long() for part in rows)
+    mask = visible(documents)
+    hidden = body(
+        input_ids=tokens,
+        position_ids=positions,
+        use_cache=False,
+        # Rows are shorter than the sliding window: both kinds of layers see the same.
+        attention_mask={"full_attention": mask, "sliding_attention": mask},
+    ).last_hidden_state
+    learned = labels != IGNORED
+    return cross_entropy(head(hidden[learned]).float(), labels[learned])
+
+
+def visible(documents: torch.Tensor) -> torch.Tensor:
+    """Who sees whom, (rows, 1, tokens, tokens): what came before in the same example."""
+    length = documents.shape[1]
+    causal = torch.ones(length, length, dtype=torch.bool, device=documents.device).tril()
+    return (documents[:, :, None] == documents[:, None, :]).logical_and(causal)[:, None]

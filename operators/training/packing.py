@@ -1,0 +1,63 @@
+"""Examples of any length packed into rows of one length, so that no pass computes padding.
+
+Each row holds several examples one after another. They do not see each other: positions begin anew with
+each, and `documents` tells whose a token is (0 is padding).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.training.asked import Asked
+
+#: What is not learned from.
+IGNORED = -100
+
+
+class Rows(NamedTuple):
+    """A batch: four arrays of the shape (rows, tokens)."""
+
+    tokens: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    documents: NDArray[np.int32]
+    #: The next token where that belongs to an answer, else `IGNORED`.
+    labels: NDArray[np.int32]
+
+
+def pack(examples: Iterable[Asked], rows: int, length: int) -> Iterator[Rows]:
+    """Batches of ``rows`` rows. Examples longer than ``length`` and an unfilled last batch are left out."""
+    filled = _empty(rows, length)
+    room = np.full(rows, length)
+    counts = np.zeros(rows, int)
+    for example in examples:
+        size = len(example.prompt) + len(example.answer)
+        if size > length:
+            continue
+        # The fullest row that still has room: what is left over in each stays small.
+        fitting = np.where(room >= size, room, length + 1)
+        row = int(fitting.argmin())
+        if room[row] < size:
+            yield filled
+            filled, room, counts = _empty(rows, length), np.full(rows, length), np.zeros(rows, int)
+            row = 0
+        counts[row] += 1
+        _place(filled, row, length - int(room[row]), int(counts[row]), example)
+        room[row] -= size
+
+
+def _empty(rows: int, length: int) -> Rows:
+    def zeros() -> NDArray[np.int32]:
+        return np.zeros((rows, length), np.int32)
+
+    return Rows(zeros(), zeros(), zeros(), np.full((rows, length), IGNORED, np.int32))
+
+
+def _place(batch: Rows, row: int, start: int, document: int, example: Asked) -> None:
+    size, asked = len(example.prompt) + len(example.answer), len(example.prompt)
+    place = slice(start, start + size)
+    batch.tokens[row, place] = example.prompt + example.answer
+    batch.positions[row, place] = np.arange(size)
+    batch.documents[row, place] = document
+    batch.labels[row, start + asked - 1 : start + size - 1] = example.answer
