@@ -80,7 +80,9 @@ def _from_gguf(file: GgufFile, path: Path, architecture: str) -> Adapter:
     if not names or (others := set(file.tensors) ^ whole):
         odd = min(others) if names else "lora_a"
         raise InputError(f"{path}: this adapter has no pair of matrices (A and B) for {odd}")
-    pairs = {name: LowRank(*(_matrix(file.tensors[name + end], path, name) for end in (_A, _B))) for name in names}
+    pairs = {
+        name: LowRank(*(_matrix(file.tensors[name + end], path, name) for end in (_A, _B))) for name in names
+    }
     return Adapter(alpha, pairs)
 
 
@@ -90,4 +92,6 @@ def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
             return dequantize(rows_of(tensor), tensor.kind)
     except (KeyError, NotImplementedError):
         pass
-    raise InputError(f"{path}: the matrices for {name} are stored in a way that is not known here; use Q8_0 or F16")
+    raise InputError(
+        f"{path}: the matrices for {name} are stored in a way that is not known here; use Q8_0 or F16"
+    )

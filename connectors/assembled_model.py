@@ -1,4 +1,4 @@
-"""Puts a model together: the weights of a base model, an adapter, and the tokens that stay, as one GGUF file."""
+"""Puts a model together: base weights, an adapter and the tokens that stay become one GGUF file."""
 
 import hashlib
 from collections.abc import Callable
@@ -38,7 +38,12 @@ def fingerprint(parts: Parts) -> str:
     """Twelve digits that change with the parts, and with how they are put together. Raises `InputError`."""
     sums = [_sum(path) for path in parts[:3] if isinstance(path, Path)]
     prompts = spell_prompts(parts.prompts) if parts.prompts else ""
-    named = [str(_RECIPE), *sums, *(f"{group}={kind}" for group, kind in sorted(parts.types.items())), prompts]
+    named = [
+        str(_RECIPE),
+        *sums,
+        *(f"{group}={kind}" for group, kind in sorted(parts.types.items())),
+        prompts,
+    ]
     return hashlib.sha256("\n".join(named).encode()).hexdigest()[:12]
 
 
@@ -57,7 +62,8 @@ def assemble(parts: Parts, progress: Progress) -> GgufFile:
         about[TEMPLATES_KEY] = encode(spell_prompts(parts.prompts))
     if TEMPLATES_KEY not in about:
         raise InputError(
-            f"{parts.adapter}: this adapter does not say which languages it translates; say it with --from and --to"
+            f"{parts.adapter}: this adapter does not say which languages it is for; "
+            "say it with --from and --to"
         )
     about |= _origin(base, parts)
     if parts.vocabulary is not None:
@@ -76,9 +82,8 @@ def _merged(
     for number, (name, tensor) in enumerate(tensors.items()):
         progress("adding the adapter to the weights", number / len(tensors))
         group = group_of(name)
-        kind = tensor.kind
-        if group in parts.types:
-            kind = number_of(parts.types[group], tensor.shape[0])
+        wanted = parts.types.get(group or "")
+        kind = number_of(wanted, tensor.shape[0]) if wanted else tensor.kind
         if kind != tensor.kind or name in adapter.added:
             tensor = _changed(name, tensor, kind, adapter, parts)
         merged[name] = tensor
@@ -91,8 +96,8 @@ def _changed(name: str, tensor: Tensor, kind: int, adapter: Adapter, parts: Part
         matrix = dequantize(rows_of(tensor), tensor.kind)
     except (KeyError, NotImplementedError):
         raise InputError(
-            f"{parts.base}: the type {tensor.kind} of its tensor {name} cannot be read here; take a base model in "
-            "F16, Q8_0 or Q4_K_M"
+            f"{parts.base}: the type {tensor.kind} of its tensor {name} cannot be read here; "
+            "take a base model in F16, Q8_0 or Q4_K_M"
         ) from None
     if name in adapter.added:
         matrix = adapter.merged(name, matrix)
@@ -105,8 +110,8 @@ def _check_fits(adapter: Adapter, base: GgufFile, parts: Parts) -> None:
         if tensor is None or tensor.shape != low.shape[::-1]:
             there = "has none" if tensor is None else f"has {'×'.join(map(str, tensor.shape[::-1]))}"
             raise InputError(
-                f"{parts.adapter} is not for {parts.base}: it adds {'×'.join(map(str, low.shape))} to {name}, of which "
-                f"the model {there}; give the base model that it was trained on"
+                f"{parts.adapter} is not for {parts.base}: it adds {'×'.join(map(str, low.shape))} to "
+                f"{name}, of which the model {there}; give the base model that it was trained on"
             )
 
 

@@ -7,6 +7,7 @@ newer llama.cpp gave them. The layout is that of the GGUF specification in ggml'
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,7 +71,7 @@ def read_gguf(path: Path) -> GgufFile:
     """
     check_gguf(path)  # from here on what the header says about lengths is true
     mapped: Bytes = np.memmap(path, np.uint8, "r")
-    cursor = _Cursor(memoryview(mapped))
+    cursor = _Cursor(mapped.data)
     cursor.position = 8
     tensors, count = cursor.number("Q"), cursor.number("Q")
     entries = dict(cursor.entry() for _ in range(count))
@@ -137,7 +138,9 @@ def decode(entry: Entry) -> Value | None:
     kind, count = struct.unpack_from("<IQ", entry.data)
     if kind in _FORMATS:
         return np.frombuffer(entry.data, np.dtype("<" + _FORMATS[kind]), count, 12)
-    return [text.decode("utf-8", "replace") for text in _strings(entry.data, count)] if kind == _STRING else None
+    return (
+        [text.decode("utf-8", "replace") for text in _strings(entry.data, count)] if kind == _STRING else None
+    )
 
 
 def encode(value: Value, kind: int | None = None) -> Entry:
@@ -178,7 +181,7 @@ def _ends(infos: Iterable[tuple[str, int, tuple[int, ...], int]], size: int) -> 
     """Where the data of each tensor ends: by its type, or where the next one begins if that is not known."""
     infos = list(infos)
     places = sorted({*(offset for *_, offset in infos), size})
-    following = dict(zip(places, places[1:], strict=False))
+    following = dict(pairwise(places))
     ends = []
     for _, kind, shape, offset in infos:
         if kind in TENSOR_BLOCKS:

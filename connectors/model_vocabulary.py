@@ -16,15 +16,17 @@ def tokenizer_of(file: GgufFile, path: Path) -> Tokenizer:
     model = file.text("tokenizer.ggml.model")
     if model not in _TOKENIZERS:
         raise InputError(
-            f"{path}: its tokenizer {model!r} is not one whose vocabulary can be pruned; those that can be are "
-            "'llama' (SentencePiece) and 'gpt2' (byte pairs)"
+            f"{path}: its tokenizer {model!r} cannot be pruned; "
+            "those that can be are 'llama' (SentencePiece) and 'gpt2' (byte pairs)"
         )
     texts = file.value("tokenizer.ggml.tokens")
     kinds = file.value("tokenizer.ggml.token_type")
     scores = file.value("tokenizer.ggml.scores")
     merges = file.value("tokenizer.ggml.merges")
     if not isinstance(texts, list) or not isinstance(kinds, np.ndarray) or len(kinds) != len(texts):
-        raise InputError(f"{path}: its header does not say which tokens there are and of what kind; take another")
+        raise InputError(
+            f"{path}: its header does not say which tokens there are and of what kind; take another"
+        )
     if model == "llama" and (not isinstance(scores, np.ndarray) or len(scores) != len(texts)):
         raise InputError(f"{path}: its header has no score for each token; take another file of the model")
     if model == "gpt2" and not isinstance(merges, list):

@@ -11,7 +11,7 @@ from connectors.model_vocabulary import special_ids
 from operators.errors import InputError
 from operators.models.pruning.tokenizer import Tokenizer
 
-#: Tensors that have a row for each token: the embedding, which Gemma uses as its head too, and separate heads.
+#: Tensors with a row for each token: the embedding, which is Gemma's head too, and separate heads.
 _ROW_PER_TOKEN = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
 _ELEMENT_PER_TOKEN = ("output.bias",)
 _LISTS = ("tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type")
@@ -25,9 +25,7 @@ def prune(file: GgufFile, tokenizer: Tokenizer, kept: NDArray[np.int32], path: P
     Raises `InputError` where the model has a tensor over the vocabulary that is not known here.
     """
     places = kept.astype(np.intp)
-    return GgufFile(
-        _entries(file, tokenizer, places), _tensors(file.tensors, tokenizer.size, places, path)
-    )
+    return GgufFile(_entries(file, tokenizer, places), _tensors(file.tensors, tokenizer.size, places, path))
 
 
 def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp]) -> dict[str, Entry]:
@@ -54,7 +52,8 @@ def _merges(tokenizer: Tokenizer, new_ids: NDArray[np.int64]) -> list[str]:
 
     def stays(merge: str) -> bool:
         left, _, right = merge.partition(" ")
-        return left in stay and right in stay and left + right in stay
+        # A merge into what is no token has the parts spelled in bytes; that is rare, and stays so.
+        return left in stay and right in stay and (left + right in stay or left + right not in tokenizer.ids)
 
     return [merge for merge in tokenizer.table.merges if stays(merge)]
 
@@ -68,7 +67,7 @@ def _tensors(
             pruned[name] = _fewer_rows(name, tensor, size, places, path)
         elif size in tensor.shape:
             raise InputError(
-                f"{path}: its tensor {name} has {size} rows or columns, one for each token, and what it is for is "
+                f"{path}: its tensor {name} has {size} rows or columns, one for each token, and its use is "
                 "not known here; prune a model whose head is token_embd or output"
             )
         else:
@@ -78,9 +77,13 @@ def _tensors(
 
 def _fewer_rows(name: str, tensor: Tensor, size: int, places: NDArray[np.intp], path: Path) -> Tensor:
     if tensor.kind not in TENSOR_BLOCKS:
-        raise InputError(f"{path}: the type {tensor.kind} of its tensor {name} is not known here; quantise it anew")
+        raise InputError(
+            f"{path}: the type {tensor.kind} of its tensor {name} is not known here; quantise it anew"
+        )
     if tensor.shape[-1] != size:
-        raise InputError(f"{path}: {name} has {tensor.shape[-1]} rows for {size} tokens; take another file of it")
+        raise InputError(
+            f"{path}: {name} has {tensor.shape[-1]} rows for {size} tokens; take another file of it"
+        )
     if len(tensor.shape) == 1:
         width = len(tensor.data) // size
         return Tensor(tensor.kind, (len(places),), tensor.data.reshape(size, width)[places].reshape(-1))

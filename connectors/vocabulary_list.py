@@ -1,4 +1,4 @@
-"""The tokens that stay of a vocabulary, in a file: a GGUF header with one bit for each token of the whole one.
+"""The tokens that stay of a vocabulary, in a file: a GGUF header with a bit for each token of the whole.
 
 A pruned model carries the same entries, so that it can be given for its list.
 """
@@ -25,7 +25,10 @@ def list_entries(file: GgufFile, size: int, kept: NDArray[np.int32]) -> dict[str
 
 def list_file(file: GgufFile, size: int, kept: NDArray[np.int32]) -> GgufFile:
     """The content of a file that holds such a list alone."""
-    head = {"general.architecture": encode(file.text("general.architecture")), "general.type": encode("vocabulary")}
+    head = {
+        "general.architecture": encode(file.text("general.architecture")),
+        "general.type": encode("vocabulary"),
+    }
     return GgufFile(head | list_entries(file, size, kept), {})
 
 
@@ -37,10 +40,12 @@ def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
     file = read_gguf(path)
     size, bits = file.value(_SIZE), file.value(_KEPT)
     if not isinstance(size, int) or not isinstance(bits, np.ndarray) or bits.dtype != np.uint8:
-        raise InputError(f"{path}: there is no list of tokens in it; give one that 'surtitle model prune' has written")
+        raise InputError(
+            f"{path}: there is no list of tokens in it; give one that 'surtitle model prune' has written"
+        )
     if len(bits) != -(-size // 8) or file.text(_SUM) != _sum(base):
         raise InputError(f"{path}: these tokens are of another vocabulary than that of {base_path}")
-    return np.flatnonzero(np.unpackbits(bits, count=size)).astype(np.int32)
+    return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size)).astype(np.int32)
 
 
 def _sum(file: GgufFile) -> str:

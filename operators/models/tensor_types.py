@@ -13,7 +13,7 @@ GROUPS: Mapping[str, str] = {
     "ffn": r"blk\.\d+\.ffn_(?:gate|up)",
     "ffn_down": r"blk\.\d+\.ffn_down",
 }
-#: ggml's number of each type, the elements of one of its blocks, and the type for rows that no such blocks fill.
+#: ggml's number of each type, the elements of a block, and the type for rows that such blocks do not fill.
 _TYPES: Mapping[str, tuple[int, int, str]] = {
     "F16": (1, 1, ""),
     "Q4_0": (2, 32, "F16"),
@@ -28,6 +28,9 @@ _TYPES: Mapping[str, tuple[int, int, str]] = {
 
 Types = Mapping[str, str]
 
+#: What an assembled model is stored in (docs/training.md has the times and scores of others).
+USUAL: Types = {"head": "Q8_0", "attention": "Q5_0", "ffn": "Q5_0", "ffn_down": "Q5_0"}
+
 
 def parse_types(text: str, usual: Types) -> dict[str, str]:
     """The types of all groups, of which ``text`` names some: ``head=Q8_0,ffn=Q4_K``, or ``Q5_0`` for all.
@@ -38,7 +41,9 @@ def parse_types(text: str, usual: Types) -> dict[str, str]:
     for part in filter(None, (one.strip() for one in text.split(","))):
         group, equals, kind = part.rpartition("=")
         if kind.upper() not in _TYPES:
-            raise UsageError(f"{kind!r} is not a type of tensors that is written here; choose one of {', '.join(_TYPES)}")
+            raise UsageError(
+                f"{kind!r} is not a type of tensors that is written here; choose one of {', '.join(_TYPES)}"
+            )
         if equals and group not in GROUPS:
             raise UsageError(f"{group!r} is no group of tensors; choose one of {', '.join(GROUPS)}")
         types.update({one: kind.upper() for one in ([group] if equals else GROUPS)})

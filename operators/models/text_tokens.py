@@ -22,7 +22,9 @@ class TextTokenizer:
         params.vocab_only = True
         self._model = llama.llama_model_load_from_file(str(path).encode(), params)
         if not self._model:
-            raise InputError(f"{path}: llama.cpp cannot load this vocabulary; use a GGUF file that it supports")
+            raise InputError(
+                f"{path}: llama.cpp cannot load this vocabulary; use a GGUF file that it supports"
+            )
         self._vocab = llama.llama_model_get_vocab(self._model)
         self.size = int(llama.llama_vocab_n_tokens(self._vocab))
         self._buffer = (llama.llama_token * 4096)()
@@ -41,14 +43,21 @@ class TextTokenizer:
         return np.ctypeslib.as_array(self._buffer)[:count]
 
     def count(self, texts: Iterable[str]) -> NDArray[np.int64]:
-        """How often each token occurs in the texts."""
+        """How often each token occurs in the texts as they are and after a space, as prompts have them."""
         counts = np.zeros(self.size, np.int64)
         for text in texts:
-            np.add.at(counts, self.tokenize(text), 1)
+            for form in (text, f" {text}"):
+                np.add.at(counts, self.tokenize(form), 1)
         return counts
 
     def _tokenize(self, data: bytes) -> int:
         count: int = llama.llama_tokenize(
-            self._vocab, data, len(data), ctypes.cast(self._buffer, llama.llama_token_p), len(self._buffer), False, False
+            self._vocab,
+            data,
+            len(data),
+            ctypes.cast(self._buffer, llama.llama_token_p),
+            len(self._buffer),
+            False,
+            False,
         )
         return count
