@@ -97,6 +97,8 @@ def write_gguf(
 ) -> None:
     """Write a GGUF file of version 3; ``progress`` is told the fraction done.
 
+    It must not be the file that the tensors are mapped from.
+
     Raises `OSError` where it cannot be written.
     """
     kept = {key: entry for key, entry in entries.items() if key != _ALIGNMENT_KEY}
