@@ -20,7 +20,7 @@ from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 from operators.models.pruning.choice import Choice
 from operators.models.text_tokens import TextTokenizer
 from tests.tiny_gguf import CONTROL, Tokens, byte_pairs, pieces, write_model
-from tests.vocabularies import pair_vocabularies, piece_vocabularies, texts
+from tests.vocabularies import pair_vocabularies, piece_vocabularies
 
 Ids = NDArray[np.int32]
 
@@ -55,16 +55,16 @@ def check_same_tokens(tokens: Tokens, said: list[str], first: int) -> None:
                 assert ids[after.tokenize(text)].tolist() == before.tokenize(text).tolist()
 
 
-@settings(max_examples=60)
-@given(piece_vocabularies(), st.lists(texts, min_size=1, max_size=3), st.integers(0, 300))
-def test_texts_keep_their_pieces(tokens: Tokens, said: list[str], first: int) -> None:
-    check_same_tokens(tokens, said, first)
+@settings(max_examples=80)
+@given(piece_vocabularies(), st.sampled_from([0, 300]))
+def test_texts_keep_their_pieces(made: tuple[Tokens, list[str]], first: int) -> None:
+    check_same_tokens(*made, first)
 
 
-@settings(max_examples=60)
-@given(pair_vocabularies(), st.lists(texts, min_size=1, max_size=3), st.integers(0, 300))
-def test_texts_keep_their_byte_pairs(tokens: Tokens, said: list[str], first: int) -> None:
-    check_same_tokens(tokens, said, first)
+@settings(max_examples=80)
+@given(pair_vocabularies(), st.sampled_from([0, 300]))
+def test_texts_keep_their_byte_pairs(made: tuple[Tokens, list[str]], first: int) -> None:
+    check_same_tokens(*made, first)
 
 
 @pytest.mark.parametrize("tokens", [pieces({}), byte_pairs({"<end>": CONTROL})], ids=["pieces", "pairs"])
@@ -82,7 +82,9 @@ def test_the_tokens_that_stay_have_the_same_logits(untied: bool, tmp_path: Path)
     small, ids = pruned(path, ["a the"])
     assert len(ids) < tokenizer_of(read_gguf(path), path).size
     prompt = np.flatnonzero(np.isin(ids, [1, 262, 260])).tolist()
-    assert np.array_equal(logits(small, prompt), logits(path, ids[prompt].tolist())[:, ids])
+    # Rows are added up in an order that goes with their number.
+    before = logits(path, ids[prompt].tolist())[:, ids]
+    assert np.allclose(logits(small, prompt), before, atol=1e-4)
 
 
 def logits(path: Path, prompt: list[int]) -> Logits:
