@@ -36,7 +36,7 @@ def prune(
     size: Annotated[
         int | None,
         typer.Option(
-            min=1000, help="Keep no more than so many tokens: those used most.", show_default="no limit"
+            min=1, help="Keep no more than so many tokens: those used most.", show_default="no limit"
         ),
     ] = None,
     vocabulary: Annotated[
