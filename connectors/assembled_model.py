@@ -8,7 +8,7 @@ from typing import NamedTuple
 from connectors.adapter_file import read_adapter
 from connectors.gguf_file import Entry, GgufFile, Tensor, encode, read_gguf, rows_of
 from connectors.model_vocabulary import tokenizer_of
-from connectors.pruned_model import prune
+from connectors.pruned_model import NOTICE_KEY, changes, prune
 from connectors.vocabulary_list import list_entries, read_list
 from operators.errors import InputError
 from operators.models.adapter import Adapter
@@ -72,6 +72,7 @@ def assemble(parts: Parts, progress: Progress) -> GgufFile:
         about |= list_entries(base, tokenizer.size, kept)
         base = prune(base, tokenizer, kept, parts.base)
     entries = {key: entry for key, entry in base.entries.items() if key != "general.file_type"}
+    entries[NOTICE_KEY] = changes(base, _what_was_done(parts))
     return GgufFile(entries | about, _merged(base.tensors, adapter, parts, progress))
 
 
@@ -124,6 +125,12 @@ def _origin(base: GgufFile, parts: Parts) -> dict[str, Entry]:
         "surtitle.base.sha256": encode(_sum(parts.base)),
         "surtitle.adapter.sha256": encode(_sum(parts.adapter)),
     }
+
+
+def _what_was_done(parts: Parts) -> str:
+    fewer = ", tokens left out" if parts.vocabulary is not None else ""
+    kinds = ", ".join(f"{group} {kind}" for group, kind in parts.types.items())
+    return f"an adapter added to the weights{fewer}, quantised anew ({kinds or 'types as before'})"
 
 
 def _blocks(base: GgufFile, architecture: str) -> int:

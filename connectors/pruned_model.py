@@ -11,6 +11,9 @@ from connectors.model_vocabulary import special_ids
 from operators.errors import InputError
 from operators.models.pruning.tokenizer import Tokenizer
 
+#: The header's entry that says that, and how, a model was changed.
+NOTICE_KEY = "surtitle.notice"
+
 #: Tensors with a row for each token: the embedding, which is Gemma's head too, and separate heads.
 _ROW_PER_TOKEN = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
 _ELEMENT_PER_TOKEN = ("output.bias",)
@@ -19,13 +22,24 @@ _LISTS = ("tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.toke
 _FOREIGN = ("tokenizer.huggingface.json",)
 
 
+def changes(file: GgufFile, what: str) -> Entry:
+    """An entry for the header that says how a model was changed, as licences of weights ask for."""
+    said = f"Changed by surtitle: {what}."
+    if file.text("general.license") == "gemma":
+        said += " Gemma is provided under and subject to the Gemma Terms of Use found at "
+        said += "ai.google.dev/gemma/terms"
+    return encode(said)
+
+
 def prune(file: GgufFile, tokenizer: Tokenizer, kept: NDArray[np.int32], path: Path) -> GgufFile:
     """The file with the tokens ``kept``, whose places in it become their new ids.
 
     Raises `InputError` where the model has a tensor over the vocabulary that is not known here.
     """
     places = kept.astype(np.intp)
-    return GgufFile(_entries(file, tokenizer, places), _tensors(file.tensors, tokenizer.size, places, path))
+    entries = _entries(file, tokenizer, places)
+    entries[NOTICE_KEY] = changes(file, f"{len(kept)} of {tokenizer.size} tokens stay")
+    return GgufFile(entries, _tensors(file.tensors, tokenizer.size, places, path))
 
 
 def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp]) -> dict[str, Entry]:

@@ -43,6 +43,10 @@ def test_it_appears_in_the_cache_and_says_where_it_comes_from(base: Path, folder
     file = read_gguf(path)
     assert file.text("general.license") == "gemma"
     assert file.text("surtitle.base.name") == "Tiny"
+    assert file.text("surtitle.notice").startswith(
+        "Changed by surtitle: an adapter added to the weights, tokens left"
+    )
+    assert file.text("surtitle.notice").endswith("Gemma Terms of Use found at ai.google.dev/gemma/terms")
     assert len(file.text("surtitle.base.sha256")) == len(file.text("surtitle.adapter.sha256")) == 64
     assert '"target_label":"Deutsch:"' in file.text("surtitle.templates")
     assert file.tensors["token_embd.weight"].shape == (32, len(KEPT))
