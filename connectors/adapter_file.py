@@ -90,7 +90,7 @@ def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
     try:
         if len(tensor.shape) == 2:
             return dequantize(rows_of(tensor), tensor.kind)
-    except (KeyError, NotImplementedError):
+    except (ValueError, NotImplementedError):
         pass
     raise InputError(
         f"{path}: the matrices for {name} are stored in a way that is not known here; use Q8_0 or F16"

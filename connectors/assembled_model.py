@@ -95,7 +95,7 @@ def _merged(
 def _changed(name: str, tensor: Tensor, kind: int, adapter: Adapter, parts: Parts) -> Tensor:
     try:
         matrix = dequantize(rows_of(tensor), tensor.kind)
-    except (KeyError, NotImplementedError):
+    except (ValueError, NotImplementedError):
         raise InputError(
             f"{parts.base}: the type {tensor.kind} of its tensor {name} cannot be read here; "
             "take a base model in F16, Q8_0 or Q4_K_M"

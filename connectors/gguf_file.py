@@ -76,8 +76,8 @@ def read_gguf(path: Path) -> GgufFile:
     tensors, count = cursor.number("Q"), cursor.number("Q")
     entries = dict(cursor.entry() for _ in range(count))
     infos = [cursor.tensor_info() for _ in range(tensors)]
-    alignment = decode(entries[_ALIGNMENT_KEY]) if _ALIGNMENT_KEY in entries else _ALIGNMENT
-    assert isinstance(alignment, int)
+    said = entries.get(_ALIGNMENT_KEY)
+    alignment = struct.unpack("<I", said.data)[0] if said and said.kind == 4 else _ALIGNMENT
     start = -(-cursor.position // alignment) * alignment
     ends = _ends(infos, len(mapped) - start)
     return GgufFile(
@@ -173,9 +173,19 @@ def select(entry: Entry, places: NDArray[np.intp]) -> Entry:
     return Entry(_ARRAY, struct.pack("<IQ", kind, len(places)) + body)
 
 
+def count_of(entry: Entry) -> int:
+    """How many elements an array has; 0 for what is none."""
+    return int(struct.unpack_from("<IQ", entry.data)[1]) if entry.kind == _ARRAY else 0
+
+
 def rows_of(tensor: Tensor) -> Bytes:
-    """The bytes of a tensor, one row of its first axis a row. Raises `KeyError` for a type not known here."""
-    block, block_bytes = TENSOR_BLOCKS[tensor.kind]
+    """The bytes of a tensor, one row of its first axis a row.
+
+    Raises `ValueError` for a type that is not known here, and for rows that it does not fill.
+    """
+    block, block_bytes = TENSOR_BLOCKS.get(tensor.kind, (0, 0))
+    if not block or not tensor.shape or not tensor.shape[0] or tensor.shape[0] % block:
+        raise ValueError(f"a tensor of type {tensor.kind} and shape {tensor.shape}")
     return tensor.data.reshape(-1, tensor.shape[0] // block * block_bytes)
 
 

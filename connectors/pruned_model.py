@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf_file import Entry, GgufFile, Tensor, encode, rows_of, select
-from connectors.gguf_header import TENSOR_BLOCKS
+from connectors.gguf_file import Entry, GgufFile, Tensor, count_of, encode, rows_of, select
 from connectors.model_vocabulary import special_ids
 from operators.errors import InputError
 from operators.models.pruning.tokenizer import Tokenizer
@@ -37,19 +36,23 @@ def prune(file: GgufFile, tokenizer: Tokenizer, kept: NDArray[np.int32], path: P
     Raises `InputError` where the model has a tensor over the vocabulary that is not known here.
     """
     places = kept.astype(np.intp)
-    entries = _entries(file, tokenizer, places)
+    entries = _entries(file, tokenizer, places, path)
     entries[NOTICE_KEY] = changes(file, f"{len(kept)} of {tokenizer.size} tokens stay")
     return GgufFile(entries, _tensors(file.tensors, tokenizer.size, places, path))
 
 
-def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp]) -> dict[str, Entry]:
+def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp], path: Path) -> dict[str, Entry]:
     new_ids = np.full(tokenizer.size, -1, np.int64)
     new_ids[places] = np.arange(len(places))
     entries = {key: entry for key, entry in file.entries.items() if key not in _FOREIGN}
     for key in _LISTS:
         if key in entries:
+            if count_of(entries[key]) != tokenizer.size:
+                raise InputError(f"{path}: {key} has not one value for each token; take another file of it")
             entries[key] = select(entries[key], places)
     for key, token in special_ids(file, tokenizer.size).items():
+        if new_ids[token] < 0:
+            raise InputError(f"{path}: the tokens that are to stay lack the one that {key} names")
         entries[key] = encode(int(new_ids[token]), entries[key].kind)
     sizes = (f"{file.text('general.architecture')}.vocab_size", "tokenizer.ggml.vocab_size")
     for key in sizes:
@@ -90,16 +93,13 @@ def _tensors(
 
 
 def _fewer_rows(name: str, tensor: Tensor, size: int, places: NDArray[np.intp], path: Path) -> Tensor:
-    if tensor.kind not in TENSOR_BLOCKS:
+    if len(tensor.shape) not in (1, 2) or tensor.shape[-1] != size:
+        shape = "×".join(map(str, tensor.shape))
+        raise InputError(f"{path}: {name} has the shape {shape} for {size} tokens; take another file of it")
+    try:
+        rows = tensor.data.reshape(size, -1) if len(tensor.shape) == 1 else rows_of(tensor)
+    except ValueError:
         raise InputError(
             f"{path}: the type {tensor.kind} of its tensor {name} is not known here; quantise it anew"
-        )
-    if tensor.shape[-1] != size:
-        raise InputError(
-            f"{path}: {name} has {tensor.shape[-1]} rows for {size} tokens; take another file of it"
-        )
-    if len(tensor.shape) == 1:
-        width = len(tensor.data) // size
-        return Tensor(tensor.kind, (len(places),), tensor.data.reshape(size, width)[places].reshape(-1))
-    rows = rows_of(tensor)[places]
-    return Tensor(tensor.kind, (tensor.shape[0], len(places)), rows.reshape(-1))
+        ) from None
+    return Tensor(tensor.kind, (*tensor.shape[:-1], len(places)), rows[places].reshape(-1))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf_file import Entry, GgufFile, encode, read_gguf
+from connectors.gguf_file import Entry, GgufFile, count_of, encode, read_gguf
 from operators.errors import InputError
 
 _SIZE, _SUM, _KEPT = (f"surtitle.vocabulary.{name}" for name in ("size", "sha256", "kept"))
@@ -43,9 +43,13 @@ def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
         raise InputError(
             f"{path}: there is no list of tokens in it; give one that 'surtitle model prune' has written"
         )
-    if len(bits) != -(-size // 8) or file.text(_SUM) != _sum(base):
+    if (size, file.text(_SUM)) != (_size(base), _sum(base)) or len(bits) != -(-size // 8):
         raise InputError(f"{path}: these tokens are of another vocabulary than that of {base_path}")
     return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size)).astype(np.int32)
+
+
+def _size(file: GgufFile) -> int:
+    return count_of(file.entries[_TOKENS]) if _TOKENS in file.entries else 0
 
 
 def _sum(file: GgufFile) -> str:

@@ -1,12 +1,12 @@
-"""Chooses the tokens of a model for captions, by use in pairs and in word lists and by the order of the tokens.
+"""Chooses the tokens of a model for captions: by use in pairs and in word lists, and by the tokens' order.
 
     pip install wordfreq
-    PYTHONPATH=. .venv/bin/python docs/caption_vocabulary.py words.gguf --size 65536 --main tatoeba.en-de.tsv.gz …
+    PYTHONPATH=. .venv/bin/python docs/caption_vocabulary.py words.gguf --size 65536 --main pairs.tsv.gz …
 
-A token counts by the mean of how often it occurs in the main pairs (each file and each column alike; a fifth again in
-lower case, as recognisers write), by a fiftieth of that in other pairs, by the words of wordfreq (Speer 2022, data
-CC BY-SA 4.0), small and with a capital, and a little by its id: Gemma's are in the order of their frequency in its
-own data. The weights were chosen by how many words of NTREX, left out for this, stay as they are.
+A token counts by how often it occurs in the main pairs (each file alike; a fifth again in lower case, as
+recognisers write), by a fiftieth of that in other pairs, by the words of wordfreq (Speer 2022, data CC BY-SA
+4.0), small and with a capital, and a little by its id: Gemma's are in the order of their frequency in its own
+data. The weights were chosen by how many words of NTREX, left out for this, stay as they are.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """A model with fewer tokens tokenises the texts as before, and gives the tokens that stay the same logits."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -149,3 +149,23 @@ def test_a_head_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
     tokenizer = tokenizer_of(file, path)
     with pytest.raises(InputError, match=r"second_head\.weight has \d+ rows or columns"):
         prune(GgufFile(file.entries, tensors), tokenizer, Choice(tokenizer, ["Latin"]).ids, path)
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_a_header_with_wrong_bytes_is_pruned_or_refused(seed: int, wrong: int) -> None:
+    with TemporaryDirectory() as folder:
+        path = write_model(Path(folder) / "whole.gguf", pieces({}), untied=True)
+        data = bytearray(path.read_bytes())
+        place = np.random.default_rng(seed)
+        for _ in range(wrong):
+            data[place.integers(len(data) - 4 * 32 * 900 if place.random() < 0.5 else 12_000)] = (
+                place.integers(256)
+            )
+        path.write_bytes(data)
+        with suppress(InputError):
+            file = read_gguf(path)
+            tokenizer = tokenizer_of(file, path)
+            choice = Choice(tokenizer, ["Latin"])
+            choice.add(choice.words(300))
+            prune(file, tokenizer, choice.ids, path)
