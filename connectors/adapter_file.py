@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.gguf_file import Entry, GgufFile, Tensor, encode, read_gguf, rows_of
+from connectors.gguf_file import GgufFile, Tensor, read_gguf, rows_of
+from connectors.gguf_values import Entry, encode
 from connectors.peft_adapter import read_peft
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix

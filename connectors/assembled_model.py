@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectors.adapter_file import read_adapter
-from connectors.gguf_file import Entry, GgufFile, Tensor, encode, read_gguf, rows_of
+from connectors.gguf_file import GgufFile, Tensor, read_gguf, rows_of
+from connectors.gguf_values import Entry, encode
 from connectors.model_vocabulary import tokenizer_of
 from connectors.pruned_model import NOTICE_KEY, changes, prune
 from connectors.vocabulary_list import list_entries, read_list

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf_file import Entry, GgufFile, Tensor, count_of, encode, rows_of, select
+from connectors.gguf_file import GgufFile, Tensor, rows_of
+from connectors.gguf_values import Entry, count_of, encode, select
 from connectors.model_vocabulary import special_ids
 from operators.errors import InputError
 from operators.models.pruning.tokenizer import Tokenizer

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf_file import Entry, GgufFile, count_of, encode, read_gguf
+from connectors.gguf_file import GgufFile, read_gguf
+from connectors.gguf_values import Entry, count_of, encode
 from operators.errors import InputError
 
 _SIZE, _SUM, _KEPT = (f"surtitle.vocabulary.{name}" for name in ("size", "sha256", "kept"))

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from connectors.adapter_file import adapter_file
-from connectors.gguf_file import encode, write_gguf
+from connectors.gguf_file import write_gguf
+from connectors.gguf_values import encode
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 

@@ -12,7 +12,8 @@ from safetensors.numpy import save_file
 
 from connectors.adapter_file import read_adapter
 from connectors.assembled_model import Parts, assemble
-from connectors.gguf_file import encode, read_gguf, write_gguf
+from connectors.gguf_file import read_gguf, write_gguf
+from connectors.gguf_values import encode
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix

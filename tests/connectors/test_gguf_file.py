@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.gguf_file import Tensor, decode, encode, read_gguf, write_gguf
+from connectors.gguf_file import Tensor, read_gguf, write_gguf
+from connectors.gguf_values import decode, encode
 from operators.errors import InputError
 from tests.tiny_gguf import byte_pairs, write_model
 

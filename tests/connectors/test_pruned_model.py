@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from connectors.gguf_file import GgufFile, encode, read_gguf, write_gguf
+from connectors.gguf_file import GgufFile, read_gguf, write_gguf
+from connectors.gguf_values import encode
 from connectors.model_vocabulary import tokenizer_of
 from connectors.pruned_model import prune
 from operators.decoding.forward import Logits

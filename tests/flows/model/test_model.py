@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from connectors.adapter_file import adapter_file
-from connectors.gguf_file import encode, read_gguf, write_gguf
+from connectors.gguf_file import read_gguf, write_gguf
+from connectors.gguf_values import encode
 from flows.cli import app
 from operators.decoding.forward import Logits
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
