@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.gguf_file import Entry, GgufFile, Tensor, encode, read_gguf, rows_of
+from connectors.gguf_file import GgufFile, Tensor, read_gguf, rows_of
+from connectors.gguf_values import Entry, encode
 from connectors.peft_adapter import read_peft
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
@@ -90,7 +91,7 @@ def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
     try:
         if len(tensor.shape) == 2:
             return dequantize(rows_of(tensor), tensor.kind)
-    except (KeyError, NotImplementedError):
+    except (ValueError, NotImplementedError):
         pass
     raise InputError(
         f"{path}: the matrices for {name} are stored in a way that is not known here; use Q8_0 or F16"

@@ -1,4 +1,4 @@
-"""Puts a model together: the weights of a base model, an adapter, and the tokens that stay, as one GGUF file."""
+"""Puts a model together: base weights, an adapter and the tokens that stay become one GGUF file."""
 
 import hashlib
 from collections.abc import Callable
@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectors.adapter_file import read_adapter
-from connectors.gguf_file import Entry, GgufFile, Tensor, encode, read_gguf, rows_of
+from connectors.gguf_file import GgufFile, Tensor, read_gguf, rows_of
+from connectors.gguf_values import Entry, encode
 from connectors.model_vocabulary import tokenizer_of
-from connectors.pruned_model import prune
+from connectors.pruned_model import NOTICE_KEY, changes, prune
 from connectors.vocabulary_list import list_entries, read_list
 from operators.errors import InputError
 from operators.models.adapter import Adapter
@@ -62,7 +63,8 @@ def assemble(parts: Parts, progress: Progress) -> GgufFile:
         about[TEMPLATES_KEY] = encode(spell_prompts(parts.prompts))
     if TEMPLATES_KEY not in about:
         raise InputError(
-            f"{parts.adapter}: this adapter does not say which languages it translates; say it with --from and --to"
+            f"{parts.adapter}: this adapter does not say which languages it is for; "
+            "say it with --from and --to"
         )
     about |= _origin(base, parts)
     if parts.vocabulary is not None:
@@ -71,6 +73,7 @@ def assemble(parts: Parts, progress: Progress) -> GgufFile:
         about |= list_entries(base, tokenizer.size, kept)
         base = prune(base, tokenizer, kept, parts.base)
     entries = {key: entry for key, entry in base.entries.items() if key != "general.file_type"}
+    entries[NOTICE_KEY] = changes(base, _what_was_done(parts))
     return GgufFile(entries | about, _merged(base.tensors, adapter, parts, progress))
 
 
@@ -81,9 +84,8 @@ def _merged(
     for number, (name, tensor) in enumerate(tensors.items()):
         progress("adding the adapter to the weights", number / len(tensors))
         group = group_of(name)
-        kind = tensor.kind
-        if group in parts.types:
-            kind = number_of(parts.types[group], tensor.shape[0])
+        wanted = parts.types.get(group or "")
+        kind = number_of(wanted, tensor.shape[0]) if wanted else tensor.kind
         if kind != tensor.kind or name in adapter.added:
             tensor = _changed(name, tensor, kind, adapter, parts)
         merged[name] = tensor
@@ -94,10 +96,10 @@ def _merged(
 def _changed(name: str, tensor: Tensor, kind: int, adapter: Adapter, parts: Parts) -> Tensor:
     try:
         matrix = dequantize(rows_of(tensor), tensor.kind)
-    except (KeyError, NotImplementedError):
+    except (ValueError, NotImplementedError):
         raise InputError(
-            f"{parts.base}: the type {tensor.kind} of its tensor {name} cannot be read here; take a base model in "
-            "F16, Q8_0 or Q4_K_M"
+            f"{parts.base}: the type {tensor.kind} of its tensor {name} cannot be read here; "
+            "take a base model in F16, Q8_0 or Q4_K_M"
         ) from None
     if name in adapter.added:
         matrix = adapter.merged(name, matrix)
@@ -110,8 +112,8 @@ def _check_fits(adapter: Adapter, base: GgufFile, parts: Parts) -> None:
         if tensor is None or tensor.shape != low.shape[::-1]:
             there = "has none" if tensor is None else f"has {'×'.join(map(str, tensor.shape[::-1]))}"
             raise InputError(
-                f"{parts.adapter} is not for {parts.base}: it adds {'×'.join(map(str, low.shape))} to {name}, of which "
-                f"the model {there}; give the base model that it was trained on"
+                f"{parts.adapter} is not for {parts.base}: it adds {'×'.join(map(str, low.shape))} to "
+                f"{name}, of which the model {there}; give the base model that it was trained on"
             )
 
 
@@ -124,6 +126,12 @@ def _origin(base: GgufFile, parts: Parts) -> dict[str, Entry]:
         "surtitle.base.sha256": encode(_sum(parts.base)),
         "surtitle.adapter.sha256": encode(_sum(parts.adapter)),
     }
+
+
+def _what_was_done(parts: Parts) -> str:
+    fewer = ", tokens left out" if parts.vocabulary is not None else ""
+    kinds = ", ".join(f"{group} {kind}" for group, kind in parts.types.items())
+    return f"an adapter added to the weights{fewer}, quantised anew ({kinds or 'types as before'})"
 
 
 def _blocks(base: GgufFile, architecture: str) -> int:

@@ -7,6 +7,7 @@ newer llama.cpp gave them. The layout is that of the GGUF specification in ggml'
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,24 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from connectors.gguf_header import TENSOR_BLOCKS, check_gguf
+from connectors.gguf_values import ARRAY, FORMATS, STRING, Entry, Value, decode, packed
 
 _ALIGNMENT = 32
 _ALIGNMENT_KEY = "general.alignment"
-_STRING, _ARRAY, _BOOL = 8, 9, 7
-_FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _COPY_BYTES = 4 * 2**20
 
 Bytes = NDArray[np.uint8]
-Value = str | int | float | bool | list[str] | NDArray[np.generic]
-
-
-class Entry(NamedTuple):
-    """One value of the header as it stands in the file."""
-
-    #: GGUF's number of its type.
-    kind: int
-    #: The value itself, without the type before it.
-    data: bytes
 
 
 class Tensor(NamedTuple):
@@ -70,13 +60,13 @@ def read_gguf(path: Path) -> GgufFile:
     """
     check_gguf(path)  # from here on what the header says about lengths is true
     mapped: Bytes = np.memmap(path, np.uint8, "r")
-    cursor = _Cursor(memoryview(mapped))
+    cursor = _Cursor(mapped.data)
     cursor.position = 8
     tensors, count = cursor.number("Q"), cursor.number("Q")
     entries = dict(cursor.entry() for _ in range(count))
     infos = [cursor.tensor_info() for _ in range(tensors)]
-    alignment = decode(entries[_ALIGNMENT_KEY]) if _ALIGNMENT_KEY in entries else _ALIGNMENT
-    assert isinstance(alignment, int)
+    said = entries.get(_ALIGNMENT_KEY)
+    alignment = struct.unpack("<I", said.data)[0] if said and said.kind == 4 else _ALIGNMENT
     start = -(-cursor.position // alignment) * alignment
     ends = _ends(infos, len(mapped) - start)
     return GgufFile(
@@ -96,19 +86,21 @@ def write_gguf(
 ) -> None:
     """Write a GGUF file of version 3; ``progress`` is told the fraction done.
 
+    It must not be the file that the tensors are mapped from.
+
     Raises `OSError` where it cannot be written.
     """
     kept = {key: entry for key, entry in entries.items() if key != _ALIGNMENT_KEY}
     infos, place = [], 0
     for name, tensor in tensors.items():
         dimensions = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *tensor.shape)
-        infos.append(_string(name) + dimensions + struct.pack("<IQ", tensor.kind, place))
+        infos.append(packed(name) + dimensions + struct.pack("<IQ", tensor.kind, place))
         place += _padded(len(tensor.data))
     header = b"".join(
         (
             b"GGUF",
             struct.pack("<IQQ", 3, len(tensors), len(kept)),
-            *(_string(key) + struct.pack("<I", entry.kind) + entry.data for key, entry in kept.items()),
+            *(packed(key) + struct.pack("<I", entry.kind) + entry.data for key, entry in kept.items()),
             *infos,
         )
     )
@@ -127,52 +119,14 @@ def write_gguf(
         os.fsync(file.fileno())
 
 
-def decode(entry: Entry) -> Value | None:
-    """The value of an entry; None for an array of arrays, which nothing here reads."""
-    if entry.kind == _STRING:
-        return entry.data[8:].decode("utf-8", "replace")
-    if entry.kind != _ARRAY:
-        value: Value = struct.unpack("<" + _FORMATS[entry.kind], entry.data)[0]
-        return value
-    kind, count = struct.unpack_from("<IQ", entry.data)
-    if kind in _FORMATS:
-        return np.frombuffer(entry.data, np.dtype("<" + _FORMATS[kind]), count, 12)
-    return (
-        [text.decode("utf-8", "replace") for text in _strings(entry.data, count)] if kind == _STRING else None
-    )
-
-
-def encode(value: Value, kind: int | None = None) -> Entry:
-    """An entry for a value; a whole number becomes unsigned of 32 bits unless ``kind`` says otherwise."""
-    if isinstance(value, str):
-        return Entry(_STRING, _string(value))
-    if isinstance(value, list):
-        return Entry(_ARRAY, struct.pack("<IQ", _STRING, len(value)) + b"".join(map(_string, value)))
-    if isinstance(value, np.ndarray):
-        kinds = {np.dtype("<" + name): number for number, name in _FORMATS.items()}
-        head = struct.pack("<IQ", kinds[value.dtype], value.size)
-        return Entry(_ARRAY, head + value.tobytes())
-    if kind is None:
-        kind = _BOOL if isinstance(value, bool) else 4 if isinstance(value, int) else 6
-    return Entry(kind, struct.pack("<" + _FORMATS[kind], value))
-
-
-def select(entry: Entry, places: NDArray[np.intp]) -> Entry:
-    """The array entry that holds only the elements at ``places``, in that order."""
-    value = decode(entry)
-    if isinstance(value, np.ndarray):
-        return encode(value[places])
-    kind, count = struct.unpack_from("<IQ", entry.data)
-    assert kind == _STRING
-    texts = _strings(entry.data, count)  # bytes, as a vocabulary may hold what is no UTF-8
-    chosen = (texts[place] for place in places)
-    body = b"".join(struct.pack("<Q", len(text)) + text for text in chosen)
-    return Entry(_ARRAY, struct.pack("<IQ", kind, len(places)) + body)
-
-
 def rows_of(tensor: Tensor) -> Bytes:
-    """The bytes of a tensor, one row of its first axis a row. Raises `KeyError` for a type not known here."""
-    block, block_bytes = TENSOR_BLOCKS[tensor.kind]
+    """The bytes of a tensor, one row of its first axis a row.
+
+    Raises `ValueError` for a type that is not known here, and for rows that it does not fill.
+    """
+    block, block_bytes = TENSOR_BLOCKS.get(tensor.kind, (0, 0))
+    if not block or not tensor.shape or not tensor.shape[0] or tensor.shape[0] % block:
+        raise ValueError(f"a tensor of type {tensor.kind} and shape {tensor.shape}")
     return tensor.data.reshape(-1, tensor.shape[0] // block * block_bytes)
 
 
@@ -180,7 +134,7 @@ def _ends(infos: Iterable[tuple[str, int, tuple[int, ...], int]], size: int) -> 
     """Where the data of each tensor ends: by its type, or where the next one begins if that is not known."""
     infos = list(infos)
     places = sorted({*(offset for *_, offset in infos), size})
-    following = dict(zip(places, places[1:], strict=False))
+    following = dict(pairwise(places))
     ends = []
     for _, kind, shape, offset in infos:
         if kind in TENSOR_BLOCKS:
@@ -189,20 +143,6 @@ def _ends(infos: Iterable[tuple[str, int, tuple[int, ...], int]], size: int) -> 
         else:
             ends.append(following.get(offset, offset))
     return ends
-
-
-def _strings(data: bytes, count: int) -> list[bytes]:
-    texts, position, unpack = [], 12, struct.Struct("<Q").unpack_from
-    for _ in range(count):
-        start = position + 8
-        position = start + unpack(data, position)[0]
-        texts.append(data[start:position])
-    return texts
-
-
-def _string(text: str) -> bytes:
-    data = text.encode("utf-8")
-    return struct.pack("<Q", len(data)) + data
 
 
 def _padded(size: int) -> int:
@@ -239,15 +179,15 @@ class _Cursor:
         return name, kind, shape, self.number("Q")
 
     def _skip(self, kind: int) -> None:
-        if kind == _STRING:
+        if kind == STRING:
             length = self.number("Q")
             self.position += length
-        elif kind == _ARRAY:
+        elif kind == ARRAY:
             element, count = self.number("I"), self.number("Q")
-            if element in _FORMATS:
-                self.position += count * struct.calcsize(_FORMATS[element])
+            if element in FORMATS:
+                self.position += count * struct.calcsize(FORMATS[element])
             else:
                 for _ in range(count):
                     self._skip(element)
         else:
-            self.position += struct.calcsize(_FORMATS[kind])
+            self.position += struct.calcsize(FORMATS[kind])

@@ -1,14 +1,14 @@
 """Finds the file of the language model that a user named.
 
-``default`` is the model that comes along in four Python packages: pieces of one GGUF file, because
+``base`` is the model that comes along in four Python packages: pieces of one GGUF file, because
 a package index limits the size of a file. They are put together once, in the user's cache folder.
+``captions`` is made of it and of files of ours, and ``default`` is one of the two.
 ``hub:…`` is a file of the Hugging Face Hub. Everything else is the path of a GGUF file.
 """
 
 import hashlib
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,24 +18,35 @@ from platformdirs import user_cache_path
 
 from connectors.gguf_header import check_gguf
 from connectors.model_hub import HUB_PREFIX, fetch_model
+from connectors.model_writer import PARTIAL_SUFFIX, remove_abandoned
 from operators.errors import InputError, OutputError
 
 #: Receives what is being done, and how much of it is done (0 to 1; None where nobody knows).
 Progress = Callable[[str, float | None], None]
 
-DEFAULT_MODEL = "default"
+
+def _base(progress: Progress) -> Path:
+    return _default_model_path(progress)
+
+
+def _captions(progress: Progress) -> Path:
+    from connectors.captions_model import captions_folder, captions_model  # it takes a moment to import
+
+    return captions_model(_default_model_path(progress), captions_folder(), progress)
+
+
+#: The models that come along, by name.
+_OURS: dict[str, Callable[[Progress], Path]] = {"base": _base, "captions": _captions, "default": _base}
 
 _BLOCK_BYTES = 4 * 2**20
-_PARTIAL_SUFFIX = ".partial"
-_ABANDONED_AFTER_S = 3600.0
 
 
 def resolve_model(name: str, *, progress: Progress | None = None) -> Path:
     """Return the path of a complete GGUF file.
 
     Args:
-        name: ``default``, ``hub:OWNER/REPO:FILE.gguf``, or the path of a ``.gguf`` file (``~`` is the
-            home folder).
+        name: ``default``, ``base``, ``captions``, ``hub:OWNER/REPO:FILE.gguf``, or the path of a ``.gguf``
+            file (``~`` is the home folder).
         progress: told about work that takes more than an instant.
 
     Raises:
@@ -43,8 +54,8 @@ def resolve_model(name: str, *, progress: Progress | None = None) -> Path:
         OutputError: the cache folder cannot hold the model.
         UsageError: a name that begins with ``hub:`` has another form.
     """
-    if name == DEFAULT_MODEL:
-        return _default_model_path(progress or _silent)
+    if name in _OURS:
+        return _OURS[name](progress or _silent)
     if name.startswith(HUB_PREFIX):
         path = fetch_model(name, progress or _silent)
         check_gguf(path)
@@ -96,9 +107,9 @@ def _assemble(pieces: list[Path], size: int, sha256: str, target: Path, progress
     Processes that do this at the same time each write a file of their own; the last one stays.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(target)
+    remove_abandoned(target)
     digest = hashlib.sha256()
-    handle, partial_name = tempfile.mkstemp(_PARTIAL_SUFFIX, f"{target.name}.", target.parent)
+    handle, partial_name = tempfile.mkstemp(PARTIAL_SUFFIX, f"{target.name}.", target.parent)
     partial = Path(partial_name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -119,13 +130,3 @@ def _assemble(pieces: list[Path], size: int, sha256: str, target: Path, progress
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove what killed processes left; one file is as large as the model."""
-    for partial in target.parent.glob(f"{target.name}.*{_PARTIAL_SUFFIX}"):
-        try:
-            if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER_S:
-                partial.unlink()
-        except FileNotFoundError:
-            continue  # its process was alive after all, and finished it

@@ -16,8 +16,8 @@ def tokenizer_of(file: GgufFile, path: Path) -> Tokenizer:
     model = file.text("tokenizer.ggml.model")
     if model not in _TOKENIZERS:
         raise InputError(
-            f"{path}: its tokenizer {model!r} is not one whose vocabulary can be pruned; those that can be are "
-            "'llama' (SentencePiece) and 'gpt2' (byte pairs)"
+            f"{path}: its tokenizer {model!r} cannot be pruned; "
+            "those that can be are 'llama' (SentencePiece) and 'gpt2' (byte pairs)"
         )
     texts = file.value("tokenizer.ggml.tokens")
     kinds = file.value("tokenizer.ggml.token_type")

@@ -10,7 +10,8 @@ from pathlib import Path
 from connectors.gguf_file import GgufFile, write_gguf
 from operators.errors import OutputError
 
-_PARTIAL_SUFFIX = ".partial"
+#: What the name of a file ends in that is not complete yet.
+PARTIAL_SUFFIX = ".partial"
 _ABANDONED_AFTER_S = 3600.0
 
 
@@ -21,7 +22,7 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
     Raises `OutputError` where it cannot be written.
     """
     try:
-        handle, name = tempfile.mkstemp(_PARTIAL_SUFFIX, f"{path.name}.", path.parent)
+        handle, name = tempfile.mkstemp(PARTIAL_SUFFIX, f"{path.name}.", path.parent)
         os.close(handle)
         partial = Path(name)
         try:
@@ -42,7 +43,7 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
 
 def remove_abandoned(target: Path) -> None:
     """Remove what killed processes left beside ``target``; one file is as large as the model."""
-    for partial in target.parent.glob(f"{target.name}.*{_PARTIAL_SUFFIX}"):
+    for partial in target.parent.glob(f"{target.name}.*{PARTIAL_SUFFIX}"):
         try:
             if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER_S:
                 partial.unlink()

@@ -31,12 +31,12 @@ class _Settings(msgspec.Struct):
 def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
     """The adapter in ``path``; its settings are in ``NAME.json`` beside it, or in ``adapter_config.json``.
 
-    Raises `InputError` for one that is damaged, of another kind, or for an architecture that changes its matrices.
+    Raises `InputError` for one that is damaged or of another kind, or for an architecture that GGUF changes.
     """
     if architecture not in _UNCHANGED:
         raise InputError(
-            f"{path}: how an adapter of peft fits {architecture!r} in GGUF is not known here; convert it with "
-            "llama.cpp's convert_lora_to_gguf.py"
+            f"{path}: how an adapter of peft fits {architecture!r} in GGUF is not known here; "
+            "convert it with llama.cpp's convert_lora_to_gguf.py"
         )
     settings = _settings(path)
     halves = _halves(path, architecture, blocks)
@@ -74,7 +74,7 @@ def _halves(path: Path, architecture: str, blocks: int) -> dict[str, dict[str, M
     from safetensors import SafetensorError, deserialize
 
     try:
-        tensors = deserialize(path.read_bytes())
+        tensors = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
     except OSError as error:
         raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
     except SafetensorError as error:

@@ -5,18 +5,30 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf_file import Entry, GgufFile, Tensor, encode, rows_of, select
-from connectors.gguf_header import TENSOR_BLOCKS
+from connectors.gguf_file import GgufFile, Tensor, rows_of
+from connectors.gguf_values import Entry, count_of, encode, select
 from connectors.model_vocabulary import special_ids
 from operators.errors import InputError
 from operators.models.pruning.tokenizer import Tokenizer
 
-#: Tensors that have a row for each token: the embedding, which Gemma uses as its head too, and separate heads.
+#: The header's entry that says that, and how, a model was changed.
+NOTICE_KEY = "surtitle.notice"
+
+#: Tensors with a row for each token: the embedding, which is Gemma's head too, and separate heads.
 _ROW_PER_TOKEN = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
 _ELEMENT_PER_TOKEN = ("output.bias",)
 _LISTS = ("tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type")
 #: Copies of the vocabulary for other programs, which would no longer be true.
 _FOREIGN = ("tokenizer.huggingface.json",)
+
+
+def changes(file: GgufFile, what: str) -> Entry:
+    """An entry for the header that says how a model was changed, as licences of weights ask for."""
+    said = f"Changed by surtitle: {what}."
+    if file.text("general.license") == "gemma":
+        said += " Gemma is provided under and subject to the Gemma Terms of Use found at "
+        said += "ai.google.dev/gemma/terms"
+    return encode(said)
 
 
 def prune(file: GgufFile, tokenizer: Tokenizer, kept: NDArray[np.int32], path: Path) -> GgufFile:
@@ -25,17 +37,23 @@ def prune(file: GgufFile, tokenizer: Tokenizer, kept: NDArray[np.int32], path: P
     Raises `InputError` where the model has a tensor over the vocabulary that is not known here.
     """
     places = kept.astype(np.intp)
-    return GgufFile(_entries(file, tokenizer, places), _tensors(file.tensors, tokenizer.size, places, path))
+    entries = _entries(file, tokenizer, places, path)
+    entries[NOTICE_KEY] = changes(file, f"{len(kept)} of {tokenizer.size} tokens stay")
+    return GgufFile(entries, _tensors(file.tensors, tokenizer.size, places, path))
 
 
-def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp]) -> dict[str, Entry]:
+def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp], path: Path) -> dict[str, Entry]:
     new_ids = np.full(tokenizer.size, -1, np.int64)
     new_ids[places] = np.arange(len(places))
     entries = {key: entry for key, entry in file.entries.items() if key not in _FOREIGN}
     for key in _LISTS:
         if key in entries:
+            if count_of(entries[key]) != tokenizer.size:
+                raise InputError(f"{path}: {key} has not one value for each token; take another file of it")
             entries[key] = select(entries[key], places)
     for key, token in special_ids(file, tokenizer.size).items():
+        if new_ids[token] < 0:
+            raise InputError(f"{path}: the tokens that are to stay lack the one that {key} names")
         entries[key] = encode(int(new_ids[token]), entries[key].kind)
     sizes = (f"{file.text('general.architecture')}.vocab_size", "tokenizer.ggml.vocab_size")
     for key in sizes:
@@ -52,7 +70,8 @@ def _merges(tokenizer: Tokenizer, new_ids: NDArray[np.int64]) -> list[str]:
 
     def stays(merge: str) -> bool:
         left, _, right = merge.partition(" ")
-        return left in stay and right in stay and left + right in stay
+        # A merge into what is no token has the parts spelled in bytes; that is rare, and stays so.
+        return left in stay and right in stay and (left + right in stay or left + right not in tokenizer.ids)
 
     return [merge for merge in tokenizer.table.merges if stays(merge)]
 
@@ -66,7 +85,7 @@ def _tensors(
             pruned[name] = _fewer_rows(name, tensor, size, places, path)
         elif size in tensor.shape:
             raise InputError(
-                f"{path}: its tensor {name} has {size} rows or columns, one for each token, and what it is for is "
+                f"{path}: its tensor {name} has {size} rows or columns, one for each token, and its use is "
                 "not known here; prune a model whose head is token_embd or output"
             )
         else:
@@ -75,16 +94,13 @@ def _tensors(
 
 
 def _fewer_rows(name: str, tensor: Tensor, size: int, places: NDArray[np.intp], path: Path) -> Tensor:
-    if tensor.kind not in TENSOR_BLOCKS:
+    if len(tensor.shape) not in (1, 2) or tensor.shape[-1] != size:
+        shape = "×".join(map(str, tensor.shape))
+        raise InputError(f"{path}: {name} has the shape {shape} for {size} tokens; take another file of it")
+    try:
+        rows = tensor.data.reshape(size, -1) if len(tensor.shape) == 1 else rows_of(tensor)
+    except ValueError:
         raise InputError(
             f"{path}: the type {tensor.kind} of its tensor {name} is not known here; quantise it anew"
-        )
-    if tensor.shape[-1] != size:
-        raise InputError(
-            f"{path}: {name} has {tensor.shape[-1]} rows for {size} tokens; take another file of it"
-        )
-    if len(tensor.shape) == 1:
-        width = len(tensor.data) // size
-        return Tensor(tensor.kind, (len(places),), tensor.data.reshape(size, width)[places].reshape(-1))
-    rows = rows_of(tensor)[places]
-    return Tensor(tensor.kind, (tensor.shape[0], len(places)), rows.reshape(-1))
+        ) from None
+    return Tensor(tensor.kind, (*tensor.shape[:-1], len(places)), rows[places].reshape(-1))

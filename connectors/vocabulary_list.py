@@ -1,4 +1,4 @@
-"""The tokens that stay of a vocabulary, in a file: a GGUF header with one bit for each token of the whole one.
+"""The tokens that stay of a vocabulary, in a file: a GGUF header with a bit for each token of the whole.
 
 A pruned model carries the same entries, so that it can be given for its list.
 """
@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf_file import Entry, GgufFile, encode, read_gguf
+from connectors.gguf_file import GgufFile, read_gguf
+from connectors.gguf_values import Entry, count_of, encode
 from operators.errors import InputError
 
 _SIZE, _SUM, _KEPT = (f"surtitle.vocabulary.{name}" for name in ("size", "sha256", "kept"))
@@ -43,9 +44,13 @@ def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
         raise InputError(
             f"{path}: there is no list of tokens in it; give one that 'surtitle model prune' has written"
         )
-    if len(bits) != -(-size // 8) or file.text(_SUM) != _sum(base):
+    if (size, file.text(_SUM)) != (_size(base), _sum(base)) or len(bits) != -(-size // 8):
         raise InputError(f"{path}: these tokens are of another vocabulary than that of {base_path}")
-    return np.flatnonzero(np.unpackbits(bits, count=size)).astype(np.int32)
+    return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size)).astype(np.int32)
+
+
+def _size(file: GgufFile) -> int:
+    return count_of(file.entries[_TOKENS]) if _TOKENS in file.entries else 0
 
 
 def _sum(file: GgufFile) -> str:

@@ -18,6 +18,7 @@ from flows.captioning import REPLAYED, caption
 from flows.devices import devices
 from flows.exits import fail, wants_json
 from flows.load_settings import begin_settings
+from flows.model.app import model_app
 from flows.options import (
     AUDIO_OUTPUT,
     EVENTS,
@@ -54,6 +55,7 @@ app.command("bench-drafts")(bench_drafts)
 app.command()(report)
 app.command()(trace)
 app.command()(devices)
+app.add_typer(model_app, name="model")
 
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]

@@ -63,8 +63,8 @@ def pieces(added: dict[str, int]) -> Tokens:
     )
 
 
-def write_model(path: Path, tokens: Tokens, *, seed: int = 0, **header: str) -> Path:
-    """Write a model whose weights are noise.
+def write_model(path: Path, tokens: Tokens, *, seed: int = 0, untied: bool = False, **header: str) -> Path:
+    """Write a model whose weights are noise; ``untied`` gives it a head that is not its embedding.
 
     ``header`` gives entries such as ``general_name``, a first dot for the underscore.
     """
@@ -87,6 +87,7 @@ def write_model(path: Path, tokens: Tokens, *, seed: int = 0, **header: str) -> 
         "blk.0.attn_norm.weight": (_WIDTH,),
         "blk.0.ffn_norm.weight": (_WIDTH,),
         **{f"blk.0.{name}.weight": (_WIDTH, _WIDTH) for name in square},
+        **({"output.weight": (_WIDTH, len(tokens.texts))} if untied else {}),
     }
     noise = np.random.default_rng(seed)
     return write_gguf(path, entries, shapes, lambda _name, shape: noise.normal(size=shape[::-1]))

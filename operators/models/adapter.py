@@ -47,6 +47,6 @@ class Adapter(NamedTuple):
     added: Mapping[str, LowRank]
 
     def merged(self, name: str, weight: Matrix) -> Matrix:
-        """The matrix ``name`` (out × in) with what the adapter adds to it. Needs their shapes to be the same."""
+        """The matrix ``name`` (out × in) with what the adapter adds to it, of the same shape."""
         low = self.added[name]
         return weight + (low.b @ low.a) * np.float32(self.alpha / low.rank)

@@ -13,7 +13,7 @@ GROUPS: Mapping[str, str] = {
     "ffn": r"blk\.\d+\.ffn_(?:gate|up)",
     "ffn_down": r"blk\.\d+\.ffn_down",
 }
-#: ggml's number of each type, the elements of one of its blocks, and the type for rows that no such blocks fill.
+#: ggml's number of each type, the elements of a block, and the type for rows that such blocks do not fill.
 _TYPES: Mapping[str, tuple[int, int, str]] = {
     "F16": (1, 1, ""),
     "Q4_0": (2, 32, "F16"),
@@ -27,6 +27,9 @@ _TYPES: Mapping[str, tuple[int, int, str]] = {
 }
 
 Types = Mapping[str, str]
+
+#: What an assembled model is stored in (docs/training.md has the times and scores of others).
+USUAL: Types = {"head": "Q8_0", "attention": "Q5_0", "ffn": "Q5_0", "ffn_down": "Q5_0"}
 
 
 def parse_types(text: str, usual: Types) -> dict[str, str]:

@@ -43,10 +43,11 @@ class TextTokenizer:
         return np.ctypeslib.as_array(self._buffer)[:count]
 
     def count(self, texts: Iterable[str]) -> NDArray[np.int64]:
-        """How often each token occurs in the texts."""
+        """How often each token occurs in the texts as they are and after a space, as prompts have them."""
         counts = np.zeros(self.size, np.int64)
         for text in texts:
-            np.add.at(counts, self.tokenize(text), 1)
+            for form in (text, f" {text}"):
+                np.add.at(counts, self.tokenize(form), 1)
         return counts
 
     def _tokenize(self, data: bytes) -> int:

@@ -33,7 +33,7 @@ class Pair(_Template, frozen=True):
 
 
 class FewShotTemplate(_Template, frozen=True):
-    """Example pairs for one direction, for pretrained models; none for a model that was trained on its labels."""
+    """Example pairs for one direction, for pretrained models; none for one trained on the labels."""
 
     language: str
     source_language: str

@@ -1,7 +1,7 @@
 """The prompts that a model was trained on, as its own file says them: two labels for each direction.
 
-A model trained to translate is asked with the words of its training and nothing else: one example pair before the
-question, of which training had none, ruins its answers (docs/training.md).
+A model trained to translate is asked with the words of its training and nothing else: one example pair before
+the question, of which training had none, ruins its answers (docs/training.md).
 """
 
 from typing import NamedTuple, Protocol
@@ -17,7 +17,7 @@ TEMPLATES_KEY = "surtitle.templates"
 
 
 class TrainedPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a model was asked for one direction: ``SOURCE_LABEL text``, and on the next line ``TARGET_LABEL``."""
+    """How a model was asked for one direction: ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``."""
 
     source_language: str
     language: str
@@ -52,7 +52,7 @@ class Header(Protocol):
 
 
 def trained_prompts(model: Header) -> TrainedPrompts | None:
-    """What the model's file says of its training; None where it says nothing. Raises `InputError` for nonsense."""
+    """What the model's file says of its training; None where it says nothing. Raises `InputError`."""
     said = model.metadata(TEMPLATES_KEY)
     return None if said is None else parse_prompts(said)
 

@@ -18,8 +18,8 @@ _SPARE = regex.compile(r"<\|?(unused|reserved)\w*\|?>")
 class Choice:
     """The tokens that stay, in the order of their old ids.
 
-    Begins with those that spell any text: bytes, control tokens and those added by the model's maker (Gemma's runs
-    of line breaks and spaces), and single letters, digits and marks.
+    Begins with those that spell any text: bytes, control tokens and those added by the model's maker (Gemma's
+    runs of line breaks and spaces), and single letters, digits and marks.
 
     Args:
         tokenizer: the whole vocabulary.
@@ -51,26 +51,27 @@ class Choice:
         return int(self._kept.sum())
 
     def add(self, tokens: Iterable[int], most: int | None = None) -> None:
-        """Let tokens stay, with all merges that lead to them, as far as no more than ``most`` stay in all.
-
-        A token that no text is ever tokenised into (merges do not arrive at it) is left out.
-        """
+        """Let tokens stay, with all merges that lead to them, as far as no more than ``most`` stay in all."""
         size = len(self)
         for token in tokens:
             if self._kept[token]:
                 continue
-            parts, is_reached = self._merges.parts(token)
+            parts, _ = self._merges.parts(token)
             new = {one for one in (*parts, token) if not self._kept[one]}
-            if is_reached and (most is None or size + len(new) <= most):
+            if most is None or size + len(new) <= most:
                 self._kept[list(new)] = True
                 size += len(new)
 
     def words(self, first: int) -> list[int]:
-        """Of the first ``first`` ids those that are words or parts of words in the scripts wanted."""
-        return [token for token in range(min(first, self._tokenizer.size)) if self.is_word(token)]
+        """Of the first ``first`` ids those that are words or parts of words in the scripts wanted.
+
+        Without those that no text is ever tokenised into, as no merges arrive at them.
+        """
+        ids = range(min(first, self._tokenizer.size))
+        return [token for token in ids if self.is_word(token) and self._merges.is_reached(token)]
 
     def is_word(self, token: int) -> bool:
-        """Whether a token is a word, or a part of one, in the scripts wanted; names of programs' parts are not."""
+        """Whether a token is a word, or a part of one, in the scripts wanted; getName is none."""
         text = self._tokenizer.plain(token)
         return (
             self._tokenizer.table.kinds[token] == NORMAL

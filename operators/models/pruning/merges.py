@@ -1,11 +1,11 @@
 """Which merges lead to a token, so that a smaller vocabulary still arrives at it.
 
 Both kinds of tokenizers merge greedily: of all neighbours that can be merged, those of the highest score
-(SentencePiece, as in llama.cpp) or the lowest rank (byte pairs, Sennrich et al. 2016) are, the leftmost first. What
-happens inside one token of the output depends on nothing around it: the merges inside are those that its own text
-alone would bring about, in the same order, as a merge across its border would have had to win to matter. And leaving
-out merges that do not happen changes nothing. So texts keep their tokens if each of these tokens and every merge
-of its own text stays.
+(SentencePiece, as in llama.cpp) or the lowest rank (byte pairs, Sennrich et al. 2016) are, the leftmost
+first. What happens inside one token of the output depends on nothing around it: a merge across its border
+would have had to win to matter, so that the merges inside are those that its own text alone brings about,
+in the same order. And leaving out merges that do not happen changes nothing. So texts keep their tokens if
+each of these tokens and every merge of its own text stays.
 """
 
 from operators.models.pruning.tokenizer import NORMAL, Tokenizer
@@ -36,6 +36,11 @@ class Merges:
             if merged in self._tokenizer.ids:
                 passed.append(self._tokenizer.ids[merged])
         return [one for one in passed if one != token], len(symbols) == 1
+
+    def is_reached(self, token: int) -> bool:
+        """Whether any text is tokenised into ``token``."""
+        # Some byte pair tokenizers take a whole word that is a token as it is, whatever its merges.
+        return not self._is_pieces or self.parts(token)[1]
 
     def _best_piece(self, symbols: list[str]) -> int | None:
         """Where the merge with the highest score is; None where nothing can be merged."""

@@ -1,0 +1,1 @@
+"""``surtitle model …``: makes models for captions."""

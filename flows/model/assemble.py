@@ -1,0 +1,62 @@
+"""``surtitle model assemble``: base weights, an adapter and a list of tokens become one model file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.output_file import check_writable
+from flows.waiting import Waiting
+from operators.errors import UsageError
+
+
+def assemble(
+    adapter: Annotated[Path, typer.Option(help="GGUF of 'surtitle model train', or peft's .safetensors.")],
+    base: Annotated[
+        str, typer.Option(help="The base model: a GGUF file, hub:OWNER/REPO:FILE.gguf, 'base'.")
+    ] = "base",
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(help="The tokens that stay, of 'surtitle model prune'.", show_default="all of them"),
+    ] = None,
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            help="Type of all tensors, or by group: head=Q8_0,attention=Q5_0,ffn=Q4_0,ffn_down=Q4_K.",
+            show_default="by measured speed",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Language of the speech, where the adapter does not say it.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", help="Language of the captions, where the adapter does not say it.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the model here.", show_default="in the cache")
+    ] = None,
+) -> None:
+    """Put a model together, to be named with --model."""
+    # Imported here: the other commands need none of it, and start the sooner.
+    from connectors.assembled_model import Parts
+    from connectors.assembled_model import assemble as assembled
+    from connectors.captions_model import cached_path
+    from connectors.model_files import resolve_model
+    from connectors.model_writer import write_model
+    from operators.models.tensor_types import USUAL, parse_types
+    from operators.prompts.trained import TrainedPrompts, labels_of
+
+    if (source is None) != (target is None):
+        raise UsageError("give both --from and --to, or none of them")
+    prompts = None if source is None or target is None else TrainedPrompts((labels_of(source, target),))
+    types = parse_types(kinds or "", USUAL)
+    with Waiting(quiet=False, captions=False) as waiting:
+        path = resolve_model(base, progress=waiting.doing)
+        parts = Parts(path, adapter, vocabulary, types, prompts)
+        made = output or cached_path(parts)
+        check_writable(made, reading=[one for one in parts[:3] if isinstance(one, Path)])
+        file = assembled(parts, waiting.doing)
+        sha256 = write_model(made, file, lambda part: waiting.doing(f"writing {made.name}", part))
+    tokens = file.tensors["token_embd.weight"].shape[-1]
+    print(f"{made}: {tokens} tokens, {made.stat().st_size / 1e6:.0f} MB, sha256 {sha256}")

@@ -1,0 +1,104 @@
+"""``surtitle model prune``: a model file with fewer tokens."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from connectors.output_file import check_writable
+from flows.waiting import Waiting
+from operators.errors import UsageError
+from operators.languages import language
+
+MODEL_HELP = "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'default'."
+
+
+def prune(
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Write the smaller model here.")],
+    texts: Annotated[
+        list[Path],
+        typer.Option(
+            help="Texts, one a line or with tabs between (.gz too): their tokens stay; may be repeated."
+        ),
+    ],
+    languages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--language", help="Letters of its scripts stay; may be repeated.", show_default="English"
+        ),
+    ] = None,
+    keep_ids: Annotated[
+        int, typer.Option(min=0, help="Of so many first tokens those stay that are words in these scripts.")
+    ] = 0,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Keep no more than so many tokens: those used most.", show_default="no limit"
+        ),
+    ] = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="Write here which tokens stay, for 'surtitle model assemble'.")
+    ] = None,
+) -> None:
+    """Make a model with fewer tokens: faster and smaller, and the texts are tokenised as before.
+
+    Bytes, letters, digits and marks always stay, so that any text can be spelled.
+    """
+    # Imported here: the other commands need none of it, and start the sooner.
+    from connectors.gguf_file import GgufFile, read_gguf
+    from connectors.model_files import resolve_model
+    from connectors.model_vocabulary import tokenizer_of
+    from connectors.model_writer import write_model
+    from connectors.pruned_model import prune as pruned
+    from connectors.vocabulary_list import list_entries, list_file
+    from operators.models.pruning.choice import Choice
+
+    scripts = {script for name in languages or ["English"] for script in language(name).scripts}
+    with Waiting(quiet=False, captions=False) as waiting:
+        path = resolve_model(model, progress=waiting.doing)
+        for made in filter(None, (output, vocabulary)):
+            check_writable(made, reading=[path, *texts])
+        file = read_gguf(path)
+        tokenizer = tokenizer_of(file, path)
+        counts = _counts(path, texts, waiting)
+        choice = Choice(tokenizer, scripts)
+        if size is not None and size < len(choice):
+            raise UsageError(
+                f"--size {size}: what spells any text takes {len(choice)} tokens; ask for more of them"
+            )
+        choice.add(np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist(), size)
+        choice.add(choice.words(keep_ids), size)
+        smaller = pruned(file, tokenizer, choice.ids, path)
+        about = smaller.entries | list_entries(file, tokenizer.size, choice.ids)
+        sha256 = write_model(
+            output,
+            GgufFile(about, smaller.tensors),
+            lambda part: waiting.doing(f"writing {output.name}", part),
+        )
+        if vocabulary is not None:
+            write_model(vocabulary, list_file(file, tokenizer.size, choice.ids))
+    share = counts[choice.ids].sum() / counts.sum()
+    megabytes = output.stat().st_size / 1e6
+    print(f"{output}: {len(choice)} of {tokenizer.size} tokens, {megabytes:.0f} MB, sha256 {sha256}")
+    print(
+        f"{share:.2%} of the texts' tokens stay as they are"
+        if share < 1
+        else "the texts are tokenised as before"
+    )
+
+
+def _counts(path: Path, texts: list[Path], waiting: Waiting) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """How often each token occurs in the texts."""
+    from connectors.text_lines import read_texts
+    from operators.models.text_tokens import TextTokenizer
+
+    counter = TextTokenizer(path)
+    counts = np.zeros(counter.size, np.int64)
+    for one in texts:
+        doing = partial(waiting.doing, f"counting the tokens of {one.name}")
+        counts += counter.count(read_texts(one, doing))
+    counter.close()
+    return counts

@@ -1,0 +1,59 @@
+"""Matrices in ggml's types: the same bytes as the gguf package writes, and K-quants, which it does not."""
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType
+from gguf.quants import quantize as reference
+
+from operators.errors import UsageError
+from operators.models.quantize import dequantize, quantize
+from operators.models.tensor_types import USUAL, group_of, number_of, parse_types
+
+MATRIX = np.random.default_rng(0).normal(size=(3, 512)).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["F16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"])
+def test_the_bytes_are_those_of_the_gguf_package(kind: str) -> None:
+    number = number_of(kind, 512)
+    wanted = reference(MATRIX, GGMLQuantizationType(number)).view(np.uint8).reshape(-1)
+    assert np.array_equal(quantize(MATRIX, number), wanted)
+
+
+@pytest.mark.parametrize(("kind", "error"), [("Q4_K", 0.08), ("Q5_K", 0.04), ("Q6_K", 0.02), ("Q8_0", 0.01)])
+def test_numbers_come_back_as_exactly_as_their_type_can(kind: str, error: float) -> None:
+    number = number_of(kind, 512)
+    back = dequantize(quantize(MATRIX, number).reshape(3, -1), number)
+    assert np.abs(back - MATRIX).mean() < error
+
+
+def test_rows_that_no_block_fills_get_the_next_type() -> None:
+    assert [number_of("Q4_K", columns) for columns in (512, 640, 30)] == [
+        GGMLQuantizationType.Q4_K,
+        GGMLQuantizationType.Q5_0,
+        GGMLQuantizationType.F16,
+    ]
+
+
+def test_types_are_given_for_all_groups_or_for_some() -> None:
+    assert parse_types("", USUAL) == USUAL
+    assert set(parse_types("q4_0", USUAL).values()) == {"Q4_0"}
+    assert parse_types("Q4_0, ffn_down=Q6_K", USUAL) == {
+        "head": "Q4_0", "attention": "Q4_0", "ffn": "Q4_0", "ffn_down": "Q6_K"
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="'Q3' is not a type"):
+        parse_types("Q3", USUAL)
+    with pytest.raises(UsageError, match="'norms' is no group"):
+        parse_types("norms=Q8_0", USUAL)
+
+
+def test_a_tensor_has_the_group_of_its_name() -> None:
+    groups = {
+        "token_embd.weight": "head",
+        "output.weight": "head",
+        "blk.17.attn_output.weight": "attention",
+        "blk.0.ffn_up.weight": "ffn",
+        "blk.0.ffn_down.weight": "ffn_down",
+        "blk.0.attn_q_norm.weight": None,
+        "output_norm.weight": None,
+    }
+    assert {name: group_of(name) for name in groups} == groups

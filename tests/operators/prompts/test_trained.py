@@ -1,0 +1,43 @@
+"""A model that was trained to translate is asked in the words of its training, for its directions only."""
+
+import pytest
+
+from operators.errors import InputError, UsageError
+from operators.prompts.select import select_prompt
+from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, parse_prompts, spell_prompts
+from tests.toy import SpellingVocabulary
+
+BOTH = TrainedPrompts((labels_of("en", "de"), labels_of("English", "French")))
+
+
+def trained(said: str) -> SpellingVocabulary:
+    return SpellingVocabulary("<bos>", begin="<bos>", metadata={TEMPLATES_KEY: said, "general.name": "x"})
+
+
+def test_the_prompt_is_the_labels_and_nothing_else() -> None:
+    model = trained(spell_prompts(BOTH))
+    prompt = select_prompt(model, "auto", "English", "German")
+    assert model.spell(prompt.build(prompt.source("We will"))) == "<bos>Englisch: We will\nDeutsch:"
+    assert ord("\n") in prompt.stop
+
+
+def test_another_direction_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(
+        UsageError, match="not trained for German to English, but for English to German, English to F"
+    ):
+        select_prompt(trained(spell_prompts(BOTH)), "auto", "German", "English")
+
+
+def test_examples_can_still_be_asked_for() -> None:
+    model = trained(spell_prompts(BOTH))
+    assert len(select_prompt(model, "few-shot", "en", "de").head) > 500
+
+
+@pytest.mark.parametrize("said", ["", "{", "[]", '[{"language": "German"}]', "[1]", '["\\ud800"]'])
+def test_a_header_that_says_nonsense_is_refused(said: str) -> None:
+    with pytest.raises(InputError, match=r"header .* surtitle\.templates"):
+        select_prompt(trained(said), "auto", "en", "de")
+
+
+def test_prompts_come_back() -> None:
+    assert parse_prompts(spell_prompts(BOTH)) == BOTH
