@@ -52,18 +52,23 @@ def decode(method: SpeechMethod, encoded: Encoded, draft: tuple[int, ...], *, is
     A transcript that is not credible is decoded again from scratch, in case it was the draft's fault. Raises
     `ModelTrouble` where the model fails.
     """
-    task = Task(
-        prompt=encoded.prompt,
-        draft=draft if method.use_draft else (),
-        stop={encoded.vocabulary.end},
-        limit=_limit(encoded.speech_s),
-        is_final=is_final,
-    )
+    task = speech_task(encoded, draft if method.use_draft else (), is_final=is_final)
     heard = _decode(method, encoded, task)
     if heard.is_credible or not task.draft:
         return heard
     again = _decode(method, encoded, task._replace(draft=()))
     return again._replace(cost=_both(heard.cost, again.cost))
+
+
+def speech_task(encoded: Encoded, draft: tuple[int, ...], *, is_final: bool) -> Task:
+    """The task that a window is."""
+    return Task(
+        prompt=encoded.prompt,
+        draft=draft,
+        stop={encoded.vocabulary.end},
+        limit=_limit(encoded.speech_s),
+        is_final=is_final,
+    )
 
 
 def _limit(speech_s: float) -> int:
