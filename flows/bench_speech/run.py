@@ -53,7 +53,11 @@ def run(job: Job) -> None:
         raise UsageError("--native: there is a library of its own for moonshine alone")
     engine = open_engine(job.recognizer, job.model, job.spoken, job.threads)
     # From scratch first: all others are held against it.
-    methods = [SpeechMethod(use_draft=False), *(SpeechMethod(bias=bias) for bias in job.biases)]
+    stops = [0.0, *filter(None, job.certainties)]
+    methods = [
+        SpeechMethod(use_draft=False),
+        *(SpeechMethod(bias=bias, stop_below=least) for bias in job.biases for least in stops),
+    ]
     # As it was decoded, and as it is shown.
     certainties = [None, *job.certainties]
     library = NativeLibrary() if job.native else None
@@ -87,8 +91,8 @@ def _publish(job: Job, results: Results) -> None:
 
 
 def _times(found: Sequence[Row]) -> Table:
-    # What is shown of a hypothesis changes no time.
-    timed = [row for row in found if row.certainty is None]
+    # What is shown of a hypothesis changes no time, but for where its window ends early.
+    timed = [row for row in found if row.certainty is None or row.ends_early]
     columns = (
         "",
         "updates",
@@ -144,6 +148,8 @@ def _label(row: Row) -> str:
         parts.append(f"β={row.bias:g}")
     if row.certainty is not None:
         parts.append(f"certainty={row.certainty:g}")
+    if row.ends_early:
+        parts.append("ending early")
     return " ".join(parts)
 
 

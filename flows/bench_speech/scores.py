@@ -20,6 +20,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     bias: float | None = None
     #: Least probability of the last word shown of an unfinished text; None shows it as it was decoded.
     certainty: float | None = None
+    #: Whether windows of unfinished speech were decoded only to the first new word that is below it.
+    ends_early: bool = False
     updates: int
     decoder_ms: float | None = None
     #: Voice detector, encoder and decoder.
@@ -61,7 +63,9 @@ def rows(
     return [
         _row(trials, number, method, certainties, place, references)
         for number, method in enumerate(methods)
-        for place in range(len(certainties))
+        for place, least in enumerate(certainties)
+        # What was left out because it would not be shown is shown in no other way either.
+        if method.stop_below in (0, least)
     ]
 
 
@@ -109,6 +113,7 @@ def _row(
         method="draft" if method.use_draft else "scratch",
         bias=method.bias if method.use_draft else None,
         certainty=certainties[place],
+        ends_early=method.stop_below > 0,
         updates=len(mine),
         decoder_ms=1000 * decoder_s / count,
         recognizer_ms=1000 * (shared_s + decoder_s) / count,

@@ -43,11 +43,12 @@ class _Way:
         self.updates: list[Update] = []
         self._draft: tuple[int, ...] = ()
         self._shown = [""] * len(certainties)
+        self._stopped = 0
 
     def hear(self, window: Window, encoded: Any) -> None:
         """Decode a window and keep what became of it."""
         began = perf_counter()
-        heard = self._engine.decode(self._method, encoded, self._draft, window)
+        heard = self._engine.decode(self._method, encoded, self._draft, window, self._stopped)
         decoder_s = perf_counter() - began
         said = heard()
         self._shown = [
@@ -55,6 +56,7 @@ class _Way:
             for least, shown in zip(self._certainties, self._shown, strict=True)
         ]
         self._draft = said.tokens
+        self._stopped = 0 if said.is_whole else self._stopped + 1
         self.updates.append(
             Update(window.is_final, said.tokens, said.text, tuple(self._shown), said.passes, decoder_s)
         )
@@ -64,6 +66,7 @@ class _Way:
     def _forget(self) -> None:
         self._draft = ()
         self._shown = [""] * len(self._certainties)
+        self._stopped = 0
 
 
 def hear(
