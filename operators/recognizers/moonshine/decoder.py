@@ -15,8 +15,8 @@ from operators.recognizers.speech_method import SpeechMethod, decode_speech
 
 #: A pass of the tiny model by its tokens, in milliseconds (docs/moonshine_passes.py).
 COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))
-#: Gap of logits below which a decision of a final is not taken from a pass over many tokens. With it all
-#: finals measured there were greedy decoding's.
+#: Gap of logits below which a decision of a final is not taken from a pass over many tokens. With it 184 of
+#: 185 finals measured there were greedy decoding's; the other one differs in its closing punctuation.
 MARGIN = 0.2
 #: Tokens that a second of speech may have, as the model's makers limit it, and those of any window.
 _TOKENS_PER_S, _MIN_TOKENS = 6.5, 8
