@@ -81,4 +81,5 @@ def doubt_of(
     heard = len(draft)
     while heard and not is_word(draft[heard - 1]):
         heard -= 1
-    return Doubt(method.stop_below, heard, is_word)
+    # An utterance goes on after its first token, however doubtful: else nothing of it would be shown.
+    return Doubt(method.stop_below, max(heard, 1), is_word)

@@ -29,6 +29,13 @@ def test_a_window_may_end_behind_the_words_of_the_last_hypothesis() -> None:
     assert [doubt.counts(token) for token in (3, 4, 5)] == [True, False, True]
 
 
+def test_an_utterance_goes_on_after_its_first_token() -> None:
+    for draft in ((), (4,), (1,)):
+        doubt = doubt_of(METHOD, draft, 0, PIECES.__getitem__)
+        assert doubt is not None
+        assert doubt.begin == 1
+
+
 def test_a_window_is_decoded_to_its_end_where_words_were_left_out_twice_before() -> None:
     assert doubt_of(METHOD, (1,), 1, PIECES.__getitem__) is not None
     assert doubt_of(METHOD, (1,), 2, PIECES.__getitem__) is None
