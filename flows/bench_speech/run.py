@@ -123,7 +123,7 @@ def _times(found: Sequence[Row]) -> Table:
 
 
 def _quality(found: Sequence[Row]) -> Table:
-    columns = ("", "WER %", "NE", "revising %", "NE, words alone", "revising %", "held back")
+    columns = ("", "WER %", "NE", "revising %", "NE, words alone", "revising %", "held back", "settled s")
     return Table(
         "What is shown",
         columns,
@@ -136,6 +136,7 @@ def _quality(found: Sequence[Row]) -> Table:
                 _number(row.ne_words, 2),
                 _number(100 * row.revising_share_words, 0),
                 _number(row.held_back, 2),
+                _number(row.settled_s, 2),
             )
             for row in found
         ),

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from flows.bench_speech.native import NativeTrial
+from flows.bench_speech.settling import settled
 from flows.bench_speech.trial import Trial
 from operators.metrics.erasure import erasure
 from operators.metrics.word_errors import spoken_words, word_errors
@@ -40,6 +41,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     revising_share_words: float
     #: Words of the hypothesis that an unfinished text does not show, on average.
     held_back: float
+    #: Seconds of audio from an utterance's first update to that from which on a word and all before it stand,
+    #: on average; None where the times of the updates are not known.
+    settled_s: float | None = None
     finals: int
     #: Finals that are token by token those of decoding from scratch.
     finals_equal: int | None = None
@@ -51,6 +55,7 @@ class _Said(NamedTuple):
     shown: str
     whole: str
     is_final: bool
+    end_s: float = 0.0
 
 
 def rows(
@@ -103,7 +108,12 @@ def _row(
     count = max(1, len(mine))
     said = [
         [
-            _Said(one.text if certainties[place] is None else one.shown[place], one.text, one.is_final)
+            _Said(
+                one.text if certainties[place] is None else one.shown[place],
+                one.text,
+                one.is_final,
+                one.end_s,
+            )
             for one in trial.ways[way]
         ]
         for trial in trials
@@ -130,7 +140,21 @@ def _row(
         ne_words=stability.ne_words,
         revising_share_words=stability.revising_share_words,
         held_back=stability.held_back,
+        settled_s=_settled_s(said),
     )
+
+
+def _settled_s(said: Sequence[Sequence[_Said]]) -> float:
+    """The mean of all words of the finals, whatever their case and punctuation."""
+    waited: list[float] = []
+    for clip in said:
+        shown: list[tuple[float, tuple[str, ...]]] = []
+        for one in clip:
+            shown.append((one.end_s, spoken_words(one.shown)))
+            if one.is_final:
+                waited += settled(shown)
+                shown = []
+    return sum(waited) / max(1, len(waited))
 
 
 def _wer(said: Sequence[Sequence[_Said]], references: Sequence[str | None]) -> float | None:

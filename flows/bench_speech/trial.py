@@ -5,6 +5,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from flows.bench_speech.engine import Engine
+from operators.events import SAMPLE_RATE
 from operators.recognizers.segmenter import Segmenter, Window
 from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.steady import steady_text
@@ -21,6 +22,8 @@ class Update(NamedTuple):
     shown: tuple[str, ...]
     passes: int
     decoder_s: float
+    #: Where the window ends in the recording.
+    end_s: float = 0.0
 
 
 class Trial(NamedTuple):
@@ -58,7 +61,15 @@ class _Way:
         self._draft = said.tokens
         self._stopped = 0 if said.is_whole else self._stopped + 1
         self.updates.append(
-            Update(window.is_final, said.tokens, said.text, tuple(self._shown), said.passes, decoder_s)
+            Update(
+                window.is_final,
+                said.tokens,
+                said.text,
+                tuple(self._shown),
+                said.passes,
+                decoder_s,
+                window.end / SAMPLE_RATE,
+            )
         )
         if window.is_final:
             self._forget()
