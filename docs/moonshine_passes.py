@@ -29,7 +29,7 @@ from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.voice import silero
 
 _SIZES = (1, 8, 32)
-_MARGINS = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4)
+_MARGINS = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)
 _SHARES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.99, 1.01)
 #: The recordings are begun at these samples, too: the same speech in other windows.
 _OFFSETS = (0, 2000, 4000)

@@ -47,7 +47,7 @@ def make_recognizer(
             return moonshine_recognizer(
                 model_path=settings.model,
                 update_interval_s=settings.update_interval_s,
-                method=SpeechMethod(bias=settings.bias),
+                method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
                 certainty=settings.certainty,
                 threads=settings.threads,
                 tell=tell,
@@ -60,7 +60,7 @@ def make_recognizer(
                 model_path=settings.model,
                 spoken=language(spoken),
                 update_interval_s=settings.update_interval_s,
-                method=SpeechMethod(bias=settings.bias),
+                method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
                 certainty=settings.certainty,
                 threads=settings.threads,
                 tell=tell,

@@ -1,7 +1,8 @@
 """Drafting with a second model, without a last output: trajectories of every way to do it, on the same texts.
 
-The texts are the finals of a corpus, translated from scratch. Each model is asked once for what it says after
-some tokens (`Memory`), so that all ways meet the same two models and give the same output.
+The texts are the finals of a corpus, translated from scratch, or utterances, transcribed so. Each model is
+asked once for what it says after some tokens (`Memory`), so that all ways meet the same two models and give
+the same output.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
 from operators.decoding.drafter import Drafter
 from operators.decoding.drive import drive
-from operators.decoding.forward import Session, Task
+from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.prediction import Prediction
 from operators.decoding.remembered import Memory, Remembered
@@ -83,7 +84,8 @@ def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) 
     for text in texts:
         task = _task(engine.prompt, text)
         with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as draft:
-            yield _of_text(text, task, session, draft, compared)
+            memories = Memory(session, task.prompt), Memory(draft, task.prompt)
+            yield compared_on(text, task, *memories, compared)
 
 
 def _task(prompt: Prompt, text: str) -> Task:
@@ -92,15 +94,18 @@ def _task(prompt: Prompt, text: str) -> Task:
     return Task(prompt.build(source), (), prompt.stop, 2 * len(source) + 24, is_final=True, source=source)
 
 
-def _of_text(
-    text: str, task: Task, session: Session, draft: Session, compared: Sequence[Way]
+def compared_on(
+    text: str, task: Task, memory: Memory, second: Memory, compared: Sequence[Way]
 ) -> list[Trajectory]:
-    memory, second = Memory(session, task.prompt), Memory(draft, task.prompt)
+    """The trajectories of one text, whose ``task`` the two models were asked.
+
+    Raises `RuntimeError` as `trajectories` does.
+    """
     greedy, _ = drive(retranslate(task), Remembered(memory))
     made = []
     for way in compared:
         decoded, rounds = record(
-            decode(task, way.drafter(task)), task, Remembered(memory), Remembered(second)
+            decode(task, way.drafter(task)), task, Remembered(memory), Remembered(second), second.prompt
         )
         if decoded.tokens != greedy.tokens:
             raise RuntimeError(f"{way.name} gave another output than greedy decoding of {text[:40]!r}")

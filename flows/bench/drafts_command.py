@@ -16,10 +16,18 @@ _WHOLE = 1_000_000
 
 def bench_drafts(
     source: Annotated[
-        Path | None, typer.Argument(help="A text (a sentence a line), or partials (JSONL).")
+        list[Path] | None,
+        typer.Argument(help="A text (a sentence a line) or partials (JSONL); recordings for speech."),
     ] = None,
     draft_model: Annotated[
-        str | None, typer.Option(help="The model that drafts: a GGUF file with the same vocabulary.")
+        str | None,
+        typer.Option(
+            help="The model that drafts: a GGUF file with the same vocabulary; for speech a Whisper folder."
+        ),
+    ] = None,
+    speech_model: Annotated[
+        Path | None,
+        typer.Option(help="Transcribe recordings instead, with the Whisper model in this folder."),
     ] = None,
     replay: Annotated[
         Path | None, typer.Option(help="Replay trajectories from a file instead of decoding.")
@@ -45,8 +53,8 @@ def bench_drafts(
     ratio: Annotated[
         str, typer.Option(help="Costs to replay at, too: passes of the model in steps of the draft model.")
     ] = "6.1,8.8,11.8",
-    limit: Annotated[int | None, typer.Option(min=1, help="Segments to take.")] = None,
-    skip: Annotated[int, typer.Option(min=0, help="Segments to leave out at the beginning.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Segments to take, or utterances.")] = None,
+    skip: Annotated[int, typer.Option(min=0, help="Those to leave out at the beginning.")] = 0,
     threads: Annotated[
         int | None, typer.Option(help="Threads of the models.", show_default="measured")
     ] = None,
@@ -58,7 +66,8 @@ def bench_drafts(
 ) -> None:
     """Measure ways to draft with a second model: rounds, steps, what stands, and what that costs.
 
-    Texts are translated from scratch, with no last output to begin with. Each way gives the same output.
+    Texts are translated, or utterances transcribed, from scratch, with no last output to begin with. Each way
+    gives the same output.
     """
     # Imported here: the other commands need none of it, and start the sooner.
     from flows.bench.corpus import load_corpus
@@ -77,20 +86,28 @@ def bench_drafts(
     ratios = numbers_of("--ratio", ratio, float)
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
         raise UsageError("--lengths, --beamed and --ratio: a number is not above 0; give greater ones")
-    reading = [path for path in (source, replay) if path is not None]
+    sources = source or []
+    reading = [*sources, *([replay] if replay else [])]
     for path in (json, markdown, trajectories):
         if path is not None:
             check_writable(path, reading=reading)
     if replay is not None:
-        if source is not None or draft_model is not None:
+        if sources or draft_model is not None:
             raise UsageError("--replay decodes nothing; leave out the source and --draft-model")
         made = read_drafts(replay)
+    elif not sources or draft_model is None:
+        raise UsageError("there is nothing to decode; give a source and --draft-model, or --replay")
+    elif speech_model is not None:
+        from flows.bench.drafts_speech import SpeechPair, run_speech_drafts
+
+        pair = SpeechPair(sources, speech_model, Path(draft_model), from_, threads or 2, skip, limit)
+        made = run_speech_drafts(pair, sweep)
+    elif len(sources) > 1:
+        raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
     else:
-        if source is None or draft_model is None:
-            raise UsageError("there is nothing to decode; give a source and --draft-model, or --replay")
         # Only the last update of each segment is decoded, whatever a text grows by.
-        corpus = load_corpus(source, None, lag=_WHOLE, skip=skip, limit=limit)
+        corpus = load_corpus(sources[0], None, lag=_WHOLE, skip=skip, limit=limit)
         count = len(corpus.segments)
-        corpus = corpus._replace(name=f"{source.name}|finals|segments:{skip + 1}-{skip + count}")
+        corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")
         made = run_drafts(corpus, common, draft_model, sweep)
     publish(made, ratios, json=json, markdown=markdown, trajectories=trajectories)

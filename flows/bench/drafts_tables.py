@@ -4,12 +4,13 @@ What SpecASR (Wei et al. 2025) has in figures 11 to 13, table II.
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
 from flows.bench.table import Table
 from operators.decoding.pass_cost import PassCosts
-from operators.decoding.trajectory import Trajectory, autoregressive, replay
+from operators.decoding.trajectory import Replayed, Trajectory, autoregressive, replay
 
 
 class Costs(msgspec.Struct, frozen=True):
@@ -18,6 +19,9 @@ class Costs(msgspec.Struct, frozen=True):
     name: str
     draft: PassCosts
     target: PassCosts
+    #: What each text costs besides, however it is drafted: the encoders of speech models.
+    draft_encoder: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+    target_encoder: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
 
 
 class Steps(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,8 +91,10 @@ def times_of(found: dict[str, list[Trajectory]], costs: Costs) -> list[Time]:
     first = 0.0
     for method, trajectories in found.items():
         count = max(1, len(trajectories))
-        spent = replay(trajectories, costs.draft, costs.target)
-        alone = autoregressive(trajectories, costs.target)
+        passes = replay(trajectories, costs.draft, costs.target)
+        encoders = count * costs.draft_encoder, count * costs.target_encoder
+        spent = Replayed(passes.draft + encoders[0], passes.target + encoders[1])
+        alone = autoregressive(trajectories, costs.target) + encoders[1]
         first = first or spent.total
         times.append(
             Time(

@@ -9,7 +9,7 @@ from typing_extensions import override
 from operators.errors import UsageError
 from operators.languages import language
 from operators.recognizers.segmenter import SegmentRules, Window
-from operators.recognizers.speech_method import SpeechMethod
+from operators.recognizers.speech_method import SpeechMethod, doubt_of
 from operators.recognizers.voice import Samples
 
 
@@ -22,6 +22,8 @@ class Said(NamedTuple):
     pieces: Sequence[bytes]
     probability: Callable[[int], float]
     passes: int
+    #: Whether the whole window was decoded, and not only up to a doubtful word.
+    is_whole: bool
 
 
 class Engine(Protocol):
@@ -39,9 +41,12 @@ class Engine(Protocol):
         ...
 
     def decode(
-        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
     ) -> Callable[[], Said]:
-        """Decode a window; what is called afterwards puts the result into words, which is not timed."""
+        """Decode a window; what is called afterwards puts the result into words, which is not timed.
+
+        So many windows before it were ``stopped`` at a doubtful word.
+        """
         ...
 
 
@@ -74,18 +79,20 @@ class _Moonshine(Engine):
 
     @override
     def decode(
-        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
     ) -> Callable[[], Said]:
         from operators.recognizers.moonshine.decoder import decode
 
-        heard = decode(method, encoded, draft, len(window.samples), is_final=window.is_final)
         tokenizer = self._model.tokenizer
+        doubt = doubt_of(method, draft, stopped, tokenizer.piece)
+        heard = decode(method, encoded, draft, len(window.samples), is_final=window.is_final, doubt=doubt)
         return lambda: Said(
             heard.tokens,
             tokenizer.text(heard.tokens),
             [tokenizer.piece(token) for token in heard.tokens],
             heard.probability,
             heard.cost.passes,
+            heard.is_whole,
         )
 
 
@@ -108,15 +115,17 @@ class _Whisper(Engine):
 
     @override
     def decode(
-        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
     ) -> Callable[[], Said]:
         from operators.recognizers.whisper.decoder import decode
 
-        heard = decode(method, encoded, draft, is_final=window.is_final)
+        doubt = doubt_of(method, draft, stopped, self._vocabulary.piece)
+        heard = decode(method, encoded, draft, is_final=window.is_final, doubt=doubt)
         return lambda: Said(
             heard.tokens,
             heard.text,
             [self._vocabulary.piece(token) for token in heard.tokens],
             heard.probability,
             heard.cost.passes,
+            heard.is_whole,
         )

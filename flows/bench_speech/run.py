@@ -53,7 +53,11 @@ def run(job: Job) -> None:
         raise UsageError("--native: there is a library of its own for moonshine alone")
     engine = open_engine(job.recognizer, job.model, job.spoken, job.threads)
     # From scratch first: all others are held against it.
-    methods = [SpeechMethod(use_draft=False), *(SpeechMethod(bias=bias) for bias in job.biases)]
+    stops = [0.0, *filter(None, job.certainties)]
+    methods = [
+        SpeechMethod(use_draft=False),
+        *(SpeechMethod(bias=bias, stop_below=least) for bias in job.biases for least in stops),
+    ]
     # As it was decoded, and as it is shown.
     certainties = [None, *job.certainties]
     library = NativeLibrary() if job.native else None
@@ -87,8 +91,8 @@ def _publish(job: Job, results: Results) -> None:
 
 
 def _times(found: Sequence[Row]) -> Table:
-    # What is shown of a hypothesis changes no time.
-    timed = [row for row in found if row.certainty is None]
+    # What is shown of a hypothesis changes no time, but for where its window ends early.
+    timed = [row for row in found if row.certainty is None or row.ends_early]
     columns = (
         "",
         "updates",
@@ -119,7 +123,7 @@ def _times(found: Sequence[Row]) -> Table:
 
 
 def _quality(found: Sequence[Row]) -> Table:
-    columns = ("", "WER %", "NE", "revising %", "NE, words alone", "revising %", "held back")
+    columns = ("", "WER %", "NE", "revising %", "NE, words alone", "revising %", "held back", "settled s")
     return Table(
         "What is shown",
         columns,
@@ -132,6 +136,7 @@ def _quality(found: Sequence[Row]) -> Table:
                 _number(row.ne_words, 2),
                 _number(100 * row.revising_share_words, 0),
                 _number(row.held_back, 2),
+                _number(row.settled_s, 2),
             )
             for row in found
         ),
@@ -144,6 +149,8 @@ def _label(row: Row) -> str:
         parts.append(f"β={row.bias:g}")
     if row.certainty is not None:
         parts.append(f"certainty={row.certainty:g}")
+    if row.ends_early:
+        parts.append("ending early")
     return " ".join(parts)
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from flows.bench_speech.native import NativeTrial
+from flows.bench_speech.settling import settled
 from flows.bench_speech.trial import Trial
 from operators.metrics.erasure import erasure
 from operators.metrics.word_errors import spoken_words, word_errors
@@ -20,6 +21,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     bias: float | None = None
     #: Least probability of the last word shown of an unfinished text; None shows it as it was decoded.
     certainty: float | None = None
+    #: Whether windows of unfinished speech were decoded only to the first new word that is below it.
+    ends_early: bool = False
     updates: int
     decoder_ms: float | None = None
     #: Voice detector, encoder and decoder.
@@ -38,6 +41,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     revising_share_words: float
     #: Words of the hypothesis that an unfinished text does not show, on average.
     held_back: float
+    #: Seconds of audio from an utterance's first update to that from which on a word and all before it stand,
+    #: on average; None where the times of the updates are not known.
+    settled_s: float | None = None
     finals: int
     #: Finals that are token by token those of decoding from scratch.
     finals_equal: int | None = None
@@ -49,6 +55,7 @@ class _Said(NamedTuple):
     shown: str
     whole: str
     is_final: bool
+    end_s: float = 0.0
 
 
 def rows(
@@ -61,7 +68,9 @@ def rows(
     return [
         _row(trials, number, method, certainties, place, references)
         for number, method in enumerate(methods)
-        for place in range(len(certainties))
+        for place, least in enumerate(certainties)
+        # What was left out because it would not be shown is shown in no other way either.
+        if method.stop_below in (0, least)
     ]
 
 
@@ -99,7 +108,12 @@ def _row(
     count = max(1, len(mine))
     said = [
         [
-            _Said(one.text if certainties[place] is None else one.shown[place], one.text, one.is_final)
+            _Said(
+                one.text if certainties[place] is None else one.shown[place],
+                one.text,
+                one.is_final,
+                one.end_s,
+            )
             for one in trial.ways[way]
         ]
         for trial in trials
@@ -109,6 +123,7 @@ def _row(
         method="draft" if method.use_draft else "scratch",
         bias=method.bias if method.use_draft else None,
         certainty=certainties[place],
+        ends_early=method.stop_below > 0,
         updates=len(mine),
         decoder_ms=1000 * decoder_s / count,
         recognizer_ms=1000 * (shared_s + decoder_s) / count,
@@ -125,7 +140,21 @@ def _row(
         ne_words=stability.ne_words,
         revising_share_words=stability.revising_share_words,
         held_back=stability.held_back,
+        settled_s=_settled_s(said),
     )
+
+
+def _settled_s(said: Sequence[Sequence[_Said]]) -> float:
+    """The mean of all words of the finals, whatever their case and punctuation."""
+    waited: list[float] = []
+    for clip in said:
+        shown: list[tuple[float, tuple[str, ...]]] = []
+        for one in clip:
+            shown.append((one.end_s, spoken_words(one.shown)))
+            if one.is_final:
+                waited += settled(shown)
+                shown = []
+    return sum(waited) / max(1, len(waited))
 
 
 def _wer(said: Sequence[Sequence[_Said]], references: Sequence[str | None]) -> float | None:

@@ -5,6 +5,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from flows.bench_speech.engine import Engine
+from operators.events import SAMPLE_RATE
 from operators.recognizers.segmenter import Segmenter, Window
 from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.steady import steady_text
@@ -21,6 +22,8 @@ class Update(NamedTuple):
     shown: tuple[str, ...]
     passes: int
     decoder_s: float
+    #: Where the window ends in the recording.
+    end_s: float = 0.0
 
 
 class Trial(NamedTuple):
@@ -43,11 +46,12 @@ class _Way:
         self.updates: list[Update] = []
         self._draft: tuple[int, ...] = ()
         self._shown = [""] * len(certainties)
+        self._stopped = 0
 
     def hear(self, window: Window, encoded: Any) -> None:
         """Decode a window and keep what became of it."""
         began = perf_counter()
-        heard = self._engine.decode(self._method, encoded, self._draft, window)
+        heard = self._engine.decode(self._method, encoded, self._draft, window, self._stopped)
         decoder_s = perf_counter() - began
         said = heard()
         self._shown = [
@@ -55,8 +59,17 @@ class _Way:
             for least, shown in zip(self._certainties, self._shown, strict=True)
         ]
         self._draft = said.tokens
+        self._stopped = 0 if said.is_whole else self._stopped + 1
         self.updates.append(
-            Update(window.is_final, said.tokens, said.text, tuple(self._shown), said.passes, decoder_s)
+            Update(
+                window.is_final,
+                said.tokens,
+                said.text,
+                tuple(self._shown),
+                said.passes,
+                decoder_s,
+                window.end / SAMPLE_RATE,
+            )
         )
         if window.is_final:
             self._forget()
@@ -64,6 +77,7 @@ class _Way:
     def _forget(self) -> None:
         self._draft = ()
         self._shown = [""] * len(self._certainties)
+        self._stopped = 0
 
 
 def hear(

@@ -85,6 +85,8 @@ class Decoded(NamedTuple):
     taken: int = 0
     #: How each token of the output was come by.
     origins: tuple[Origin, ...] = ()
+    #: Whether it goes to the end; False where a doubtful token ended it early.
+    is_whole: bool = True
     #: Why the output was cut before the model ended it; None where it ended it itself.
     cut: Trouble | None = None
     #: Logit gap between the best token and the next for each token up to ``accepted``; 0 where the draft

@@ -77,16 +77,20 @@ class _Pass(NamedTuple):
     drafted: int
 
 
-def record(method: Method, task: Task, session: Session, draft: Session) -> tuple[Decoded, tuple[Round, ...]]:
+def record(
+    method: Method, task: Task, session: Session, draft: Session, draft_prompt: Sequence[int] | None = None
+) -> tuple[Decoded, tuple[Round, ...]]:
     """Decode with ``method``, made for ``task``, and tell its rounds.
 
-    The sessions may be those of any pair of models with one vocabulary.
+    The sessions may be those of any pair of models. A second one with another vocabulary has a
+    ``draft_prompt`` of its own; what was drafted and what stood are then the first one's tokens, and
+    steps the second one's.
     """
     passes: list[_Pass] = []
     decoded, _ = drive(
         method,
-        watched(session, _watcher(task, passes, is_draft=False)),
-        watched(draft, _watcher(task, passes, is_draft=True)),
+        watched(session, _watcher(task.prompt, passes, is_draft=False)),
+        watched(draft, _watcher(draft_prompt or task.prompt, passes, is_draft=True)),
     )
     rounds, steps = list[Round](), list[int]()
     verifying = [one for one in passes if not one.is_draft]
@@ -104,8 +108,8 @@ def record(method: Method, task: Task, session: Session, draft: Session) -> tupl
     return decoded, tuple(rounds)
 
 
-def _watcher(task: Task, passes: list[_Pass], *, is_draft: bool) -> See:
-    prompt = len(task.prompt)
+def _watcher(known_prompt: Sequence[int], passes: list[_Pass], *, is_draft: bool) -> See:
+    prompt = len(known_prompt)
 
     def see(request: Forward | TreeForward, logits: Logits, evaluated: int, _model_s: float) -> None:
         end = request.logits_from + len(logits)

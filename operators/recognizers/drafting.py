@@ -22,6 +22,8 @@ class Transcript(NamedTuple):
     #: The bytes of each token, and the model's own probability of the token at a place.
     pieces: Sequence[bytes]
     probability: Callable[[int], float]
+    #: Whether the whole window was decoded, and not only up to a doubtful word.
+    is_whole: bool = True
 
 
 class DraftingTranscriber(Transcriber):
@@ -35,23 +37,29 @@ class DraftingTranscriber(Transcriber):
         # An utterance begins without a draft: what was said before a pause is not said again.
         self._draft: tuple[int, ...] = ()
         self._shown = ""
+        # Windows in a row that were decoded up to a doubtful word.
+        self._stopped = 0
 
     @abstractmethod
-    def _hear(self, window: Window, draft: tuple[int, ...]) -> Transcript | None:
-        """Decode a window; None where the model is at a loss. Raises `ModelTrouble` where it fails."""
+    def _hear(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript | None:
+        """Decode a window; None where the model is at a loss. Raises `ModelTrouble` where it fails.
+
+        So many windows before it were ``stopped`` at a doubtful word.
+        """
 
     @override
     def transcribe(self, window: Window) -> str:
         """The text of a window; that of the window before where the model is at a loss."""
-        draft, shown = self._draft, self._shown
+        draft, shown, stopped = self._draft, self._shown, self._stopped
         if window.is_final:
             # Even if it fails, nothing of it is left for the next utterance.
-            self._draft, self._shown = (), ""
-        transcript = self._hear(window, draft)
+            self._draft, self._shown, self._stopped = (), "", 0
+        transcript = self._hear(window, draft, stopped)
         if transcript is None:
             return shown
         if window.is_final:
             return transcript.text
         self._draft = transcript.tokens
+        self._stopped = 0 if transcript.is_whole else stopped + 1
         self._shown = steady_text(transcript.pieces, transcript.probability, self._certainty, shown)
         return self._shown

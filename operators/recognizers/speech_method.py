@@ -5,16 +5,25 @@ update. So the same generators of forward passes serve it (SSBD; Zeng et al., se
 towards what was heard before; the final is greedy decoding's.
 """
 
+from collections.abc import Callable, Sequence
+
 import msgspec
+import regex
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.certain import certain
+from operators.decoding.certainty import Certainty
 from operators.decoding.closing import Closing
+from operators.decoding.doubtful import Doubt, until_doubtful
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
+
+#: Windows in a row that may end early.
+_MOST_STOPPED = 2
+_WORD = regex.compile(r"\w")
 
 
 class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,10 +33,23 @@ class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
     use_draft: bool = True
     #: Beta of partials: how far the distribution leans towards the last hypothesis.
     bias: float = 0.2
+    #: A partial may end with its first new word that is less probable, which would not be shown: the next
+    #: update knows more. 0 decodes every window to its end.
+    stop_below: float = 0.0
 
 
-def decode_speech(method: SpeechMethod, task: Task, *, margin: float, costs: PassCosts) -> Method:
+def decode_speech(
+    method: SpeechMethod,
+    task: Task,
+    certainty: Certainty,
+    *,
+    margin: float,
+    costs: PassCosts,
+    doubt: Doubt | None = None,
+) -> Method:
     """Decode one window.
+
+    :arg certainty: The session that answers.
 
     :arg margin: Least gap between two logits that the model's passes over many tokens can tell apart; see
         `certain`.
@@ -38,4 +60,26 @@ def decode_speech(method: SpeechMethod, task: Task, *, margin: float, costs: Pas
     if task.is_final:
         return certain(task, margin)
     others = recycling(task, BlockLength(costs)), Closing(task)
-    return ssbd(task, BiasedAcceptance(method.bias), None, *others)
+    decoding = ssbd(task, BiasedAcceptance(method.bias), None, *others)
+    return decoding if doubt is None else until_doubtful(decoding, task, doubt, certainty.of)
+
+
+def doubt_of(
+    method: SpeechMethod, draft: Sequence[int], stopped: int, piece: Callable[[int], bytes]
+) -> Doubt | None:
+    """Where a window may end early: behind the last hypothesis ``draft``; None where it may not.
+
+    :arg stopped: How many windows before it did. Speech that stays doubtful is not hidden for longer.
+    :arg piece: The bytes of a token.
+    """
+    if not method.stop_below or stopped >= _MOST_STOPPED:
+        return None
+
+    def is_word(token: int) -> bool:
+        return _WORD.search(piece(token).decode("utf-8", "replace")) is not None
+
+    heard = len(draft)
+    while heard and not is_word(draft[heard - 1]):
+        heard -= 1
+    # An utterance goes on after its first token, however doubtful: else nothing of it would be shown.
+    return Doubt(method.stop_below, max(heard, 1), is_word)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import soundfile
 from typer.testing import CliRunner
 
 from flows.cli import app
@@ -13,6 +14,8 @@ from flows.load_settings import load_settings
 from flows.settings import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
+from operators.recognizers.moonshine.recognizer import bundled_model
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model
 from tests.tiny_kinds import write_kind
 
@@ -175,6 +178,31 @@ def test_a_benchmark_has_rows_with_and_without_a_draft_model(
     assert "+ draft model tree" in shown
 
 
+def test_drafting_of_speech_is_measured_and_replayed(tmp_path: Path) -> None:
+    samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
+    soundfile.write(tmp_path / "talk.wav", samples[: 6 * rate], rate)
+    trajectories, made, again = tmp_path / "t.jsonl", tmp_path / "made.json", tmp_path / "again.json"
+    shown = invoke(
+        "bench-drafts", tmp_path / "talk.wav", "--speech-model", TINY_EN, "--draft-model", TINY_EN,
+        "--lengths", "4", "--beamed", "4", "--thresholds", "0.4", "--limit", 1, "--ratio", "8.8",
+        "--trajectories", trajectories, "--json", made,
+    )  # fmt: skip
+    assert "encoders included" in shown
+    results = json.loads(made.read_text())
+    plain, beams, *adaptive = results["steps"]
+    # It drafts for itself: all that is drafted in one sequence stands.
+    assert plain["accepted"] == plain["drafted"] > 4
+    assert beams["accepted"] >= plain["accepted"]
+    assert {row["tokens"] for row in results["steps"]} == {plain["tokens"]}
+    assert all(row["draft_steps"] > 0 for row in adaptive)
+    assert results["signature"]["vocabularies"] == "the same"
+    assert "best of times" in json.loads(trajectories.read_text().splitlines()[1])["text"]
+    here = [time for time in results["times"] if "measured here" in time["costs"]]
+    assert all(0 < time["speedup"] < 1 for time in here), "a model does not pay as its own draft model"
+    invoke("bench-drafts", "--replay", trajectories, "--json", again, "--ratio", "8.8")
+    assert json.loads(again.read_text()) == results
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -212,3 +240,5 @@ def test_there_must_be_something_to_decode() -> None:
         invoke("bench-drafts")
     with pytest.raises(UsageError, match="not above 0"):
         invoke("bench-drafts", "x.txt", "--draft-model", "y.gguf", "--ratio", "0")
+    with pytest.raises(UsageError, match="add --speech-model"):
+        invoke("bench-drafts", "x.wav", "y.wav", "--draft-model", "y.gguf")

@@ -12,7 +12,7 @@ from operators.recognizers.drafting import CERTAINTY, DraftingTranscriber, Trans
 from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.segmenter import Window
-from operators.recognizers.speech_method import SpeechMethod
+from operators.recognizers.speech_method import SpeechMethod, doubt_of
 from operators.recognizers.windowed import WindowedRecognizer
 
 
@@ -30,12 +30,21 @@ class MoonshineTranscriber(DraftingTranscriber):
         self._method = method
 
     @override
-    def _hear(self, window: Window, draft: tuple[int, ...]) -> Transcript:
+    def _hear(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
         encoded = self._model.encode(window.samples)
-        heard = decode(self._method, encoded, draft, len(window.samples), is_final=window.is_final)
         tokenizer = self._model.tokenizer
+        heard = decode(
+            self._method,
+            encoded,
+            draft,
+            len(window.samples),
+            is_final=window.is_final,
+            doubt=doubt_of(self._method, draft, stopped, tokenizer.piece),
+        )
         pieces = [tokenizer.piece(token) for token in heard.tokens]
-        return Transcript(heard.tokens, tokenizer.text(heard.tokens), pieces, heard.probability)
+        return Transcript(
+            heard.tokens, tokenizer.text(heard.tokens), pieces, heard.probability, heard.is_whole
+        )
 
 
 def moonshine_recognizer(
@@ -51,7 +60,7 @@ def moonshine_recognizer(
 
     :arg model_path: Folder of the model's files; without it, the English model that comes along.
     :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-    :arg method: How windows are decoded.
+    :arg method: How windows are decoded; by default they end early with words that are not shown.
     :arg certainty: Least probability of the last word that an unfinished text shows.
     :arg threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
     :arg tell: Told what goes wrong, in a sentence.
@@ -59,7 +68,7 @@ def moonshine_recognizer(
     """
     folder = Path(model_path) if model_path else bundled_model()
     model = load_model(str(folder.absolute()), threads or min(2, os.cpu_count() or 1))
-    transcriber = MoonshineTranscriber(model, method or SpeechMethod(), certainty)
+    transcriber = MoonshineTranscriber(model, method or SpeechMethod(stop_below=certainty), certainty)
     return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, tell=tell)
 
 

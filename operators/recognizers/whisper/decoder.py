@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from operators.decoding.certainty import Certainty
+from operators.decoding.doubtful import Doubt
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Task
+from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.recognizers.speech_method import SpeechMethod, decode_speech
@@ -40,30 +41,43 @@ class Heard(NamedTuple):
     text: str
     #: The model's own probability of the token at a place.
     probability: Callable[[int], float]
-    decoded: Decoded
     cost: Cost
+    #: Whether the whole window was decoded, and not only up to a doubtful word.
+    is_whole: bool
     #: Whether the transcript may be shown: somebody speaks, and it does not go round in circles.
     is_credible: bool = True
 
 
-def decode(method: SpeechMethod, encoded: Encoded, draft: tuple[int, ...], *, is_final: bool) -> Heard:
+def decode(
+    method: SpeechMethod,
+    encoded: Encoded,
+    draft: tuple[int, ...],
+    *,
+    is_final: bool,
+    doubt: Doubt | None = None,
+) -> Heard:
     """Decode one window, whose encoder states ``encoded`` has.
 
-    A transcript that is not credible is decoded again from scratch, in case it was the draft's fault. Raises
-    `ModelTrouble` where the model fails.
+    With ``doubt`` that of unfinished speech may end early. A transcript that is not credible is decoded again
+    from scratch, in case it was the draft's fault. Raises `ModelTrouble` where the model fails.
     """
-    task = Task(
+    task = speech_task(encoded, draft if method.use_draft else (), is_final=is_final)
+    heard = _decode(method, encoded, task, doubt)
+    if heard.is_credible or not task.draft:
+        return heard
+    again = _decode(method, encoded, task._replace(draft=()), None)
+    return again._replace(cost=_both(heard.cost, again.cost))
+
+
+def speech_task(encoded: Encoded, draft: tuple[int, ...], *, is_final: bool) -> Task:
+    """The task that a window is."""
+    return Task(
         prompt=encoded.prompt,
-        draft=draft if method.use_draft else (),
+        draft=draft,
         stop={encoded.vocabulary.end},
         limit=_limit(encoded.speech_s),
         is_final=is_final,
     )
-    heard = _decode(method, encoded, task)
-    if heard.is_credible or not task.draft:
-        return heard
-    again = _decode(method, encoded, task._replace(draft=()))
-    return again._replace(cost=_both(heard.cost, again.cost))
 
 
 def _limit(speech_s: float) -> int:
@@ -71,10 +85,12 @@ def _limit(speech_s: float) -> int:
     return min(_MAX_TOKENS, _MIN_TOKENS + round(_TOKENS_PER_S * speech_s))
 
 
-def _decode(method: SpeechMethod, encoded: Encoded, task: Task) -> Heard:
+def _decode(method: SpeechMethod, encoded: Encoded, task: Task, doubt: Doubt | None) -> Heard:
     encoded.cut(0)
     session = Certainty(PrefixSession(encoded))
-    decoded, cost = drive(decode_speech(method, task, margin=MARGIN, costs=_COSTS), session)
+    decoded, cost = drive(
+        decode_speech(method, task, session, margin=MARGIN, costs=_COSTS, doubt=doubt), session
+    )
 
     def probability(place: int) -> float:
         return session.of(len(task.prompt) + place, decoded.tokens[place])
@@ -84,7 +100,7 @@ def _decode(method: SpeechMethod, encoded: Encoded, task: Task) -> Heard:
         mean_log_probability([probability(place) for place in range(len(decoded.tokens))]) >= _DOUBTFUL
     )
     is_credible = is_speech and compression(text) <= _COMPRESSION
-    return Heard(decoded.tokens, text, probability, decoded, cost, is_credible)
+    return Heard(decoded.tokens, text, probability, cost, decoded.is_whole, is_credible)
 
 
 def mean_log_probability(probabilities: list[float]) -> float:

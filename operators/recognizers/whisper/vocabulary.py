@@ -11,6 +11,7 @@ import msgspec
 
 from operators.errors import InputError, UsageError
 from operators.languages import Language
+from operators.recognizers.whisper.byte_pairs import BytePairs
 
 _MOST_TOKENS = 1_000_000
 
@@ -43,6 +44,8 @@ class Vocabulary:
         #: What stands instead of a transcript where nobody speaks.
         self.no_speech = self._numbers.get("<|nospeech|>", self._numbers.get("<|nocaptions|>"))
         self._pieces = [_piece(spelling) for spelling in spellings[: self.end]]
+        # Made when it is needed: recognising takes no tokeniser.
+        self._byte_pairs: BytePairs | None = None
 
     def __len__(self) -> int:
         return len(self._spellings)
@@ -69,6 +72,16 @@ class Vocabulary:
     def piece(self, token: int) -> bytes:
         """The bytes that a token stands for; none of a mark."""
         return self._pieces[token] if 0 <= token < self.end else b""
+
+    def tokenize(self, text: bytes) -> list[int]:
+        """The tokens of a text; no mark is among them."""
+        if self._byte_pairs is None:
+            self._byte_pairs = BytePairs(self._pieces)
+        return self._byte_pairs.tokenize(text)
+
+    def spells_like(self, other: "Vocabulary") -> bool:
+        """Whether each token stands for the same bytes there."""
+        return self._pieces == other._pieces
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens; a character that is cut off at their end is left out."""

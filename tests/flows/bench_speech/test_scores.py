@@ -49,6 +49,18 @@ def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
     assert draft.passes_per_update == pytest.approx(3)
 
 
+def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> None:
+    shown = ["the cat", "the cat sad", "the", "the cat sat"]
+    updates = [
+        update("", text, is_final=number == 3)._replace(end_s=1 + number / 2, shown=("", text))
+        for number, text in enumerate(shown)
+    ]
+    trial = Trial((updates,), detector_s=0.0, encoder_s=[0.0] * 4)
+    _, row = rows([trial], [SpeechMethod(use_draft=False)], [None, 0.7], [None])
+    # "the" at once, "cat" was taken back, "sat" came with the final.
+    assert row.settled_s == pytest.approx((0 + 1.5 + 1.5) / 3)
+
+
 def test_the_native_library_is_counted_in_the_same_way() -> None:
     said = [NativeUpdate(0, "The cat sad.", False), NativeUpdate(0, "The cat sat.", True)]
     row = native_row([NativeTrial(said, 0.5)], ["the cat sat"])

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from operators.errors import InputError, UsageError
 from operators.languages import language
 from operators.recognizers.whisper.vocabulary import Vocabulary, load_vocabulary
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
 
+ENGLISH = load_vocabulary(TINY_EN)
 MARKS = ["<|startoftranscript|>", "<|en|>", "<|de|>", "<|transcribe|>", "<|nospeech|>", "<|notimestamps|>"]
 # "Grüß" is spelled byte by byte in GPT-2's alphabet; a space is Ġ.
 TEXT = ["Gr", "Ã¼", "Ã", "Ł", "Ġdich", "."]
@@ -67,3 +71,21 @@ def test_what_is_no_vocabulary_is_refused(data: bytes, tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"vocabulary\.txt"):
         load_vocabulary(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        # As GPT-2, whose vocabulary the English models have, encodes them.
+        ("Hello world", [15496, 995]),
+        (" the weather isn't", [262, 6193, 2125, 470]),
+        ("", []),
+    ],
+)
+def test_text_becomes_the_tokens_that_it_is_spelled_with(text: str, tokens: list[int]) -> None:
+    assert ENGLISH.tokenize(text.encode()) == tokens
+
+
+@given(st.binary(max_size=40))
+def test_tokens_are_the_text_again_wherever_it_is_cut(text: bytes) -> None:
+    assert b"".join(map(ENGLISH.piece, ENGLISH.tokenize(text))) == text
