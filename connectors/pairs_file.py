@@ -24,7 +24,7 @@ def read_texts(path: Path) -> list[tuple[str, str]]:
 
 
 def read_aligned(path: Path, language: str) -> list[Pair]:
-    """Pairs with the tables of their prefixes; ``language`` is that of the translations. Raises `InputError`."""
+    """Pairs with tables of their prefixes; ``language`` is the code of the targets. Raises `InputError`."""
     pairs = []
     for number, (source, target, table, *_) in _columns(path, 3):
         try:

@@ -51,7 +51,7 @@ def train(
 ) -> None:
     """Teach a model to translate speech that is unfinished (LoRA). Started again, it goes on where it was.
 
-    Beside the adapter lie its record (.json: data, settings, losses, scores) and, until it is done, its state.
+    Beside the adapter lie its record (.json: data, settings, scores) and, until it is done, its state.
     """
     # Imported here: the other commands need none of it, and start the sooner.
     from flows.model.training import Job, run

@@ -12,7 +12,8 @@ import torch
 from tqdm import tqdm
 
 from connectors.adapter_file import adapter_file, read_adapter
-from connectors.gguf_file import Entry, GgufFile, encode, read_gguf, rows_of
+from connectors.gguf_file import GgufFile, read_gguf, rows_of
+from connectors.gguf_values import Entry, encode
 from connectors.model_files import resolve_model
 from connectors.model_writer import write_model
 from connectors.output_file import check_writable

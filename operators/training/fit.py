@@ -61,7 +61,7 @@ class Fit:
     ) -> None:
         """``model`` gets adapters of ``rank`` on all linear layers of its blocks, and only they learn.
 
-        With ``compiles`` the passes are compiled at the first step; that takes minutes, and pays on a GPU only.
+        With ``compiles`` the passes are compiled at the first step; that takes minutes, and pays on a GPU.
         """
         torch.manual_seed(seed)
         layers = sorted({name.rpartition(".")[2] for name in LINEAR})
