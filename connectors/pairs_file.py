@@ -6,8 +6,9 @@ how many pieces of the translation these support: what `surtitle model align` wr
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from connectors.output_file import check_writable
 from operators.errors import InputError, OutputError
@@ -66,13 +67,17 @@ def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:
 def _lines(path: Path) -> Iterator[str]:
     number = 0
     try:
-        with path.open("rb") as file:
-            is_packed = file.read(2) == _GZIP
-        opened: Callable[..., Iterable[bytes]] = gzip.open if is_packed else open
-        for number, line in enumerate(opened(path, "rb"), start=1):
-            if len(line) > _LONGEST:
-                raise InputError(f"{path}, line {number}: more than {_LONGEST:,} bytes; a line is one pair")
-            yield line.decode("utf-8-sig").rstrip("\r\n")
+        with path.open("rb") as raw:
+            is_packed = raw.read(2) == _GZIP
+            raw.seek(0)
+            data = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_packed else raw
+            while line := data.readline(_LONGEST + 1):
+                number += 1
+                if len(line) > _LONGEST:
+                    raise InputError(
+                        f"{path}, line {number}: more than {_LONGEST:,} bytes; a line is one pair"
+                    )
+                yield line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 in line {number}; save it as UTF-8") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -2,11 +2,16 @@
 
 import typer
 
+from flows.model.align import align
 from flows.model.assemble import assemble
 from flows.model.prune import prune
+from flows.model.train import train
 
 model_app = typer.Typer(
-    no_args_is_help=True, help="Make a model for captions: a smaller vocabulary, and an adapter."
+    no_args_is_help=True,
+    help="Make a model for captions: fewer tokens, trained to translate what is unfinished.",
 )
 model_app.command()(prune)
+model_app.command()(align)
+model_app.command()(train)
 model_app.command()(assemble)

@@ -86,7 +86,7 @@ def run(job: Job) -> None:
     prompt = few_shot_prompt(
         model, TrainedPrompts((labels_of(job.source, job.target),)).find(job.source, job.target)
     )
-    fit = Fit(_torch_model(file), job.rank, job.schedule, seed=job.seed, compiles=job.compiles)
+    fit = Fit(torch_model(file), job.rank, job.schedule, seed=job.seed, compiles=job.compiles)
     record = _begin(job, file, path, corpora, fit)
     trainer = _Run(job, fit, prompt, _ends_of_line(model), record)
     trainer.learn(_batches(job, prompt, corpora, fit.seen))
@@ -150,12 +150,13 @@ class _Run:
         self._since_saved = 0.0
 
 
-def _torch_model(file: GgufFile) -> Any:
+def torch_model(file: GgufFile, dtype: torch.dtype = torch.bfloat16) -> Any:
+    """A model file's weights in PyTorch. Raises `InputError` for an architecture that cannot be trained."""
     tensors = (
         (name, dequantize(rows_of(tensor), tensor.kind).reshape(tensor.shape[::-1]))
         for name, tensor in file.tensors.items()
     )
-    return gemma(file.value, tensors, torch.bfloat16)
+    return gemma(file.value, tensors, dtype)
 
 
 def _begin(job: Job, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> Record:

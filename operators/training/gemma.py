@@ -88,7 +88,7 @@ def _name(gguf: str) -> str:
 
 def _value(gguf: str, values: Matrix) -> torch.Tensor:
     # GGUF's norms hold what they multiply by, transformers' hold that less one.
-    return torch.from_numpy(values - 1 if gguf.endswith("norm.weight") else values)
+    return torch.tensor(values - 1 if gguf.endswith("norm.weight") else values)
 
 
 def _config(header: Callable[[str], Any], vocabulary: int) -> Gemma3TextConfig:

@@ -1,0 +1,157 @@
+"""Training for real, of a tiny model: what is learned is what llama.cpp then says."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from connectors.gguf_file import read_gguf
+from flows.cli import app
+from flows.model.training import torch_model
+from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.prompts.few_shot import few_shot_prompt
+from operators.prompts.trained import TrainedPrompts, labels_of
+from operators.training.asked import Asked, asked
+from operators.training.fit import Fit, Schedule, answer_loss
+from operators.training.packing import Rows, pack
+from tests.train.tiny_gemma import write_gemma
+
+PAIRS = [("the house is red", "das Haus ist rot"), ("the cat", "die Katze"), ("a house", "ein Haus")]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gemma(tmp_path_factory.mktemp("gemma") / "tiny.gguf")
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    lines = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
+    (tmp_path / "talk.tsv").write_text(lines)
+    run("align", tmp_path / "talk.tsv", "--to", "German", "--by", "proportion", "-o", tmp_path / "aligned")
+    return tmp_path / "aligned" / "talk.tsv.gz"
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["model", *map(str, arguments)])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output
+
+
+def examples(path: Path) -> list[Asked]:
+    with closing(LlamaModel(path)) as model:
+        one = TrainedPrompts((labels_of("English", "German"),)).find("English", "German")
+        prompt = few_shot_prompt(model, one)
+        return [asked(prompt, source, target) for source, target in PAIRS]
+
+
+def batches(path: Path) -> Iterator[Rows]:
+    rng = Random(3)
+    shown = examples(path)
+    return pack((rng.choice(shown) for _ in range(10_000)), 2, 128)
+
+
+def logits(path: Path, tokens: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    with closing(LlamaModel(path)) as model:
+        settings = ContextSettings(cells=256, sequences=1, threads=1)
+        with closing(LlamaContext(model, settings)) as context:
+            return np.array(context.evaluate(0, tokens, 0, len(tokens)))
+
+
+def test_the_model_in_pytorch_says_what_llama_says(path: Path) -> None:
+    shown = examples(path)[0]
+    tokens = (*shown.prompt, *shown.answer)
+    with torch.inference_mode():
+        theirs = torch_model(read_gguf(path), torch.float32)(torch.tensor([tokens])).logits[0].numpy()
+    assert np.abs(theirs - logits(path, tokens)).max() < 0.02 * theirs.std()
+
+
+def test_examples_in_one_row_do_not_see_each_other(path: Path) -> None:
+    model = torch_model(read_gguf(path), torch.float32)
+    shown = examples(path)
+
+    def loss(rows: Rows) -> float:
+        return float(answer_loss(model.model, model.lm_head, rows, "cpu"))
+
+    together = next(pack([*shown, *shown], 1, sum(len(p) + len(a) for p, a in shown)))
+    alone = [next(pack([one, one], 1, len(one.prompt) + len(one.answer))) for one in shown]
+    with torch.inference_mode():
+        losses = [loss(rows) * len(one.answer) for rows, one in zip(alone, shown, strict=True)]
+        assert loss(together) == pytest.approx(sum(losses) / sum(len(one.answer) for one in shown), rel=1e-4)
+
+
+def test_a_run_that_goes_on_learns_as_if_it_had_not_stopped(path: Path, tmp_path: Path) -> None:
+    def fit() -> Fit:
+        model = torch_model(read_gguf(path), torch.float32)
+        return Fit(model, 4, Schedule(5_000, 1e-2), seed=1)
+
+    whole, losses = fit(), []
+    rows = batches(path)
+    whole.run(rows, 2_000, lambda step: losses.append(step.loss))
+    first, again = fit(), []
+    rows = batches(path)
+    first.run(rows, 1_000, lambda step: again.append(step.loss))
+    first.save(tmp_path / "state")
+    second = fit()
+    second.load(tmp_path / "state")
+    second.run(rows, 2_000, lambda step: again.append(step.loss))
+    assert again == pytest.approx(losses, rel=1e-3)
+    assert losses[-1] < losses[0]
+
+
+def test_what_was_learned_is_what_the_assembled_model_says(path: Path, pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "adapter.gguf"
+    printed = run(
+        "train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", 60_000, "--rank", 8,
+        "--rows", 2, "--rate", 1e-2, "--prefixes", 0, "--noise", 0, "--judge-every", 20_000,
+    )  # fmt: skip
+    assert "adapter.gguf" in printed
+    made = tmp_path / "made.gguf"
+    run("assemble", "--base", path, "--adapter", out, "--type", "F16", "-o", made)
+    shown = examples(path)[0]
+    tokens = (*shown.prompt, *shown.answer)
+    said = logits(made, tokens)[len(shown.prompt) - 1 : -1].argmax(axis=1)
+    assert np.mean(said == shown.answer) > 0.9
+    record = json.loads((tmp_path / "adapter.gguf.json").read_text())
+    assert record["data"][0]["pairs"] == len(PAIRS)
+    assert record["points"][-1]["loss"] < 0.3
+    assert not (tmp_path / "adapter.gguf.state").exists()
+
+
+def test_it_is_judged_by_chrf_and_erasure_while_it_learns(path: Path, pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "en").write_text("the house is red\n")
+    (tmp_path / "de").write_text("das Haus ist rot\n")
+    run(
+        "train", path, "--pairs", pairs, "--to", "German", "-o", tmp_path / "adapter.gguf", "--tokens", 1_500,
+        "--rank", 2, "--rows", 1, "--judge-sources", tmp_path / "en", "--judge-references", tmp_path / "de",
+        "--judge-every", 800,
+    )  # fmt: skip
+    points = json.loads((tmp_path / "adapter.gguf.json").read_text())["points"]
+    assert len(points) == 2
+    assert all(point["chrf"] >= 0 and point["erasure"] >= 0 for point in points)
+
+
+def test_another_run_s_state_is_not_gone_on_with(path: Path, pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "adapter.gguf"
+    arguments = ["train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", 300, "--rows", 1]
+    run(*arguments, "--rank", 2)
+    Fit(torch_model(read_gguf(path)), 2, Schedule(300, 1e-3), seed=1).save(tmp_path / "adapter.gguf.state")
+    said = CliRunner().invoke(app, ["model", *map(str, arguments), "--rank", "4"])
+    assert "other settings or data" in str(said.exception)
+
+
+def test_pairs_without_the_table_of_their_prefixes_are_refused(path: Path, tmp_path: Path) -> None:
+    talk = tmp_path / "talk.tsv.gz"
+    talk.write_bytes(gzip.compress(b"the house\tdas Haus\n"))
+    said = CliRunner().invoke(
+        app,
+        ["model", "train", str(path), "--pairs", str(talk), "--to", "German", "-o", str(tmp_path / "a.gguf")],
+    )
+    assert "surtitle model align" in str(said.exception) or "table of their prefixes" in str(said.exception)

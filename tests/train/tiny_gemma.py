@@ -1,0 +1,59 @@
+"""A Gemma 3 of two small layers and random weights, which llama.cpp and PyTorch both run."""
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.tiny_gguf import pieces, write_gguf
+
+HIDDEN, HEADS, WIDTH, INNER, LAYERS = 64, 2, 32, 96, 2
+
+
+def write_gemma(path: Path, seed: int = 0) -> Path:
+    """Write it; its norms and matrices are of the size that trained ones have."""
+    tokens = pieces({})
+    entries = {
+        "general.architecture": "gemma3",
+        "gemma3.context_length": 512,
+        "gemma3.embedding_length": HIDDEN,
+        "gemma3.block_count": LAYERS,
+        "gemma3.feed_forward_length": INNER,
+        "gemma3.attention.head_count": HEADS,
+        "gemma3.attention.head_count_kv": 1,
+        "gemma3.attention.key_length": WIDTH,
+        "gemma3.attention.value_length": WIDTH,
+        "gemma3.attention.layer_norm_rms_epsilon": 1e-6,
+        "gemma3.attention.sliding_window": 512,
+        "gemma3.rope.freq_base": 1e6,
+        **tokens.entries,
+        "tokenizer.ggml.add_space_prefix": False,
+        "tokenizer.ggml.add_bos_token": True,
+    }
+    block = {
+        "attn_q.weight": (HIDDEN, HEADS * WIDTH),
+        "attn_k.weight": (HIDDEN, WIDTH),
+        "attn_v.weight": (HIDDEN, WIDTH),
+        "attn_output.weight": (HEADS * WIDTH, HIDDEN),
+        "ffn_gate.weight": (HIDDEN, INNER),
+        "ffn_up.weight": (HIDDEN, INNER),
+        "ffn_down.weight": (INNER, HIDDEN),
+        "attn_q_norm.weight": (WIDTH,),
+        "attn_k_norm.weight": (WIDTH,),
+        **{
+            f"{name}.weight": (HIDDEN,)
+            for name in ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
+        },
+    }
+    shapes = {
+        "token_embd.weight": (HIDDEN, len(tokens.texts)),
+        "output_norm.weight": (HIDDEN,),
+        **{f"blk.{layer}.{name}": shape for layer in range(LAYERS) for name, shape in block.items()},
+    }
+    noise = np.random.default_rng(seed)
+
+    def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        if name.endswith("norm.weight"):
+            return 1 + noise.normal(size=shape) / 4
+        return noise.normal(size=shape[::-1]) / np.sqrt(shape[0])
+
+    return write_gguf(path, entries, shapes, tensor)
