@@ -51,7 +51,11 @@ class Engine(NamedTuple):
     def translator(self, settings: TranslateSettings) -> Translator:
         """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
         return Translator(
-            self.prompt, self.pool, self.method(settings), translator_settings(settings), self.drafts
+            self.prompt,
+            self.pool,
+            self.method(settings),
+            translator_settings(settings, self.prompt),
+            self.drafts,
         )
 
     @property
@@ -106,7 +110,7 @@ def _template(chosen: str) -> TemplateName | Template:
     return read_template(Path(chosen)) if chosen.endswith(".toml") else cast(TemplateName, chosen)
 
 
-def translator_settings(settings: TranslateSettings) -> TranslatorSettings:
+def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:
     """What the translator has to know of the settings."""
     speculates = settings.method in SPECULATIVE
     # An exact rule gives what re-translation gives, to the token; a token believed unseen might not.
@@ -115,12 +119,23 @@ def translator_settings(settings: TranslateSettings) -> TranslatorSettings:
         max_source=settings.max_source,
         max_output=_max_output(settings),
         scripts=language(settings.target).scripts,
-        conditioning=Conditioning(settings.strip_punctuation, settings.hold_back, settings.close_unfinished),
+        conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         draft_mask=settings.draft_mask,
         finals_differ=speculates and settings.accept == "bias" and settings.final_bias != settings.bias,
         drop_revised=settings.drop_revised,
     )
+
+
+def conditioning(settings: TranslateSettings, closes: bool) -> Conditioning:
+    """What unfinished text goes through before the model sees it."""
+    return Conditioning(settings.strip_punctuation, settings.hold_back, closes)
+
+
+def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
+    """Whether unfinished text gets a full stop. If nothing is said: unless the model was trained on such."""
+    chosen = settings.close_unfinished
+    return not prompt.knows_unfinished if chosen is None else chosen
 
 
 def _max_output(settings: TranslateSettings) -> int:

@@ -81,7 +81,7 @@ TRANSLATION: Group = {
     ),
     "close_unfinished": _option(
         "translate", "close_unfinished", bool, "Give unfinished speech to the model with a full stop.",
-        "--close-unfinished/--no-close-unfinished",
+        "--close-unfinished/--no-close-unfinished", default="unless it was trained on such",
     ),
     "draft_model": _option(
         "translate", "draft_model", str, "A smaller model of the same vocabulary that drafts for it.",

@@ -108,8 +108,8 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: Take away the closing punctuation of unfinished text.
     strip_punctuation: bool = False
     #: Put a full stop after unfinished text that has no punctuation at its end, so that the model invents no
-    #: end for it.
-    close_unfinished: bool = True
+    #: end for it; absent for: unless it was trained on unfinished text.
+    close_unfinished: bool | None = None
     #: Words at the end of unfinished text that wait for the next update.
     hold_back: NotNegative = 0
     #: Drop the draft when the source is revised, as other implementations do.

@@ -65,7 +65,7 @@ def record(
     """
     recorder = Recorder(engine.method(settings), engine.pool)
     translator = Translator(
-        engine.prompt, recorder, recorder.method, translator_settings(settings), engine.drafts
+        engine.prompt, recorder, recorder.method, translator_settings(settings, engine.prompt), engine.drafts
     )
     state, updates = SegmentState(), list[Update]()
     for number, partial in enumerate(partials):

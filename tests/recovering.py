@@ -43,7 +43,7 @@ class ToyRuntime(Runtime):
                 settings, vocabulary = self._settings.translate, ToyVocabulary()
                 prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
                 pool = SessionPool(ToyStore(1 + settings.sessions), prompt.head, settings.sessions)
-                self._toy = _Slow(prompt, pool, method(settings), translator_settings(settings))
+                self._toy = _Slow(prompt, pool, method(settings), translator_settings(settings, prompt))
             return self._toy
 
     @override

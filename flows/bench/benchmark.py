@@ -22,7 +22,7 @@ from flows.bench.plots import check_plots
 from flows.bench.runner import Trial, run_trials, warm_up
 from flows.bench.scores import Row, Scorer
 from flows.bench.signature import Signature, mixing_key, sign
-from flows.engine import open_engine, translator_settings
+from flows.engine import conditioning, open_engine
 from flows.run import interrupt_sets
 from flows.waiting import Waiting
 from operators.decoding.translator import Translator
@@ -150,7 +150,7 @@ def _score(trials: list[Trial], corpus: Corpus, job: Job, signature: Signature) 
         comet = [*comet_scores(job.comet, sources, corpus.references, systems)]
     rows: list[Row] = []
     for which, variant in enumerate(plan.variants):
-        delay_s = mean_delay_s(corpus.segments, translator_settings(variant).conditioning)
+        delay_s = mean_delay_s(corpus.segments, conditioning(variant, signature.close_unfinished))
         columns = {**columns_of(variant), "comet": comet[which], "delay_s": delay_s}
         for number, mask_k in enumerate(plan.masks):
             rows.append(scorer.row(which, number, {**columns, "mask_k": mask_k}))

@@ -94,7 +94,11 @@ def bench(
         ),
     ] = False,
     close_unfinished: Annotated[
-        bool, typer.Option(help="Give unfinished text to the model with a full stop after it.")
+        bool | None,
+        typer.Option(
+            help="Give unfinished text to the model with a full stop after it.",
+            show_default="unless it was trained on such",
+        ),
     ] = TranslateSettings().close_unfinished,
     drop_revised: Annotated[
         bool, typer.Option("--drop-revised", help="Add SSBD that drops its draft when the source is revised.")

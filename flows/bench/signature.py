@@ -13,7 +13,7 @@ import msgspec
 from connectors.cpu import cpu_name
 from flows.bench.corpus import Corpus
 from flows.bench.plan import Plan
-from flows.engine import Engine
+from flows.engine import Engine, closes_unfinished
 from flows.settings import TranslateSettings
 from operators.errors import InputError
 
@@ -96,7 +96,7 @@ def sign(
         repeats=repeats,
         order="rotating",
         max_source=common.max_source,
-        close_unfinished=common.close_unfinished,
+        close_unfinished=closes_unfinished(common, engine.prompt),
         python=platform.python_version(),
         numpy=version("numpy"),
         sacrebleu=version("sacrebleu"),

@@ -15,15 +15,20 @@ _FOREIGN = 4
 _LETTER = regex.compile(r"\p{L}")
 
 
-def judge(source: str, answer: str, scripts: Sequence[str], *, is_first: bool) -> Trouble | None:
+def judge(
+    source: str, answer: str, scripts: Sequence[str], *, is_first: bool, may_wait: bool = False
+) -> Trouble | None:
     """What is wrong with an answer, None if nothing that can be told without understanding it.
 
     :arg scripts: Unicode scripts of the target language. Latin letters are welcome in all, as names and loan
         words are spelled with them; any letter is where none are given.
     :arg is_first: Whether nothing was answered to an earlier state of this text. If something was, even a
         short text is not answered with nothing: a caption that was read is not taken away for it.
+    :arg may_wait: Whether the model was trained to say nothing where nothing is certain yet.
     """
     if not cleaned(answer):
+        if is_first and may_wait:
+            return None
         said = sum(map(str.isalnum, source))
         return Trouble.EMPTY if said >= (_SAYS_SOMETHING if is_first else 1) else None
     if not scripts or answer.isascii():

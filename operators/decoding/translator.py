@@ -207,7 +207,8 @@ class Translator:
             first_s=cost.first_s,
         )
         answer = "".join(self._pieces(decoded.tokens))
-        lost = judge(text, answer, settings.scripts, is_first=not before.output)
+        may_wait = self._prompt.knows_unfinished and not is_final
+        lost = judge(text, answer, settings.scripts, is_first=not before.output, may_wait=may_wait)
         if lost is not None:
             # Neither shown nor a draft; the same text is tried again.
             return _Answer(before, effort, lost)

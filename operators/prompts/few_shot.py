@@ -20,6 +20,8 @@ def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt
         tail=tuple(vocabulary.tokenize("\n" + template.target_label)),
         stop=EndOfLine(vocabulary),
         joint=language(template.language).joint,
+        # Only models that were trained to translate speech are asked without examples.
+        knows_unfinished=not template.pairs,
     )
 
 

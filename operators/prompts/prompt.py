@@ -44,6 +44,8 @@ class Prompt(NamedTuple):
     stop: Container[int]
     #: Text between the translations of two windows of a long segment: none in a language without spaces.
     joint: str = " "
+    #: Whether the model was trained on unfinished text: it needs no full stop there, and may say nothing yet.
+    knows_unfinished: bool = False
 
     def source(self, text: str) -> tuple[int, ...]:
         """Token ids of the recognised text; white space is folded."""

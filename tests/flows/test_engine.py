@@ -9,7 +9,9 @@ from flows.engine import open_engine, open_translator, translator_settings
 from flows.settings import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import InputError, UsageError
+from operators.prompts.prompt import Prompt
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
+from tests.toy import ToyVocabulary
 
 MARKS = {"<think>": USER_DEFINED, "</think>": USER_DEFINED, "<|im_start|>": CONTROL, "<|im_end|>": CONTROL}
 CHATML = """{% for message in messages %}<|im_start|>{{ message.role }}
@@ -86,7 +88,22 @@ def test_a_hostile_template_is_refused(tmp_path: Path) -> None:
         open_translator(TranslateSettings(model=str(path)))
 
 
+def prompt(*, knows_unfinished: bool = False) -> Prompt:
+    return Prompt(ToyVocabulary(), (1,), " ", (2,), frozenset(), knows_unfinished=knows_unfinished)
+
+
 def test_without_bias_nothing_is_committed_so_that_the_result_is_that_of_retranslation() -> None:
-    assert translator_settings(TranslateSettings(commit=1, bias=0.2)).commit.is_on
-    assert not translator_settings(TranslateSettings(commit=1, bias=0.0)).commit.is_on
-    assert not translator_settings(TranslateSettings(commit=0, bias=0.2)).commit.is_on
+    assert translator_settings(TranslateSettings(commit=1, bias=0.2), prompt()).commit.is_on
+    assert not translator_settings(TranslateSettings(commit=1, bias=0.0), prompt()).commit.is_on
+    assert not translator_settings(TranslateSettings(commit=0, bias=0.2), prompt()).commit.is_on
+
+
+@pytest.mark.parametrize(
+    ("chosen", "knows", "closes"), [(None, False, True), (None, True, False), (True, True, True)]
+)
+def test_only_a_model_that_does_not_know_unfinished_text_gets_a_full_stop_unasked(
+    chosen: bool | None, knows: bool, closes: bool
+) -> None:
+    settings = TranslateSettings(close_unfinished=chosen)
+    made = translator_settings(settings, prompt(knows_unfinished=knows))
+    assert made.conditioning.prepare("we will talk", is_final=False).endswith(".") == closes

@@ -26,7 +26,7 @@ def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    translator = Translator(prompt, pool, method(settings, DEAR), translator_settings(settings))
+    translator = Translator(prompt, pool, method(settings, DEAR), translator_settings(settings, prompt))
     state, made, passes = SegmentState(), [], 0
     for number, text in enumerate(texts):
         state, output = translator.update("s/000000", state, text, is_final=number == len(texts) - 1)

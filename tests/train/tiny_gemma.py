@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tests.tiny_gguf import pieces, write_gguf
 
@@ -51,9 +52,8 @@ def write_gemma(path: Path, seed: int = 0) -> Path:
     }
     noise = np.random.default_rng(seed)
 
-    def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        if name.endswith("norm.weight"):
-            return 1 + noise.normal(size=shape) / 4
-        return noise.normal(size=shape[::-1]) / np.sqrt(shape[0])
+    def tensor(name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        is_norm = name.endswith("norm.weight")
+        return noise.normal(float(is_norm), 0.25 if is_norm else shape[0] ** -0.5, shape[::-1])
 
     return write_gguf(path, entries, shapes, tensor)

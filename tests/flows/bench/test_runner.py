@@ -31,7 +31,7 @@ def translators() -> list[Translator]:
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    return [Translator(prompt, pool, method(one), translator_settings(one)) for one in PLAN.variants]
+    return [Translator(prompt, pool, method(one), translator_settings(one, prompt)) for one in PLAN.variants]
 
 
 def masks() -> list[Callable[[tuple[str, ...]], str]]:

@@ -171,6 +171,11 @@ def test_nothing_is_an_answer_to_little_that_had_none_before(
     assert judge(source, answer, (), is_first=is_first) is trouble
 
 
+def test_a_model_that_was_taught_to_wait_may_say_nothing_until_it_has_said_something() -> None:
+    assert judge("We will talk about", "", (), is_first=True, may_wait=True) is None
+    assert judge("We will talk about", "", (), is_first=False, may_wait=True) is Trouble.EMPTY
+
+
 def test_what_goes_wrong_is_said_once_and_what_lasts_is_said_to_last() -> None:
     said: list[str] = []
     watch = TroubleWatch(said.append)
