@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-long amx soak fuzz lint lock clean
+.PHONY: help setup demo test test-tools test-train test-long amx soak fuzz lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -37,10 +37,20 @@ test-tools:
 	@.ci/test_tools
 
 test: test-tools $(READY) ## run the tests, two at a time
-	.venv/bin/pytest -n 2 --no-loadscope-reorder
+	.venv/bin/pytest -n 2 --no-loadscope-reorder --ignore tests/train
 
 test-long: $(READY) ## kill runs 320 times and compare what they wrote (15 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/test_recovery.py
+
+# Apart from the rest, as PyTorch is large: half a gigabyte for a CPU, several for a GPU.
+test-train: $(READY) .venv/train ## train tiny models and compare them with llama.cpp (2 minutes, and PyTorch's download)
+	PYTHONPATH=.venv/train .venv/bin/pytest -n 0 tests/train
+
+TORCH := torch==2.13.0
+.venv/train: pyproject.toml
+	.venv/bin/python -m pip --disable-pip-version-check install --quiet --upgrade --target $@ \
+		'$(TORCH)' 'transformers>=5' 'peft>=0.17'
+	@touch $@
 
 amx: $(READY) ## run llama.cpp's AMX kernels on an emulator of AMX (5 minutes)
 	PYTHONPATH=.:.ci .venv/bin/python -m tests.amx
