@@ -101,7 +101,7 @@ class OutputFile:
         self._is_synced = True
         #: Bytes of a regular file; of anything else, bytes that were written.
         self.size = size or 0
-        #: How often it was deleted, with all that it held.
+        #: How often it was deleted or cut short by somebody else, with all that it held.
         self.deletions = 0
         # Whether there may be more in the file than that.
         self._is_ragged = False
@@ -127,11 +127,15 @@ class OutputFile:
     def reopen(self) -> None:
         """See that the file is still there, and make it again where it was deleted.
 
-        Where somebody has put another file in its place, that one goes on behind what it holds.
+        Where somebody has put another file in its place, that one goes on behind what it holds. One that
+        somebody has cut short, as ``logrotate`` does with ``copytruncate``, is begun anew.
         """
         try:
             if not self._file.closed:
-                if not self.is_regular or not is_deleted(self._file.fileno(), self._path):
+                if not self.is_regular:
+                    return
+                if not is_deleted(self._file.fileno(), self._path):
+                    self._begin_anew_if_cut()
                     return
                 # What was deleted takes up room for as long as it is open.
                 self._file.close()
@@ -141,6 +145,13 @@ class OutputFile:
             self.size = os.fstat(self._file.fileno()).st_size if self.is_regular else 0
         except OSError as error:
             raise WriteError(self._path, error) from None
+
+    def _begin_anew_if_cut(self) -> None:
+        if os.fstat(self._file.fileno()).st_size < self.size:
+            # Writing on behind the end would leave a hole that reads as zeros, and half an item before it.
+            self.size, self._is_ragged = 0, True
+            self.deletions += 1
+            self._trim()
 
     def write(self, items: bytes) -> None:
         """Write whole items; when not all of them find room, a regular file keeps none."""

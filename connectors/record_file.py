@@ -20,7 +20,7 @@ class RecordFile(Protocol[R, P]):
 
     @property
     def deletions(self) -> int:
-        """How often it was found deleted, with all that it held."""
+        """How often it was found deleted or cut short, with all that it held."""
 
     @property
     def position(self) -> P:

@@ -49,7 +49,7 @@ class WavFile:
         # Whether there may be more in the file, or another header.
         self._is_ragged = True
         self._is_synced = True
-        #: How often it was deleted, with all that it held.
+        #: How often it was deleted or cut short by somebody else, with all that it held.
         self.deletions = 0
         try:
             with contextlib.ExitStack() as on_error:
@@ -91,6 +91,10 @@ class WavFile:
                 self.deletions += 1
             if self._file < 0:
                 self._open()
+            elif os.fstat(self._file).st_size < _offset(self._samples):
+                # Behind the end what was cut off would read as silence that nobody heard.
+                self.deletions += self._samples > 0
+                self._samples, self._is_ragged = 0, True
             if self._is_ragged:
                 self._trim()
         except OSError as error:

@@ -239,16 +239,19 @@ def test_a_file_whose_folder_goes_and_comes_back_lacks_nothing(
         part.close()
 
 
-def test_what_was_on_the_disk_when_a_file_was_deleted_is_missing(
-    tmp_path: Path, watch: OutputWatch, told: list[str]
+@pytest.mark.parametrize(
+    "lose", [Path.unlink, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, 50)]
+)
+def test_what_was_on_the_disk_when_a_file_was_deleted_or_cut_short_is_missing(
+    tmp_path: Path, watch: OutputWatch, told: list[str], lose: Callable[[Path], None]
 ) -> None:
     for name, (part, make) in sinks(tmp_path, watch).items():
         part.write_batch([make(0), make(1)])
         part.snapshot()
-        (tmp_path / name).unlink()
+        lose(tmp_path / name)
         part.write_batch([make(2)])
         part.close()
-        assert f"{name} was deleted, and begins anew: it lacks 2 records" in told[-1]
+        assert f"{name} was deleted or cut short, and begins anew: it lacks 2 records" in told[-1]
     assert [one.span.records for one in watch.missing()] == [2, 2, 2, 2]
     assert validate(tmp_path / "out.jsonl", Partial) == 1
     assert (tmp_path / "out.srt").read_text().startswith("1\n00:00:04,000")
