@@ -1,16 +1,14 @@
 """A stream's audio into a WAV file."""
 
-import os
-from collections.abc import Iterable
 from pathlib import Path
 
 from bytewax.outputs import FixedPartitionedSink
 from typing_extensions import override
 
 from connectors.backlog import Backlog
-from connectors.output_file import check_writable
+from connectors.output_file import check_writable, is_standard_output
 from connectors.output_watch import OutputWatch
-from connectors.record_file import Held
+from connectors.record_file import ONE_FILE, Held
 from connectors.wav_file import WavFile, WavPosition
 from operators.errors import OutputError
 from operators.events import AudioChunk
@@ -31,22 +29,21 @@ class WavSink(FixedPartitionedSink[AudioChunk, HeldChunks]):
     Delivery: exactly once with recovery: a resumed run cuts the file back to where the snapshot was taken.
 
     :arg path: The file; what it held is replaced.
-    :arg reading: The files that the same run reads.
     :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
     :raises OutputError: when the file cannot be written, here or while the flow runs; when a second stream
         comes, or a chunk from before what was written already.
     """
 
-    def __init__(self, path: Path, *, reading: Iterable[Path] = (), watch: OutputWatch | None = None) -> None:
-        check_writable(path, reading=reading)
-        if path.exists() and not path.is_file():
+    def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
+        check_writable(path)
+        if path.exists() and (not path.is_file() or is_standard_output(path)):
             raise OutputError(f"{path} cannot be written: audio needs a regular file")
         self._path = path
         self._watch = watch
 
     @override
     def list_parts(self) -> list[str]:
-        return [os.path.realpath(self._path)]
+        return [ONE_FILE]
 
     @override
     def part_fn(self, item_key: str) -> int:
@@ -57,4 +54,6 @@ class WavSink(FixedPartitionedSink[AudioChunk, HeldChunks]):
         self, step_id: str, for_part: str, resume_state: HeldChunks | None
     ) -> Backlog[AudioChunk, WavPosition]:
         position = WavPosition() if resume_state is None else resume_state.position
+        if self._watch is not None:
+            self._watch.let_go(self._path)
         return Backlog(WavFile(self._path, position), self._watch, resume_state).begun()

@@ -161,7 +161,9 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._on_disk = Span()
         if self._lost.records:
             self._reason = "it was deleted or cut short during the run"
-            self._tell(f"{self._target.path} was deleted or cut short, and begins anew: it lacks {self._lost}", False)
+            self._tell(
+                f"{self._target.path} was deleted or cut short, and begins anew: it lacks {self._lost}", False
+            )
 
     def _lose(self, record: T) -> None:
         self._waiting_bytes -= self._target.size_of(record)

@@ -1,6 +1,5 @@
 """Events in files of JSON lines: one event per line, of one type per file."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from connectors.event_lines import BadLine, E, LineDecoder, type_of_line
 from connectors.jsonl_sink import JsonlSink
 from connectors.line_reader import LONGEST_LINE, LineReader
 from connectors.output_file import check_writable
+from connectors.record_file import ONE_FILE
 from connectors.rejects import Rejects
 from connectors.segment_order import KnownSegments, SegmentOrder
 from operators.errors import InputError
@@ -159,7 +159,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
 
     @override
     def list_parts(self) -> list[str]:
-        return [os.path.realpath(self.path)]
+        return [ONE_FILE]
 
     @override
     def build_part(

@@ -1,7 +1,5 @@
 """Events into files of JSON lines; used through `connectors.jsonl`."""
 
-import os
-from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -11,7 +9,7 @@ from typing_extensions import override
 from connectors.backlog import Backlog
 from connectors.output_file import OutputFile, check_writable
 from connectors.output_watch import OutputWatch
-from connectors.record_file import Held
+from connectors.record_file import ONE_FILE, Held
 from operators.events import Event
 
 #: The sink's resume state: bytes of the file, and what waits for it.
@@ -28,7 +26,6 @@ class JsonlSink(FixedPartitionedSink[Event, HeldEvents]):
 
     :arg path: The file; what it held is replaced.
     :arg append: Keep what it holds and write after it.
-    :arg reading: The files that the same run reads.
     :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
     :raises OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
     """
@@ -38,17 +35,16 @@ class JsonlSink(FixedPartitionedSink[Event, HeldEvents]):
         path: Path,
         *,
         append: bool = False,
-        reading: Iterable[Path] = (),
         watch: OutputWatch | None = None,
     ) -> None:
-        check_writable(path, reading=reading)
+        check_writable(path)
         self._path = path
         self._watch = watch
         self._append = append
 
     @override
     def list_parts(self) -> list[str]:
-        return [os.path.realpath(self._path)]
+        return [ONE_FILE]
 
     @override
     def part_fn(self, item_key: str) -> int:
@@ -56,6 +52,8 @@ class JsonlSink(FixedPartitionedSink[Event, HeldEvents]):
 
     @override
     def build_part(self, step_id: str, for_part: str, resume_state: HeldEvents | None) -> Backlog[Event, int]:
+        if self._watch is not None:
+            self._watch.let_go(self._path)
         lines = _Lines(self._path, resume_state, append=self._append)
         return Backlog(lines, self._watch, resume_state)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import io
 import os
 import stat
@@ -21,6 +22,7 @@ _WHAT_TO_DO = {
     errno.EACCES: "allow it to be written",
     errno.EPERM: "allow it to be written",
     errno.EPIPE: "start another reader of it",
+    errno.EBUSY: "give each run files of its own",
 }
 
 
@@ -73,6 +75,30 @@ def _is_same(path: Path, other: Path) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
+def is_standard_output(path: Path) -> bool:
+    """Whether a path leads to this process' standard output, by name or as the file that it goes into."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(1))
+    except OSError:
+        return False
+
+
+def lock(file: int) -> None:
+    """Keep other runs from writing an open regular file until it is closed.
+
+    :raises OSError: with ``EBUSY`` when somebody else has locked it.
+    """
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OSError(errno.EBUSY, "another run is writing it") from None
+    except OSError:
+        # There are file systems without locks; a run on one goes unguarded.
+        return
+
+
 def is_deleted(file: int, path: Path) -> bool:
     """Whether an open file has no name any more, so that what is written to it is lost."""
     status = os.fstat(file)
@@ -88,7 +114,8 @@ def is_deleted(file: int, path: Path) -> bool:
 class OutputFile:
     """A file that grows by whole items, and can be cut back to where it was.
 
-    What was written reached the file at once. A pipe or a device is written as it comes.
+    What was written reached the file at once. A pipe, a device or standard output, whatever that goes into,
+    is written as it comes. No other run can write a regular file meanwhile.
 
     :arg path: The file.
     :arg size: Bytes of it to keep; absent to keep all of it.
@@ -119,10 +146,19 @@ class OutputFile:
             raise WriteError(path, error) from None
 
     def _open(self) -> None:
+        # Opened again, a file that standard output goes into would be written from its beginning.
+        is_shared = is_standard_output(self._path)
+        file = os.dup(1) if is_shared else os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         # Unbuffered: nothing is left behind that would be written, and fail, on closing.
-        self._file = io.FileIO(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "w")
+        self._file = io.FileIO(file, "w")
         #: Whether it has a size, and can be cut back.
-        self.is_regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+        self.is_regular = not is_shared and stat.S_ISREG(os.fstat(file).st_mode)
+        if self.is_regular:
+            try:
+                lock(file)
+            except OSError:
+                self._file.close()
+                raise
 
     def reopen(self) -> None:
         """See that the file is still there, and make it again where it was deleted.

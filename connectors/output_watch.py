@@ -1,7 +1,10 @@
-"""Sees to the files of a run: whoever runs it learns when one is late, and what each lacks in the end."""
+"""Sees to the files of a run: keeps other runs from them, and tells when one is late and what each lacks."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
+from connectors.output_file import WriteError, is_standard_output, lock
 from operators.missing import Missing
 
 
@@ -14,6 +17,50 @@ class OutputWatch:
     def __init__(self, tell: Callable[[str, str, bool], None]) -> None:
         self.tell = tell
         self._files: list[Callable[[], Missing | None]] = []
+        self._held: dict[Path, int] = {}
+
+    def hold(self, path: Path) -> None:
+        """Keep other runs from a regular file until a sink opens it; it is made unless it is there.
+
+        :raises WriteError: when it cannot be written, or another run is writing it.
+        """
+        if path in self._held or is_standard_output(path) or (path.exists() and not path.is_file()):
+            return
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                lock(file)
+            except OSError:
+                os.close(file)
+                raise
+        except OSError as error:
+            raise WriteError(path, error) from None
+        self._held[path] = file
+
+    def begin(self, path: Path, text: str) -> None:
+        """Leave nothing but ``text`` in a file that is held; another one is left alone.
+
+        :raises WriteError: when that cannot be written.
+        """
+        file = self._held.get(path)
+        if file is None:
+            return
+        try:
+            os.ftruncate(file, 0)
+            os.write(file, text.encode())
+        except OSError as error:
+            raise WriteError(path, error) from None
+
+    def let_go(self, path: Path) -> None:
+        """Let a sink of this run open a file, which locks it itself."""
+        file = self._held.pop(path, None)
+        if file is not None:
+            os.close(file)
+
+    def close(self) -> None:
+        """Let go of the files that no sink has opened."""
+        for path in list(self._held):
+            self.let_go(path)
 
     def watch(self, missing: Callable[[], Missing | None]) -> None:
         """Ask this for what a file lacks when the run is over."""

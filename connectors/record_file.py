@@ -8,6 +8,9 @@ from operators.events import Event
 from operators.missing import Span
 from operators.subtitles.timing import Cue
 
+#: The partition of a source or sink of one file. Not its path: a folder may be renamed before a run goes on.
+ONE_FILE = "file"
+
 T = TypeVar("T", bound=Event | Cue)
 R = TypeVar("R", bound=Event | Cue, contravariant=True)
 P = TypeVar("P")

@@ -21,7 +21,7 @@ from connectors.snapshot_store import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
 #: Version of what is stored, the states of all stages among it; it goes up when one of them changes.
-SCHEMA = 2
+SCHEMA = 3
 
 _NAME = "run.json"
 # What a store takes for a start, and its journal.

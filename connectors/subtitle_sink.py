@@ -1,7 +1,5 @@
 """Cues into subtitle files, which are whole and valid whenever somebody looks at them."""
 
-import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +10,7 @@ from typing_extensions import override
 from connectors.backlog import Backlog
 from connectors.output_file import OutputFile, check_writable
 from connectors.output_watch import OutputWatch
-from connectors.record_file import Held
+from connectors.record_file import ONE_FILE, Held
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.timing import Cue
 
@@ -43,22 +41,19 @@ class SubtitleSink(FixedPartitionedSink[Cue, HeldCues]):
 
     :arg path: The file; what it held is replaced.
     :arg kind: SubRip or WebVTT.
-    :arg reading: The files that the same run reads.
     :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
     :raises OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
     """
 
-    def __init__(
-        self, path: Path, kind: Format, *, reading: Iterable[Path] = (), watch: OutputWatch | None = None
-    ) -> None:
-        check_writable(path, reading=reading)
+    def __init__(self, path: Path, kind: Format, *, watch: OutputWatch | None = None) -> None:
+        check_writable(path)
         self._path = path
         self._kind: Format = kind
         self._watch = watch
 
     @override
     def list_parts(self) -> list[str]:
-        return [os.path.realpath(self._path)]
+        return [ONE_FILE]
 
     @override
     def part_fn(self, item_key: str) -> int:
@@ -69,6 +64,8 @@ class SubtitleSink(FixedPartitionedSink[Cue, HeldCues]):
         self, step_id: str, for_part: str, resume_state: HeldCues | None
     ) -> Backlog[Cue, SubtitlePosition]:
         position = SubtitlePosition() if resume_state is None else resume_state.position
+        if self._watch is not None:
+            self._watch.let_go(self._path)
         cues = _Cues(self._path, self._kind, position)
         return Backlog(cues, self._watch, resume_state).begun()
 

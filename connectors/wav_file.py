@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.output_file import WriteError, is_deleted
+from connectors.output_file import WriteError, is_deleted, is_standard_output, lock
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
 
@@ -67,10 +67,15 @@ class WavFile:
 
     def _open(self) -> None:
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            lock(self._file)
+        except OSError:
+            self.close()
+            raise
 
     def _check(self) -> None:
         status = os.fstat(self._file)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) or is_standard_output(self._path):
             raise OutputError(f"{self._path} cannot be written: audio needs a regular file")
         if self._samples and status.st_size < _offset(self._samples):
             raise OutputError(f"{self._path} has become shorter since the run that is resumed; start anew")

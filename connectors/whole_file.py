@@ -2,9 +2,10 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
 
-from connectors.output_file import WriteError
+from connectors.output_file import WriteError, is_standard_output
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -15,6 +16,12 @@ def write_whole(path: Path, data: bytes) -> None:
     # A link stays one.
     target = Path(os.path.realpath(path))
     try:
+        if is_standard_output(target):
+            # What others write there, and have written, stays.
+            sys.stdout.flush()
+            with os.fdopen(os.dup(1), "wb") as output:
+                output.write(data)
+            return
         is_there = target.exists()
         if is_there and not (target.is_file() and os.access(target.parent, os.W_OK)):
             target.write_bytes(data)

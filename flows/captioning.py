@@ -10,11 +10,10 @@ from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.messages import shown_on, tell
-from connectors.output_file import check_writable
 from connectors.screen import Screen
 from connectors.status_line import Status
 from flows.captions import INPUTS, build, open_watch
-from flows.outputs import begin_outputs
+from flows.outputs import held_outputs
 from flows.recognition import check_recognizer
 from flows.recovery import recovery
 from flows.report import figures, print_profile, print_summary, write_summary
@@ -31,35 +30,37 @@ from operators.text_layout import cleaned
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
 
 
-def caption(settings: Settings, *, quiet: bool, profile: bool) -> None:
-    """Run the captions flow, and close with its summary."""
+def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None) -> None:
+    """Run the captions flow, and close with its summary; ``settings_file`` is where the settings are from."""
     is_silent = quiet or settings.messages.format == "json"
     with Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
         with closing(runtime.watch), closing(runtime.audience):
-            dataflow, where = _prepare(settings, runtime, waiting)
+            dataflow, where = _prepare(settings, runtime, waiting, settings_file)
             if profile:
                 runtime.overheads_s = Quantiles()
             # Only a run that can begin leaves a folder behind: another try may be asked for something else.
             # Also what comes after the flow ends well when it is interrupted.
             with recovery(settings) as how, interrupt_sets(runtime.stop):
-                if how is None or not how.is_resumed:
-                    begin_outputs(settings.output)
-                _tell_begin(settings, is_resumed=how is not None and how.is_resumed)
-                runtime.watch.ready()
-                with runtime.screen, shown_on(runtime.screen.tell):
-                    _run(dataflow, runtime, how, settings.run.workers)
+                is_resumed = how is not None and how.is_resumed
+                with held_outputs(settings.output, runtime.outputs, is_resumed=is_resumed):
+                    _tell_begin(settings, is_resumed=is_resumed)
+                    runtime.watch.ready()
+                    with runtime.screen, shown_on(runtime.screen.tell):
+                        _run(dataflow, runtime, how, settings.run.workers)
                 _sum_up(settings, runtime, quiet=quiet)
                 if where and settings.input.microphone is None:
                     _stay(runtime)
     _complain(settings, runtime)
 
 
-def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting) -> tuple[Dataflow, str | None]:
+def _prepare(
+    settings: Settings, runtime: Runtime, waiting: Waiting, settings_file: Path | None
+) -> tuple[Dataflow, str | None]:
     """All that can fail before there is a caption: the flow, and where a browser can read what it says."""
     if settings.output.terminal:
         runtime.at_position = _told_on(runtime.screen, waiting.at_position)
-    dataflow = build(settings, runtime)
+    dataflow = build(settings, runtime, reading=[settings_file] if settings_file else [])
     _check(settings)
     open_watch(runtime)
     where = runtime.audience.open()
@@ -150,13 +151,7 @@ def _complain(settings: Settings, runtime: Runtime) -> None:
 
 def _check(settings: Settings) -> None:
     """Look at all that was handed in before a model is loaded; the source itself checks a recording."""
-    output, given = settings.output, settings.input
-    files = (given.audio, given.partials, given.translations, given.captions)
-    reading = [Path(path) for path in files if path]
-    events = (output.log, output.captions, output.partials, output.translations)
-    for path in (*events, output.srt, output.vtt, output.summary):
-        if path:
-            check_writable(Path(path), reading=reading)
+    given = settings.input
     if given.audio or given.microphone:
         check_recognizer(settings.recognize, is_live=settings.is_live)
     for event_type, name in REPLAYED.items():

@@ -4,8 +4,7 @@ As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')
 workers; with ``-r FOLDER -s 1 -b 0`` a job that was killed goes on.
 """
 
-from collections.abc import Callable
-from os.path import realpath
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,10 +21,11 @@ from connectors.messages import tell
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import Format, SubtitleSink
 from flows.load_settings import begin_settings
-from flows.recovery import is_bytewax_job, take_bytewax_folder
+from flows.outputs import begin_outputs, check_files
+from flows.recovery import is_bytewax_cluster, is_bytewax_job, take_bytewax_folder
 from flows.run import let_interrupt_set
 from flows.runtime import Runtime
-from flows.settings import OutputSettings, Settings
+from flows.settings import Settings
 from operators.display import display
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
@@ -52,26 +52,31 @@ def flow(path: str) -> Dataflow:
     Where Bytewax is given a folder for recovery, it need not be there yet, and belongs to this run.
     """
     settings = begin_settings(Path(path))
-    return job(settings, Runtime(settings))
+    return job(settings, Runtime(settings), reading=[Path(path)])
 
 
-def job(settings: Settings, runtime: Runtime) -> Dataflow:
+def job(settings: Settings, runtime: Runtime, reading: Iterable[Path] = ()) -> Dataflow:
     """The dataflow for Bytewax' own runner, which does not come back when it is over."""
+    is_resumed = False
     if is_bytewax_job():
-        take_bytewax_folder(settings)
+        is_resumed = take_bytewax_folder(settings)
         let_interrupt_set(runtime.stop)
 
     def end() -> None:
         runtime.end()
         runtime.audience.close()
         runtime.watch.close()
+        runtime.outputs.close()
 
-    dataflow = build(settings, runtime, end)
+    dataflow = build(settings, runtime, end, reading)
     open_watch(runtime)
     runtime.watch.ready()
     where = runtime.audience.open()
     if where:
         tell("web_opened", f"captions at {where}")
+    # Processes of a cluster share the files: the one that gets a file's sink takes it.
+    if not is_bytewax_cluster():
+        begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
     return dataflow
 
 
@@ -82,11 +87,18 @@ def open_watch(runtime: Runtime) -> None:
         tell("metrics_opened", f"metrics at {where}", address=where)
 
 
-def build(settings: Settings, runtime: Runtime, end: Callable[[], None] | None = None) -> Dataflow:
+def build(
+    settings: Settings,
+    runtime: Runtime,
+    end: Callable[[], None] | None = None,
+    reading: Iterable[Path] = (),
+) -> Dataflow:
     """Chain the stages from the first one that is not replaced by a file of its events.
 
-    ``end`` is called when no more events will come, also after an error; the runtime's unless given. Raises
-    `UsageError` unless exactly one input is given, and a file of its own for each output.
+    ``end`` is called when no more events will come, also after an error; the runtime's unless given.
+    ``reading`` are files that were read already, such as the one of the settings. Raises `UsageError` unless
+    exactly one input is given, and a file of its own for each output; `OutputError` for an output that cannot
+    be written, or is read.
     """
     given = [name for name in INPUTS if getattr(settings.input, name)]
     if len(given) != 1:
@@ -94,7 +106,7 @@ def build(settings: Settings, runtime: Runtime, end: Callable[[], None] | None =
             f"a flow needs exactly one input: set one of {', '.join(f'input.{name}' for name in INPUTS)}, "
             f"not {' and '.join(given) or 'none'}"
         )
-    _check_distinct(settings.output)
+    check_files(settings, reading)
     dataflow = Dataflow("captions")
     captions = _captions(dataflow, settings, runtime)
     if settings.output.terminal:
@@ -109,19 +121,6 @@ def build(settings: Settings, runtime: Runtime, end: Callable[[], None] | None =
     # A job has nobody else who knows when the last caption was shown.
     op.output("records", records, CallbackSink[ErasureRecord](runtime.take, end or runtime.end))
     return dataflow
-
-
-def _check_distinct(output: OutputSettings) -> None:
-    names: dict[str, str] = {}
-    for name in ("log", "partials", "translations", "captions", "srt", "vtt", "summary", "audio"):
-        path = getattr(output, name)
-        # What is no regular file, such as /dev/null, may be written by many.
-        if path and (Path(path).is_file() or not Path(path).exists()):
-            other = names.setdefault(realpath(path), name)
-            if other != name:
-                raise UsageError(
-                    f"output.{other} and output.{name} are both {path}; give each a file of its own"
-                )
 
 
 def _captions(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Stream[Caption]:

@@ -89,7 +89,7 @@ def live(
     wanted = begin_settings(settings, _completed(overrides, quiet))
     if wanted.input.microphone is None:
         wanted = replace(wanted, input=replace(wanted.input, microphone="default"))
-    caption(wanted, quiet=quiet, profile=profile)
+    caption(wanted, quiet=quiet, profile=profile, settings_file=settings)
 
 
 @app.command()
@@ -111,7 +111,12 @@ def file(
         raise UsageError(
             "give one input: AUDIO, or one of --from-partials, --from-translations, --from-captions"
         )
-    caption(begin_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
+    caption(
+        begin_settings(settings, _completed(overrides, quiet)),
+        quiet=quiet,
+        profile=profile,
+        settings_file=settings,
+    )
 
 
 @app.command()
@@ -131,7 +136,12 @@ def replay(
             "give partials, translations or captions"
         )
     overrides.setdefault("input", {})[REPLAYED[event_type]] = str(events)
-    caption(begin_settings(settings, _completed(overrides, quiet)), quiet=quiet, profile=profile)
+    caption(
+        begin_settings(settings, _completed(overrides, quiet)),
+        quiet=quiet,
+        profile=profile,
+        settings_file=settings,
+    )
 
 
 # What Typer raises for a command line that it does not understand; it has no public name of its own.

@@ -29,8 +29,15 @@ def is_bytewax_job() -> bool:
     return getattr(sys.modules["__main__"].__spec__, "name", None) == "bytewax.run"
 
 
-def take_bytewax_folder(settings: Settings) -> None:
+def is_bytewax_cluster() -> bool:
+    """Whether this process is one of several of ``python -m bytewax.run``."""
+    return is_bytewax_job() and getattr(sys.modules["__main__"], "addresses", None) is not None
+
+
+def take_bytewax_folder(settings: Settings) -> bool:
     """Make ready the folder that ``python -m bytewax.run`` was given with ``-r``; this process keeps it.
+
+    Whether a run goes on there that broke off, or is over.
 
     Bytewax begins when the flow is built, so what must not be found in the folder is deleted here.
 
@@ -50,8 +57,7 @@ def take_bytewax_folder(settings: Settings) -> None:
         raise UsageError(
             f"{given} can be the folder of one process only: give it more workers (-w) instead of -a"
         )
-    if given is not None:
-        RecoveryFolder(given, _identity(settings))
+    return given is not None and RecoveryFolder(given, _identity(settings)).is_resumed
 
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:

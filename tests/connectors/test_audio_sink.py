@@ -203,5 +203,3 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> No
         WavSink(tmp_path)
     with pytest.raises(OutputError, match="regular file"):
         WavSink(Path("/dev/null"))
-    with pytest.raises(OutputError, match="the same run reads it"):
-        WavSink(tmp_path / "talk.wav", reading=[tmp_path / "talk.wav"])

@@ -518,7 +518,7 @@ def test_a_killed_run_goes_on_where_it_was_and_the_output_is_as_if_nothing_had_b
 
         flow = Dataflow("killed")
         stream = op.map("dies", op.input("in", flow, source), dies)
-        op.output("out", op.key_on("key", stream, lambda event: event.key), JsonlSink(out, reading=[path]))
+        op.output("out", op.key_on("key", stream, lambda event: event.key), JsonlSink(out))
         _run(flow, **state)
         return source
 
@@ -613,7 +613,7 @@ def test_a_file_that_is_read_is_never_written(tmp_path: Path) -> None:
     (tmp_path / "hard.jsonl").hardlink_to(path)
     for name in ("p.jsonl", "link.jsonl", "hard.jsonl"):
         with pytest.raises(OutputError, match="the same run reads it"):
-            JsonlSink(tmp_path / name, reading=[path])
+            check_writable(tmp_path / name, reading=[path])
     assert path.read_bytes() == line()
 
 

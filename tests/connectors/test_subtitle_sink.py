@@ -92,10 +92,6 @@ def test_a_resumed_run_refuses_a_file_that_became_shorter(path: Path) -> None:
 def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="there is no folder"):
         SubtitleSink(tmp_path / "none" / "out.srt", "srt")
-    given = tmp_path / "captions.jsonl"
-    given.write_text("{}")
-    with pytest.raises(OutputError, match="the same run reads it"):
-        SubtitleSink(given, "vtt", reading=[given])
 
 
 def test_half_a_cue_is_taken_back_when_the_disk_fills_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
