@@ -57,6 +57,11 @@ def test_what_a_flow_heard_is_in_the_file(tmp_path: Path) -> None:
     assert np.array_equal(read(tmp_path / "talk.wav"), samples)
 
 
+def kill(sink: Any) -> None:
+    """Close the file as the system does for a process that was killed."""
+    sink._target.close()
+
+
 def test_after_every_chunk_the_file_is_whole_though_nobody_closed_it(tmp_path: Path) -> None:
     path, samples = tmp_path / "talk.wav", noise(1600)
     sink = partition(path)
@@ -102,6 +107,7 @@ def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path) -> None:
     first.write_batch([chunk(0.0, samples[:1600])])
     snapshot = first.snapshot().position
     first.write_batch([chunk(0.1, noise(1600, seed=8)), chunk(0.2, noise(1600, seed=9))])
+    kill(first)
     second = partition(path, snapshot)
 
     assert np.array_equal(read(path), samples[:1600])
@@ -115,6 +121,7 @@ def test_a_file_that_was_cut_meanwhile_is_not_resumed(tmp_path: Path) -> None:
     first.write_batch([chunk(0.0, noise(1600))])
     snapshot = first.snapshot().position
     path.write_bytes(path.read_bytes()[:500])
+    kill(first)
 
     with pytest.raises(OutputError, match="shorter"):
         partition(path, snapshot)
@@ -172,6 +179,7 @@ def test_past_4_gib_the_file_goes_on_as_rf64(tmp_path: Path) -> None:
     assert probe(path).duration_s == start + 1.1
     decoded = b"".join(AudioDecoder(path, (start + 1) * SAMPLE_RATE).blocks())
     assert np.array_equal(np.frombuffer(decoded, "<i2"), samples)
+    kill(sink)
     # Resumed from before the limit, it is an ordinary file again.
     partition(path, WavPosition("talk", 1600))
     assert _magic(path) == b"RIFF"
