@@ -29,7 +29,7 @@ _TYPES: Mapping[str, tuple[int, int, str]] = {
 Types = Mapping[str, str]
 
 #: What an assembled model is stored in (docs/training.md has the times and scores of others).
-USUAL: Types = {"head": "Q8_0", "attention": "Q5_0", "ffn": "Q5_0", "ffn_down": "Q5_0"}
+USUAL: Types = {"head": "Q8_0", "attention": "Q8_0", "ffn": "Q8_0", "ffn_down": "Q8_0"}
 
 
 def parse_types(text: str, usual: Types) -> dict[str, str]:
