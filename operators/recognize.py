@@ -25,9 +25,9 @@ def recognize(
 
     With a stream's last chunk, or when no more input comes, its recogniser is asked once for what is left and
     every segment gets its final. After a last chunk the stream is over and its state is freed; input that
-    ends without one was stopped, and a resumed run goes on numbering where it was. A snapshot holds segment numbers
-    and texts, never the recogniser: a resumed run finishes the segments that were open with the text they
-    had, and hears on with a fresh recogniser from the next chunk.
+    ends without one was stopped, and a resumed run goes on numbering where it was. A snapshot holds segment
+    numbers and texts, never the recogniser: a resumed run finishes the segments that were open with the
+    text they had, and hears on with a fresh recogniser from the next chunk.
 
     :arg step_id: Unique id.
     :arg up: Chunks of any number of streams; those of one stream in order.
