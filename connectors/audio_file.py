@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,7 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.audio_decoder import AudioDecoder, AudioFileInfo, probe
+from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 
@@ -124,6 +125,8 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
             chunks = []
             while len(chunks) < _MOST_DUE and not self._is_over and self._due_s() <= source.now():
                 chunks.append(self._next())
+            if not chunks:
+                nap(self._due_s() - source.now())
         else:
             # One at a time: its partials reach the viewer before the rest of the file is read.
             chunks = [self._next()]
@@ -132,10 +135,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
 
     @override
     def next_awake(self) -> datetime | None:
-        if not self._source.realtime or self._is_over:
-            return None
-        self._source.begin(self._position / SAMPLE_RATE)
-        return datetime.now(UTC) + timedelta(seconds=max(0.0, self._due_s() - self._source.now()))
+        return ALWAYS_DUE if self._source.realtime and not self._is_over else None
 
     @override
     def snapshot(self) -> AudioPosition:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
@@ -11,6 +11,7 @@ from typing_extensions import override
 from connectors.capture import Capture
 from connectors.capture_buffer import CaptureBuffer, Losses
 from connectors.find_device import find_device
+from connectors.pacing import ALWAYS_DUE, nap
 from connectors.portaudio import InputDevice
 from connectors.resample import Resampler
 from operators.errors import UsageError
@@ -19,7 +20,7 @@ from operators.events import SAMPLE_RATE, AudioChunk
 __all__ = ["Losses", "MicrophonePosition", "MicrophoneSource"]
 
 _CHUNK_SAMPLES = SAMPLE_RATE // 10
-# How long what was recorded waits to be fetched: little beside a chunk, and no busy loop.
+# How long what was recorded waits to be fetched, at most: little beside a chunk.
 _FETCH_S = 0.02
 
 
@@ -128,11 +129,13 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
         self._report()
         if not self._is_stopped and self._capture.error is not None:
             raise self._capture.error
+        if not chunks and not self._is_stopped:
+            nap(_FETCH_S)
         return chunks
 
     @override
     def next_awake(self) -> datetime | None:
-        return None if self._is_stopped else datetime.now(UTC) + timedelta(seconds=_FETCH_S)
+        return None if self._is_stopped else ALWAYS_DUE
 
     @override
     def snapshot(self) -> MicrophonePosition:

@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -102,6 +103,20 @@ def test_a_run_after_one_that_was_stopped_goes_on_where_that_ended(sound: FakeSo
     second.speak(0.1)
 
     assert [(chunk.start_s, len(chunk.pcm)) for chunk in second.end()] == [(0.25, 3200)]
+
+
+def test_a_wall_clock_that_is_set_back_holds_nothing_up_and_silence_is_no_busy_loop(sound: FakeSound) -> None:
+    microphone = Microphone(sound)
+    began, asked = time.monotonic(), 0
+    while time.monotonic() - began < 0.2:
+        assert microphone.partition.next_batch() == []
+        awake = microphone.partition.next_awake()
+        assert awake is not None
+        assert awake < datetime.now(UTC) - timedelta(days=1)
+        asked += 1
+    assert asked <= 45
+    microphone.end()
+    assert microphone.partition.next_awake() is None
 
 
 def test_a_device_that_cannot_be_opened_ends_the_flow_with_the_reason(sound: FakeSound) -> None:
