@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,7 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.audio_decoder import AudioDecoder, AudioFileInfo, probe
+from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 
@@ -35,13 +36,13 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
     """The audio of a file as 16 kHz mono chunks; the last one, which may be empty, says so.
 
     Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run reads on
-    from there. A stream that was ended (its file was over, or somebody stopped it) stays ended.
+    from there, also after it was stopped. A recording that was read to its end stays over.
 
     :arg path: The recording.
     :arg stream: Name of the stream, and of the only partition.
     :arg realtime: Hand over each chunk when its last sample would have been spoken.
     :arg chunk_s: Seconds in a chunk, from 0.01 to 10.
-    :arg stop: When set, the stream ends with an empty last chunk.
+    :arg stop: When set, the source ends. No chunk is the last one: the next run goes on with the recording.
     :arg progress: Called after each batch with the position and the duration, in seconds; the duration is
         infinite where the file does not tell it.
     :arg truncated: Called at the end of a recording that ended before its header said so, with the sentence
@@ -117,15 +118,15 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
     @override
     def next_batch(self) -> list[AudioChunk]:
         source = self._source
-        if self._is_over:
+        if self._is_over or source.stop.is_set():
             raise StopIteration
         source.begin(self._position / SAMPLE_RATE)
-        if source.stop.is_set():
-            chunks = [self._chunk(b"", is_last=True)]
-        elif source.realtime:
+        if source.realtime:
             chunks = []
             while len(chunks) < _MOST_DUE and not self._is_over and self._due_s() <= source.now():
                 chunks.append(self._next())
+            if not chunks:
+                nap(self._due_s() - source.now())
         else:
             # One at a time: its partials reach the viewer before the rest of the file is read.
             chunks = [self._next()]
@@ -134,10 +135,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
 
     @override
     def next_awake(self) -> datetime | None:
-        if not self._source.realtime or self._is_over:
-            return None
-        self._source.begin(self._position / SAMPLE_RATE)
-        return datetime.now(UTC) + timedelta(seconds=max(0.0, self._due_s() - self._source.now()))
+        return ALWAYS_DUE if self._source.realtime and not self._is_over else None
 
     @override
     def snapshot(self) -> AudioPosition:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Generic
@@ -16,6 +16,7 @@ from connectors.event_lines import BadLine, E, LineDecoder, type_of_line
 from connectors.jsonl_sink import JsonlSink
 from connectors.line_reader import LONGEST_LINE, LineReader
 from connectors.output_file import check_writable
+from connectors.pacing import ALWAYS_DUE, nap
 from connectors.record_file import ONE_FILE
 from connectors.rejects import Rejects
 from connectors.segment_order import KnownSegments, SegmentOrder
@@ -32,9 +33,7 @@ __all__ = [
     "validate",
 ]
 
-# While it waits for an event to become due, the source looks this often whether it should stop.
-_LOOK_AGAIN_S = 0.1
-# The same while it is to wait for workers: little beside a step of a model.
+# How long it waits for workers before it looks again: little beside a step of a model.
 _BREATH_S = 0.002
 
 
@@ -187,7 +186,8 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._awake = None
         batch: list[E] = []
         if self._source.wait():
-            self._awake = datetime.now(UTC) + timedelta(seconds=_BREATH_S)
+            self._awake = ALWAYS_DUE
+            nap(_BREATH_S)
             return batch
         while len(batch) < self._source.batch_size:
             line = self._lines.read()
@@ -200,6 +200,8 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
                 if self._source.realtime and self._must_wait(event):
                     # It was only a look ahead: the line is read again when the event is due.
                     self._lines.unread()
+                    if not batch:
+                        nap(_due_s(event) - self._source.now())
                     break
                 self._order.check(event, self._lines.number)
                 batch.append(event)
@@ -212,7 +214,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         wait_s = _due_s(event) - self._source.now()
         if wait_s <= 0:
             return False
-        self._awake = datetime.now(UTC) + timedelta(seconds=min(wait_s, _LOOK_AGAIN_S))
+        self._awake = ALWAYS_DUE
         return True
 
     def _reject(self, line: bytes, bad: BadLine) -> None:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
@@ -11,6 +11,7 @@ from typing_extensions import override
 from connectors.capture import Capture
 from connectors.capture_buffer import CaptureBuffer, Losses
 from connectors.find_device import find_device
+from connectors.pacing import ALWAYS_DUE, nap
 from connectors.portaudio import InputDevice
 from connectors.resample import Resampler
 from operators.errors import UsageError
@@ -19,7 +20,7 @@ from operators.events import SAMPLE_RATE, AudioChunk
 __all__ = ["Losses", "MicrophonePosition", "MicrophoneSource"]
 
 _CHUNK_SAMPLES = SAMPLE_RATE // 10
-# How long what was recorded waits to be fetched: little beside a chunk, and no busy loop.
+# How long what was recorded waits to be fetched, at most: little beside a chunk.
 _FETCH_S = 0.02
 
 
@@ -28,24 +29,23 @@ class MicrophonePosition(msgspec.Struct, frozen=True):
 
     #: Where the stream's clock stood, in 16 kHz samples.
     samples: int = 0
-    #: True when the last chunk was handed over.
-    is_over: bool = False
 
 
 class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
-    """What a microphone hears, as 16 kHz mono chunks of 100 ms at most; the last one, empty, says so.
+    """What a microphone hears, as 16 kHz mono chunks of 100 ms at most.
 
     The device is opened with the first batch. When it goes, the source waits until it is back, and the
     stream's clock goes on. Where samples were lost, the next chunk begins later: the times stay true.
 
     Delivery: at most once. A microphone cannot be rewound: what was said while nobody listened, or after the
-    snapshot, is not heard again. A resumed run goes on where the stream's clock stood at the snapshot. A
-    stream that somebody ended stays ended.
+    snapshot, is not heard again. A resumed run goes on where the stream's clock stood at the snapshot, or
+    when it was stopped.
 
     :arg stream: Name of the stream, and of the only partition.
     :arg device: Index of the device, its name or a part of it; the system's default for None.
     :arg buffer_s: Seconds that are kept while the flow is busy, from 1 to 600; beyond, the oldest are lost.
-    :arg stop: When set, the stream ends with an empty last chunk.
+    :arg stop: When set, what was recorded is handed over and the source ends. No chunk is the last one: the
+        stream is not over, and the next run goes on with it.
     :arg tell: Called on the flow's thread with a sentence when the microphone goes and when it is back.
     :arg lost: Called on the flow's thread with all losses so far whenever there are more.
     :raises UsageError: when there is no such device, or several.
@@ -109,7 +109,7 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
     ) -> None:
         self._source = source
         self._position = position.samples
-        self._is_over = position.is_over
+        self._is_stopped = False
         self._buffer = buffer
         self._capture = capture
         self._resampler = Resampler()
@@ -117,45 +117,44 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
 
     @override
     def next_batch(self) -> list[AudioChunk]:
-        if self._is_over:
+        if self._is_stopped:
             raise StopIteration
-        is_over = self._source.stop.is_set()
-        if is_over:
+        self._is_stopped = self._source.stop.is_set()
+        if self._is_stopped:
             # Waits for the device to let go, so that nothing is recorded after the last chunk.
             self._capture.close()
         else:
             self._capture.start()
-        chunks = [self._chunk(start, pcm) for start, pcm in _joined(self._pieces(is_over))]
+        chunks = [self._chunk(start, pcm) for start, pcm in _joined(self._pieces())]
         self._report()
-        if is_over:
-            chunks.append(self._chunk(self._position, b"", is_last=True))
-        elif self._capture.error is not None:
+        if not self._is_stopped and self._capture.error is not None:
             raise self._capture.error
+        if not chunks and not self._is_stopped:
+            nap(_FETCH_S)
         return chunks
 
     @override
     def next_awake(self) -> datetime | None:
-        return None if self._is_over else datetime.now(UTC) + timedelta(seconds=_FETCH_S)
+        return None if self._is_stopped else ALWAYS_DUE
 
     @override
     def snapshot(self) -> MicrophonePosition:
-        return MicrophonePosition(self._position, self._is_over)
+        return MicrophonePosition(self._position)
 
     @override
     def close(self) -> None:
         self._capture.close()
 
-    def _pieces(self, is_over: bool) -> Iterator[tuple[int, bytes]]:
+    def _pieces(self) -> Iterator[tuple[int, bytes]]:
         yield from self._resampler.pieces(self._buffer.take())
-        if is_over:
+        if self._is_stopped:
             yield from self._resampler.rest()
 
-    def _chunk(self, start: int, pcm: bytes, *, is_last: bool = False) -> AudioChunk:
+    def _chunk(self, start: int, pcm: bytes) -> AudioChunk:
         # The end of a run that was resampled may reach a sample or two into the next one.
         start = max(start, self._position)
         self._position = start + len(pcm) // 2
-        self._is_over = is_last
-        return AudioChunk(stream=self._source.stream, start_s=start / SAMPLE_RATE, pcm=pcm, is_last=is_last)
+        return AudioChunk(stream=self._source.stream, start_s=start / SAMPLE_RATE, pcm=pcm)
 
     def _report(self) -> None:
         while self._capture.changes:

@@ -23,10 +23,11 @@ def recognize(
 ) -> Stream[Partial]:
     """Recognise the speech of each stream.
 
-    A stream is over with its last chunk, or when no more input comes: then its recogniser is asked once for
-    what is left, every segment gets its final, and the state is freed. A snapshot holds segment numbers
-    and texts, never the recogniser: a resumed run finishes the segments that were open with the text they
-    had, and hears on with a fresh recogniser from the next chunk.
+    With a stream's last chunk, or when no more input comes, its recogniser is asked once for what is left and
+    every segment gets its final. After a last chunk the stream is over and its state is freed; input that
+    ends without one was stopped, and a resumed run goes on numbering where it was. A snapshot holds segment
+    numbers and texts, never the recogniser: a resumed run finishes the segments that were open with the
+    text they had, and hears on with a fresh recogniser from the next chunk.
 
     :arg step_id: Unique id.
     :arg up: Chunks of any number of streams; those of one stream in order.
@@ -66,7 +67,8 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
 
     @override
     def on_eof(self) -> tuple[list[Partial], bool]:
-        return self._finish(), self.DISCARD
+        # Only a last chunk ends a stream. Without one a later run goes on with it, and with its numbers.
+        return self._finish(), self.RETAIN
 
     @override
     def snapshot(self) -> bytes:

@@ -41,6 +41,10 @@ class StageState(msgspec.Struct, array_like=True):
     open: dict[int, OpenSegment] = {}
 
 
+# Bytewax compares it with the wall clock, which may be set back; this has come on any.
+_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 @operator
 def translate(
     step_id: str,
@@ -92,7 +96,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._note = note
         self._keep_up = keep_up
         self._open = state.open
-        self._due = datetime.now(UTC) if self._waiting() else None
+        self._due = _AT_ONCE if self._waiting() else None
         #: Segments that wait since an earlier turn.
         self._waited: set[int] = set()
 
@@ -110,7 +114,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
                 done.append(self._translate(partial))
             else:
                 state.waiting = partial
-        self._due = (self._due or datetime.now(UTC)) if self._waiting() else None
+        self._due = _AT_ONCE if self._waiting() else None
         return done, not self._open
 
     @override

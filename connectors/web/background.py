@@ -36,7 +36,8 @@ class BackgroundServer:
         :arg listener: A socket that listens; closed with the server.
         :arg app: Makes the application, which calls what it is given when it is ready.
         :arg name: Of the thread.
-        :arg most_connections: At once; more are refused.
+        :arg most_connections: At once; for one more the one that has been idle longest is closed, and
+            if none is idle the new one is refused.
         :arg stop_s: Seconds that connections have to end.
         :arg failure: The sentence for a server that does not begin.
         :raises OutputError: when it does not begin.

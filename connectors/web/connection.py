@@ -17,15 +17,22 @@ _MOST_WAITING = 32 * 1024
 # Bytes that may come at once. All of it is parsed before anything else happens, and no request is as long.
 _MOST_AT_ONCE = 2 * MOST_HEADERS
 
+# Connections beyond the most that are told so instead of being closed without a word.
+_MOST_TOLD = 8
+
 
 class Connection(H11Protocol):
-    """uvicorn's connection, closed when it neither asks for anything nor is being answered.
+    """uvicorn's connection, closed when it neither asks for anything nor takes what it is answered.
 
-    uvicorn waits without end for a request that does not come, or not to its end.
+    uvicorn waits without end for a request that does not come, or not to its end, and for a client that
+    reads nothing. It also counts requests where sockets are what is scarce: here one connection too many
+    takes the place of the one that has been idle longest.
     """
 
     #: Seconds to ask for something.
     patience_s: ClassVar[float] = 10.0
+    #: Seconds to take what is too much to wait here.
+    taking_s: ClassVar[float] = 20.0
     #: Seconds to take the last of it when the server ends.
     farewell_s: ClassVar[float] = 1.0
 
@@ -40,12 +47,15 @@ class Connection(H11Protocol):
         self._app = self.app
         self.app = self._abortable
         self._deadline: asyncio.TimerHandle | None = None
+        self._stuck: asyncio.TimerHandle | None = None
+        self._idle_since_s = 0.0
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_MOST_WAITING)
         self._expect()
+        self._make_room()
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -57,7 +67,19 @@ class Connection(H11Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect_nothing()
+        self._take_it()
         super().connection_lost(exc)
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._take_it()
+        self._stuck = self.loop.call_later(self.taking_s, self.transport.abort)
+
+    @override
+    def resume_writing(self) -> None:
+        self._take_it()
+        super().resume_writing()
 
     @override
     def on_response_complete(self) -> None:
@@ -74,8 +96,35 @@ class Connection(H11Protocol):
         scope["extensions"] = {ABORT: self.transport.abort}
         await self._app(scope, receive, send)
 
+    @property
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _make_room(self) -> None:
+        most = self.limit_concurrency
+        if most is None or len(self.connections) < most:
+            return
+        others = [one for one in self.connections if isinstance(one, Connection) and one is not self]
+        idle = [one for one in others if one._is_idle]
+        if idle:
+            least = min(idle, key=lambda one: one._idle_since_s)
+        elif len(self.connections) > most + _MOST_TOLD:
+            least = self
+        else:
+            return
+        # The transport tells it only later, and the next one may come before.
+        self.connections.discard(least)
+        least.transport.abort()
+
+    def _take_it(self) -> None:
+        """What was written was taken, or need not be any more."""
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None
+
     def _expect(self) -> None:
         self._expect_nothing()
+        self._idle_since_s = self.loop.time()
         self._deadline = self.loop.call_later(self.patience_s, self._close_idle)
 
     def _expect_nothing(self) -> None:
@@ -83,5 +132,5 @@ class Connection(H11Protocol):
             self._deadline.cancel()
 
     def _close_idle(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
+        if self._is_idle:
             self.transport.abort()

@@ -14,6 +14,8 @@ from connectors.web.open_files import allow_open_files
 _SEND_BUFFER = 64 * 1024
 # Connections beside those of the clients: for pages and their files.
 _OTHERS = 200
+# Connections even where a process may open hardly any file.
+_FEWEST = 16
 _BACKLOG = 1024
 # Seconds that connections have to end.
 _STOP_S = 5.0
@@ -65,13 +67,14 @@ class WebServer:
         listener = listen(self._host, self._port, what="captions", instead=instead, backlog=_BACKLOG)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         port = listener.getsockname()[1]
-        allow_open_files(self._most_clients + 2 * _OTHERS)
+        # Some are left for the run: what viewers do must not keep it from opening a file.
+        room = allow_open_files(self._most_clients + 2 * _OTHERS) - _OTHERS
         access = Access(self._host, port, self._token, self._names)
         self._server = BackgroundServer(
             listener,
             lambda ready: web_app(self._hub, access, self._token, ready),
             name="web",
-            most_connections=self._most_clients + _OTHERS,
+            most_connections=max(_FEWEST, min(self._most_clients + _OTHERS, room)),
             stop_s=_STOP_S,
             failure="the web server does not start; try again, or leave --web out",
         )

@@ -21,6 +21,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 CPU_S = 5
 MEMORY_BYTES = 1 << 30
 MAX_TEXT = 1_000_000
+#: A template words its own errors.
+MAX_ERROR = 1000
 
 
 class GenerationBlock(Extension):
@@ -75,7 +77,7 @@ def main() -> None:
     try:
         answer = {"text": render(request["template"], request["variables"])}
     except Exception as error:  # noqa: BLE001 - a template can raise whatever it likes
-        answer = {"error": f"{error}" or type(error).__name__}
+        answer = {"error": f"{error}"[:MAX_ERROR] or type(error).__name__}
     json.dump(answer, sys.stdout)
 
 

@@ -64,6 +64,11 @@ class AudioBuffer:
         return b"".join(reversed(pieces))
 
     @property
+    def sent(self) -> int:
+        """Position of the next sample to send; later than where it was rewound to if more was dropped."""
+        return self._sent
+
+    @property
     def has_unsent(self) -> bool:
         """Whether there is audio to be sent."""
         return self._sent < self.heard

@@ -165,6 +165,7 @@ class AzureRecognizer(Recognizer):
     def _attend(
         self, conversation: Conversation, connection: AzureConnection, events: deque[Event]
     ) -> Failure | None:
+        has_begun = False
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: events or self._has_work(conversation), _TICK_S)
@@ -175,6 +176,10 @@ class AzureRecognizer(Recognizer):
                 conversation.look_at_clock()
                 self._buffer.forget(self._utterances.confirmed)
                 is_sending = conversation.is_connected and not conversation.is_over
+                if is_sending and not has_begun:
+                    # While it connected, the buffer may have had to drop what it was to begin with.
+                    conversation.begin(self._buffer.sent)
+                    has_begun = True
                 pcm = self._buffer.take_unsent() if is_sending else b""
                 lost_s = self._buffer.take_lost_s() if is_sending else 0.0
                 is_last = is_sending and self._is_finishing

@@ -80,6 +80,10 @@ class Conversation:
         self.is_over = False
         self.failure: Failure | None = None
 
+    def begin(self, base: int) -> None:
+        """Say where the audio that the connection is given begins, now that the first of it is sent."""
+        self._base = base
+
     def take(self, event: Event, heard: int) -> list[Hypothesis]:
         """Hypotheses that come of an event; none after the connection is over.
 

@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,8 +71,8 @@ def test_stopping_hands_over_the_rest_lets_the_device_go_and_ends(sound: FakeSou
     chunks = microphone.end()
 
     assert sound.calls == ["abort", "close"]
-    assert [chunk.is_last for chunk in chunks] == [False, False, False, True]
-    assert (chunks[-1].start_s, chunks[-1].pcm) == (0.25, b"")
+    assert [len(chunk.pcm) // 2 for chunk in chunks] == [1600, 1600, 800]
+    assert not any(chunk.is_last for chunk in chunks)
     with pytest.raises(StopIteration):
         microphone.partition.next_batch()
     microphone.source.close()
@@ -88,16 +89,34 @@ def test_a_resumed_run_goes_on_at_the_snapshot_s_time(sound: FakeSound) -> None:
     second = Microphone(sound, snapshot)
     second.speak(0.1)
 
-    assert [chunk.start_s for chunk in second.end()] == pytest.approx([0.2, 0.3])
+    assert [chunk.start_s for chunk in second.end()] == pytest.approx([0.2])
 
 
-def test_a_stream_that_was_ended_stays_ended(sound: FakeSound) -> None:
-    microphone = Microphone(sound)
-    microphone.end()
-    again = MicrophoneSource(stream="talk").build_part("in", "talk", microphone.partition.snapshot())
-
+def test_a_run_after_one_that_was_stopped_goes_on_where_that_ended(sound: FakeSound) -> None:
+    first = Microphone(sound)
+    first.speak(0.25)
+    first.end()
     with pytest.raises(StopIteration):
-        again.next_batch()
+        first.partition.next_batch()
+    sound.opened = {}
+    second = Microphone(sound, first.partition.snapshot())
+    second.speak(0.1)
+
+    assert [(chunk.start_s, len(chunk.pcm)) for chunk in second.end()] == [(0.25, 3200)]
+
+
+def test_a_wall_clock_that_is_set_back_holds_nothing_up_and_silence_is_no_busy_loop(sound: FakeSound) -> None:
+    microphone = Microphone(sound)
+    began, asked = time.monotonic(), 0
+    while time.monotonic() - began < 0.2:
+        assert microphone.partition.next_batch() == []
+        awake = microphone.partition.next_awake()
+        assert awake is not None
+        assert awake < datetime.now(UTC) - timedelta(days=1)
+        asked += 1
+    assert asked <= 45
+    microphone.end()
+    assert microphone.partition.next_awake() is None
 
 
 def test_a_device_that_cannot_be_opened_ends_the_flow_with_the_reason(sound: FakeSound) -> None:
@@ -116,7 +135,7 @@ def test_samples_of_any_rate_become_16_khz(sound: FakeSound) -> None:
         sound.opened["callback"](bytes(4 * 480), 480, None, SimpleNamespace(input_overflow=False))
     chunks = microphone.end()
 
-    assert chunks[-1].start_s * SAMPLE_RATE == pytest.approx(SAMPLE_RATE, abs=2)
+    assert (chunks[-1].start_s + chunks[-1].duration_s) * SAMPLE_RATE == pytest.approx(SAMPLE_RATE, abs=2)
 
 
 def test_losses_are_told_when_there_are_more_of_them(sound: FakeSound) -> None:

@@ -132,20 +132,47 @@ def test_a_run_that_is_over_is_over(base: Path, unbroken: Path) -> None:
         assert subtitles(path.parent) == subtitles(unbroken)
 
 
+def terminate(process: "Popen[str]", log: Path) -> None:
+    """SIGTERM as soon as more is in the log; it has to be a good end."""
+    before = log.stat().st_size if log.exists() else 0
+    deadline = time.monotonic() + 30
+    while not (log.exists() and log.stat().st_size > before):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=300)
+    assert (process.returncode, stderr) == (0, "")
+
+
+def test_a_recording_goes_on_after_it_was_stopped_and_killed(base: Path) -> None:
+    seconds = 90
+    recording(base / "stopped.wav", seconds)
+    path = new(base / "stopped", f'audio = "{base}/stopped.wav"')
+    folder, random = path.parent, Random(0)
+    for _ in range(2):
+        terminate(start(path), folder / "log.jsonl")
+        # All that was heard has its captions, and not all was heard.
+        assert len((folder / "heard.wav").read_bytes()) < 32_000 * seconds
+        assert kill(start(path), folder / "log.jsonl", random), "it was over too early"
+    finish(start(path))
+    source, kept = (base / "stopped.wav").read_bytes(), (folder / "heard.wav").read_bytes()
+    assert kept[-32_000 * seconds :] == source[-32_000 * seconds :]
+    for name, kind in events(folder).items():
+        finals = [event["segment"] for event in kind if event["is_final"]]
+        assert finals == list(range(len(finals))), name
+        assert seconds / 2 <= len(finals) <= seconds / 2 + 4
+    written = events(folder)
+    finish(start(path))
+    assert events(folder) == written
+
+
 @pytest.mark.parametrize("start_it", [with_one_worker, with_any_workers, as_a_job_of_bytewax])
 def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
     base: Path, unbroken: Path, start_it: Start
 ) -> None:
     path = new(base / start_it.__name__, one_stream(base))
     folder, log, random = path.parent, path.parent / "log.jsonl", Random(0)
-    process = start_it(path, random)
-    deadline = time.monotonic() + 30
-    while not (log.exists() and log.stat().st_size):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    _, stderr = process.communicate(timeout=300)
-    assert (process.returncode, stderr) == (0, "")
+    terminate(start_it(path, random), log)
     some = len(events(folder)["log of talk0"])
     assert 0 < some < len(events(unbroken)["log of talk0"])
     finish(start_it(path, random))

@@ -190,6 +190,16 @@ def test_after_a_crash_open_segments_are_finished_and_numbers_go_on(tmp_path: Pa
     assert brief(after) == [(1, 1, "Two", True), (2, 0, "Three", False), (2, 1, "Three.", True)]
 
 
+def test_after_a_stop_nothing_is_open_and_numbers_go_on(tmp_path: Path) -> None:
+    init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call] # Bytewax's
+    source = [*chunks(2, is_last=False), TestingSource.EOF(), *chunks(2, first=2)]
+    before = run(source, Scripted([[says(0, "One")]], [says(0, "One.", is_final=True)]), recovery=tmp_path)
+    after = run(source, Scripted([[says(0, "Two.", is_final=True)]]), recovery=tmp_path)
+
+    assert brief(before) == [(0, 0, "One", False), (0, 1, "One.", True)]
+    assert brief(after) == [(1, 0, "Two.", True)]
+
+
 hypotheses = st.lists(
     st.builds(
         Hypothesis,

@@ -53,6 +53,16 @@ def test_what_is_too_much_is_dropped_and_counted_if_nobody_was_sent_it() -> None
     assert values(buffer.take_unsent()) == [3, 4]
 
 
+def test_what_is_sent_next_is_known_after_more_was_dropped() -> None:
+    buffer = AudioBuffer(2)
+    for number in range(4):
+        buffer.append(second(number))
+        if not number:
+            assert buffer.rewind(0) == 0
+    assert buffer.sent == 2 * SAMPLE_RATE
+    assert values(buffer.take_unsent()) == [2, 3]
+
+
 def test_what_is_forgotten_does_not_come_back_and_is_not_lost() -> None:
     buffer = AudioBuffer(10)
     for number in range(3):

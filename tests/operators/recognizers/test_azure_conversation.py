@@ -45,6 +45,16 @@ def test_results_lie_behind_the_audio_that_was_sent_before_and_within_what_was_h
     assert (other.start_s, other.end_s) == (5.1, 9.0)
 
 
+def test_times_count_from_the_first_audio_that_was_sent_not_from_what_was_dropped_while_connecting() -> None:
+    course = Course(base=0)
+    course.conversation.take(Connected(), 9000)
+    course.conversation.begin(4000)
+    [one] = course.conversation.take(Result("a", 100, 300, is_final=True), 9000)
+
+    assert (one.start_s, one.end_s) == (4.1, 4.3)
+    assert course.utterances.confirmed == 4300
+
+
 def test_a_connection_that_does_not_come_about_is_lost() -> None:
     course = Course()
 
