@@ -122,7 +122,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
             raise StopIteration
         source.begin(self._position / SAMPLE_RATE)
         if source.realtime:
-            chunks = []
+            chunks: list[AudioChunk] = []
             while len(chunks) < _MOST_DUE and not self._is_over and self._due_s() <= source.now():
                 chunks.append(self._next())
             if not chunks:

@@ -64,7 +64,7 @@ def test_what_is_said_is_recorded_at_the_time_it_was_said(
     match, at_s = likeness(talk, tmp_path / "heard.wav")
     assert match > 0.9
     assert at_s == pytest.approx(first["start_s"], abs=0.4)
-    assert chunks[-1]["is_last"]
+    assert not chunks[-1]["is_last"], "a microphone that was stopped is not at its end"
     assert chunks[0]["start_s"] == 0
     for before, after in itertools.pairwise(chunks):
         assert after["start_s"] == pytest.approx(before["end_s"], abs=1e-6)
@@ -133,7 +133,7 @@ def test_a_driver_that_hangs_keeps_nobody_from_leaving(
         virtual_microphone.freeze()
         chunks = listening.stop()
 
-    assert chunks[-1]["is_last"]
+    assert not chunks[-1]["is_last"], "a microphone that was stopped is not at its end"
     assert probe(tmp_path / "heard.wav").duration_s == pytest.approx(chunks[-1]["end_s"])
 
 

@@ -28,7 +28,7 @@ def test_each_of_our_templates_can_be_copied_and_used(name: str) -> None:
         ('message = "{source} {source}"', r"message: the mark \{source\} stands there more than once"),
         ('message = "{source}"\nmodels = ["x"]', "unknown field `models`"),
         ('prompt = "{source}"\ncontrols = "<s>"', "controls: Expected `array`, got `str`"),
-        ("pairs = []", "pairs: Expected `array` of length >= 1"),
+        ("pairs = []", "Object missing required field `language`"),
         ('pairs = [{source = "a"}]', r"pairs\[0\]: Object missing required field `target`"),
         ("prompt = {source}", "this is not valid TOML"),
         ("#" * 20_000, "a template takes at most 16384 bytes"),

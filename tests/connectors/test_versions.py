@@ -43,7 +43,7 @@ STATES = {
     "ErasureState": "open raw shown",
     "JsonlPosition": "offset line rejected rejected_bytes clock_s segments",
     "KnownSegments": "open ended",
-    "MicrophonePosition": "samples is_over",
+    "MicrophonePosition": "samples",
     "NumberingState": "stream next_segment unfinished heard_s",
     "OpenSegment": "segment waiting overtaken",
     "Partial": "stream segment revision is_final text start_s end_s arrival_s",

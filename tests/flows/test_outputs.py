@@ -170,8 +170,8 @@ def test_a_log_that_cannot_be_read_back_still_has_a_summary(tmp_path: Path, kind
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     log = {"null": "/dev/null", "pipe": str(pipe), "stdout": "/dev/stdout"}[kind]
     summary = tmp_path / "summary.json"
-    command = [SURTITLE, "replay", CAPTIONS, "--quiet", "--recovery", tmp_path / "recovery"]
-    command += ["--log", log, "--summary", summary]
+    command = [str(SURTITLE), "replay", str(CAPTIONS), "--quiet", "--recovery", str(tmp_path / "recovery")]
+    command += ["--log", log, "--summary", str(summary)]
     with (tmp_path / "out").open("w") as out:
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
     os.close(reader)
