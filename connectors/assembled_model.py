@@ -37,7 +37,7 @@ class Parts(NamedTuple):
 
 def fingerprint(parts: Parts) -> str:
     """Twelve digits that change with the parts, and with how they are put together. Raises `InputError`."""
-    sums = [_sum(path) for path in parts[:3] if isinstance(path, Path)]
+    sums = [sum_of(path) for path in parts[:3] if isinstance(path, Path)]
     prompts = spell_prompts(parts.prompts) if parts.prompts else ""
     named = [
         str(_RECIPE),
@@ -123,8 +123,8 @@ def _origin(base: GgufFile, parts: Parts) -> dict[str, Entry]:
         "general.name": encode(f"{base.text('general.name')} captions"),
         "surtitle.base.name": encode(base.text("general.name")),
         "surtitle.base.license": encode(base.text("general.license")),
-        "surtitle.base.sha256": encode(_sum(parts.base)),
-        "surtitle.adapter.sha256": encode(_sum(parts.adapter)),
+        "surtitle.base.sha256": encode(sum_of(parts.base)),
+        "surtitle.adapter.sha256": encode(sum_of(parts.adapter)),
     }
 
 
@@ -139,7 +139,8 @@ def _blocks(base: GgufFile, architecture: str) -> int:
     return blocks if isinstance(blocks, int) else 0
 
 
-def _sum(path: Path) -> str:
+def sum_of(path: Path) -> str:
+    """The sha256 of a file. Raises `InputError` where it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

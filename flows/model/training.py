@@ -1,6 +1,5 @@
 """A training run of ``surtitle model train``: from pairs of texts to an adapter, a record and scores."""
 
-import hashlib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 from tqdm import tqdm
 
 from connectors.adapter_file import adapter_file, read_adapter
+from connectors.assembled_model import sum_of
 from connectors.gguf_file import GgufFile, read_gguf, rows_of
 from connectors.gguf_values import Entry, encode
 from connectors.model_files import resolve_model
@@ -20,7 +20,7 @@ from connectors.output_file import check_writable
 from connectors.pairs_file import read_aligned
 from connectors.text_file import read_lines
 from flows.model.record import Point, Record, Used, read_record, write_record
-from operators.errors import InputError, UsageError
+from operators.errors import UsageError
 from operators.languages import language
 from operators.models.llama import LlamaModel
 from operators.models.quantize import dequantize
@@ -171,9 +171,9 @@ def _begin(job: Job, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit
             }
             | {"schedule": job.schedule._asdict()}
         ),
-        model=Used(path.name, _sum(path)),
+        model=Used(path.name, sum_of(path)),
         data=[
-            Used(pairs.name, _sum(pairs), share, len(corpus.pairs))
+            Used(pairs.name, sum_of(pairs), share, len(corpus.pairs))
             for (pairs, share), corpus in zip(job.pairs, corpora, strict=True)
         ],
         versions={name: version(name) for name in ("torch", "transformers", "peft")},
@@ -218,11 +218,3 @@ def _entries(job: Job, file: GgufFile, path: Path) -> dict[str, Entry]:
         "surtitle.trained.model": encode(path.name),
         "surtitle.trained.tokens": encode(job.schedule.tokens),
     }
-
-
-def _sum(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
