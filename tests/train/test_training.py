@@ -23,6 +23,9 @@ from operators.training.fit import Fit, Schedule, answer_loss
 from operators.training.packing import Rows, pack
 from tests.train.tiny_gemma import write_gemma
 
+# peft asks transformers for what has another name in its next version.
+pytestmark = pytest.mark.filterwarnings("default:.is_gradient_checkpointing. is deprecated:FutureWarning")
+
 PAIRS = [("the house is red", "das Haus ist rot"), ("the cat", "die Katze"), ("a house", "ein Haus")]
 
 
@@ -121,7 +124,8 @@ def test_what_was_learned_is_what_the_assembled_model_says(path: Path, pairs: Pa
     assert np.mean(said == shown.answer) > 0.9
     record = json.loads((tmp_path / "adapter.gguf.json").read_text())
     assert record["data"][0]["pairs"] == len(PAIRS)
-    assert record["points"][-1]["loss"] < 0.3
+    losses = [point["loss"] for point in record["points"]]
+    assert losses[-1] < losses[0] / 2
     assert not (tmp_path / "adapter.gguf.state").exists()
 
 
