@@ -8,7 +8,7 @@ import gzip
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TextIO, cast
 
 from connectors.output_file import check_writable
 from operators.errors import InputError, OutputError
@@ -38,18 +38,31 @@ def read_aligned(path: Path, language: str) -> list[Pair]:
     return pairs
 
 
+def write_texts(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    """Write what `read_texts` reads; texts are one line without tabs. Raises `OutputError`."""
+    _write_lines(path, (f"{source}\t{target}\n" for source, target in pairs))
+
+
 def write_aligned(path: Path, pairs: Iterable[Pair]) -> None:
     """Write what `read_aligned` reads. Raises `OutputError`."""
+    tables = ((pair, " ".join(map(str, pair.supports))) for pair in pairs)
+    _write_lines(
+        path, (f"{' '.join(pair.source)}\t{''.join(pair.target)}\t{table}\n" for pair, table in tables)
+    )
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a file that is there as a whole or not at all, compressed if its name ends in .gz."""
     check_writable(path)
     partial = path.with_name(path.name + ".partial")
     try:
-        with gzip.open(partial, "wt", encoding="utf-8") as file:
-            for pair in pairs:
-                table = " ".join(map(str, pair.supports))
-                file.write(f"{' '.join(pair.source)}\t{''.join(pair.target)}\t{table}\n")
+        with cast(
+            TextIO, (gzip.open if path.suffix == ".gz" else open)(partial, "wt", encoding="utf-8")
+        ) as file:
+            file.writelines(lines)
         partial.replace(path)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written, {error.strerror}: name another folder") from None
+        raise OutputError(f"{path} cannot be written, {error.strerror}: name another file") from None
     finally:
         partial.unlink(missing_ok=True)
 

@@ -20,9 +20,19 @@ class Journal(Generic[T]):
     at most the one that it was writing. Two processes never write the same journal.
     """
 
-    def __init__(self, path: Path, result_type: type[T], *, fresh: bool = False) -> None:
-        """Open or make ``path``; with ``fresh`` forget what it holds. Raises `OutputError`."""
-        self.path = path
+    def __init__(
+        self,
+        path: Path,
+        result_type: type[T],
+        *,
+        fresh: bool = False,
+        elsewhere: str = "set XDG_CACHE_HOME to another folder",
+    ) -> None:
+        """Open or make ``path``; with ``fresh`` forget what it holds. Raises `OutputError`.
+
+        ``elsewhere`` tells the user how to have it in another place.
+        """
+        self.path, self._elsewhere = path, elsewhere
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -33,7 +43,7 @@ class Journal(Generic[T]):
         except OSError:
             os.close(self._file)
             raise OutputError(
-                f"the same benchmark is already running, and writes {path}; wait for it"
+                f"the same command is already running, and writes {path}; wait for it"
             ) from None
         #: What was there.
         self.results = [] if fresh else self._read(result_type)
@@ -79,5 +89,5 @@ class Journal(Generic[T]):
     def _error(self, error: OSError) -> OutputError:
         return OutputError(
             f"{self.path}: the results so far cannot be kept there ({error.strerror}); "
-            "make room, or set XDG_CACHE_HOME to another folder"
+            f"make room, or {self._elsewhere}"
         )

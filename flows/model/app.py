@@ -4,6 +4,7 @@ import typer
 
 from flows.model.align import align
 from flows.model.assemble import assemble
+from flows.model.distill import distill
 from flows.model.prune import prune
 from flows.model.train import train
 
@@ -12,6 +13,7 @@ model_app = typer.Typer(
     help="Make a model for captions: fewer tokens, trained to translate what is unfinished.",
 )
 model_app.command()(prune)
+model_app.command()(distill)
 model_app.command()(align)
 model_app.command()(train)
 model_app.command()(assemble)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from flows.model.extra import extra_packages
 from operators.errors import UsageError
 
 
@@ -54,15 +55,9 @@ def train(
     Beside the adapter lie its record (.json: data, settings, scores) and, until it is done, its state.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    try:
+    with extra_packages():
         from flows.model.training import Job, run
         from operators.training.fit import Schedule
-    except ModuleNotFoundError as error:
-        if error.name not in ("peft", "torch", "transformers"):
-            raise
-        raise UsageError(
-            f"training needs the package {error.name}; install it with: pip install 'surtitle[train]'"
-        ) from None
 
     if (judged is None) != (reference is None):
         raise UsageError("give both --judge-sources and --judge-references, or none of them")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import torch
@@ -12,24 +12,23 @@ from tqdm import tqdm
 
 from connectors.adapter_file import adapter_file, read_adapter
 from connectors.assembled_model import sum_of
-from connectors.gguf_file import GgufFile, read_gguf, rows_of
+from connectors.gguf_file import GgufFile, read_gguf
 from connectors.gguf_values import Entry, encode
 from connectors.model_files import resolve_model
 from connectors.model_writer import write_model
 from connectors.output_file import check_writable
 from connectors.pairs_file import read_aligned
 from connectors.text_file import read_lines
+from flows.model.in_torch import ends, torch_model
 from flows.model.record import Point, Record, Used, read_record, write_record
 from operators.errors import UsageError
 from operators.languages import language
 from operators.models.llama import LlamaModel
-from operators.models.quantize import dequantize
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 from operators.training.asked import asked
 from operators.training.fit import Fit, Schedule, Step
-from operators.training.gemma import gemma
 from operators.training.judge import judge
 from operators.training.mixture import Corpus, mixture
 from operators.training.noise import Lexicon, Noise
@@ -88,7 +87,7 @@ def run(job: Job) -> None:
     )
     fit = Fit(torch_model(file), job.rank, job.schedule, seed=job.seed, compiles=job.compiles)
     record = _begin(job, file, path, corpora, fit)
-    trainer = _Run(job, fit, prompt, _ends_of_line(model), record)
+    trainer = _Run(job, fit, prompt, ends(prompt, model.vocabulary_size), record)
     trainer.learn(_batches(job, prompt, corpora, fit.seen))
     adapter = fit.adapter()
     entries = _entries(job, file, path)
@@ -150,15 +149,6 @@ class _Run:
         self._since_saved = 0.0
 
 
-def torch_model(file: GgufFile, dtype: torch.dtype = torch.bfloat16) -> Any:
-    """A model file's weights in PyTorch. Raises `InputError` for an architecture that cannot be trained."""
-    tensors = (
-        (name, dequantize(rows_of(tensor), tensor.kind).reshape(tensor.shape[::-1]))
-        for name, tensor in file.tensors.items()
-    )
-    return gemma(file.value, tensors, dtype)
-
-
 def _begin(job: Job, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> Record:
     """The record of this run: of a new one, or of the one that is gone on with."""
     record = Record(
@@ -202,12 +192,6 @@ def _batches(job: Job, prompt: Prompt, corpora: list[Corpus], seen: int) -> Iter
     joint = language(job.target).joint
     drawn = mixture(corpora, rng, prefixes=job.prefixes, noise=noise, separator=joint)
     return pack((asked(prompt, one.source, one.target) for one in drawn), job.rows, _LENGTH)
-
-
-def _ends_of_line(model: LlamaModel) -> frozenset[int]:
-    return frozenset(
-        token for token in range(model.vocabulary_size) if b"\n" in model.piece(token) or model.is_end(token)
-    )
 
 
 def _entries(job: Job, file: GgufFile, path: Path) -> dict[str, Entry]:

@@ -1,7 +1,7 @@
 """Answers of a model in PyTorch, many at a time: for validation and for distillation."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -9,26 +9,38 @@ import torch
 _LONGEST = 3
 
 
+class Answer(NamedTuple):
+    """What a model answers."""
+
+    #: Without the one that ends it.
+    tokens: tuple[int, ...]
+    #: Whether it came to an end by itself.
+    ended: bool
+
+
 def answers(
     model: Any, prompts: Sequence[tuple[int, ...]], stops: frozenset[int], *, most: int, batch: int = 32
-) -> list[tuple[int, ...]]:
-    """The greedy answer to each prompt, without the token that ends it, at most ``most`` tokens long.
-
-    Prompts of like length share a batch, ``batch`` of them each.
-    """
-    found: list[tuple[int, ...]] = [()] * len(prompts)
-    order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
-    for start in range(0, len(order), batch):
-        chosen = order[start : start + batch]
-        rows = _answers(model, [prompts[index] for index in chosen], stops, most)
+) -> list[Answer]:
+    """The greedy answer to each prompt, at most ``most`` tokens long; ``batch`` of them are made together."""
+    found = [Answer((), ended=False)] * len(prompts)
+    for chosen in batches(prompts, batch):
+        rows = together(model, [prompts[index] for index in chosen], stops, most=most)
         for index, row in zip(chosen, rows, strict=True):
             found[index] = row
     return found
 
 
-def _answers(
-    model: Any, prompts: Sequence[tuple[int, ...]], stops: frozenset[int], most: int
-) -> Iterator[tuple[int, ...]]:
+def batches(prompts: Sequence[tuple[int, ...]], batch: int) -> Iterator[list[int]]:
+    """The places of all prompts, those of like length together, ``batch`` of them each."""
+    order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
+    for start in range(0, len(order), batch):
+        yield order[start : start + batch]
+
+
+def together(
+    model: Any, prompts: Sequence[tuple[int, ...]], stops: frozenset[int], *, most: int
+) -> Iterator[Answer]:
+    """The greedy answer to each prompt of one batch, at most ``most`` tokens long."""
     width = max(map(len, prompts))
     tokens = torch.tensor([[0] * (width - len(one)) + list(one) for one in prompts])
     seen = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in prompts])
@@ -43,5 +55,5 @@ def _answers(
             pad_token_id=0,
         )
     for row in out[:, width:].tolist():
-        end = next((index for index, token in enumerate(row) if token in stops), len(row))
-        yield tuple(row[:end])
+        end = next((index for index, token in enumerate(row) if token in stops), None)
+        yield Answer(tuple(row[:end]), ended=end is not None)

@@ -38,13 +38,14 @@ def judge(
     updates = [growing(source, words) for source in sources]
     prompts = [prompt.build(prompt.source(text)) for texts in updates for text in texts]
     given = iter(answers(model, prompts, stops, most=_MOST_TOKENS))
-    tokens = [[next(given) for _ in texts] for texts in updates]
+    said = [[next(given) for _ in texts] for texts in updates]
+    tokens = [[one.tokens for one in row] for row in said]
     outputs = [[_text(prompt, one) for one in row] for row in tokens]
     erased = sum(len(left) - common_prefix(left, right) for row in tokens for left, right in pairwise(row))
     return Judgement(
         CHRF().corpus_score([row[-1] for row in outputs], [list(references)]).score,
         erased / max(1, sum(len(row[-1]) for row in tokens)),
-        sum(len(one) >= _MOST_TOKENS for row in tokens for one in row) / len(prompts),
+        sum(not one.ended for row in said for one in row) / len(prompts),
         outputs,
     )
 

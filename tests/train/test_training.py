@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from connectors.gguf_file import read_gguf
 from flows.cli import app
-from flows.model.training import torch_model
+from flows.model.in_torch import torch_model
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.trained import TrainedPrompts, labels_of

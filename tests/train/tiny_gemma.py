@@ -10,8 +10,13 @@ from tests.tiny_gguf import pieces, write_gguf
 HIDDEN, HEADS, WIDTH, INNER, LAYERS = 64, 2, 32, 96, 2
 
 
-def write_gemma(path: Path, seed: int = 0) -> Path:
-    """Write it; its norms and matrices are of the size that trained ones have."""
+def write_gemma(path: Path, seed: int = 0, *, line_break: float = 1.0, **header: str) -> Path:
+    """Write it; its norms and matrices are of the size that trained ones have.
+
+    With a ``line_break`` above 1 that token's logits are so much larger than others', and answers end; and
+    the blocks outweigh the embedding, which alone would say each token again.
+    ``header`` gives more entries, such as ``general_name``, a first dot for the underscore.
+    """
     tokens = pieces({})
     entries = {
         "general.architecture": "gemma3",
@@ -29,6 +34,7 @@ def write_gemma(path: Path, seed: int = 0) -> Path:
         **tokens.entries,
         "tokenizer.ggml.add_space_prefix": False,
         "tokenizer.ggml.add_bos_token": True,
+        **{key.replace("_", ".", 1): value for key, value in header.items()},
     }
     block = {
         "attn_q.weight": (HIDDEN, HEADS * WIDTH),
@@ -54,6 +60,11 @@ def write_gemma(path: Path, seed: int = 0) -> Path:
 
     def tensor(name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
         is_norm = name.endswith("norm.weight")
-        return noise.normal(float(is_norm), 0.25 if is_norm else shape[0] ** -0.5, shape[::-1])
+        values = noise.normal(float(is_norm), 0.25 if is_norm else shape[0] ** -0.5, shape[::-1])
+        if name == "token_embd.weight":
+            values[tokens.texts.index("<0x0A>")] *= line_break
+        if name.rpartition(".")[0].endswith(("post_attention_norm", "post_ffw_norm")) and line_break > 1:
+            values *= 20
+        return values
 
     return write_gguf(path, entries, shapes, tensor)

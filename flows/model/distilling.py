@@ -1,0 +1,113 @@
+"""A run of ``surtitle model distill``: from pairs of texts to pairs with the model's own translations."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import msgspec
+import torch
+from tqdm import tqdm
+
+from connectors.assembled_model import sum_of
+from connectors.gguf_file import read_gguf
+from connectors.model_files import resolve_model
+from connectors.output_file import check_writable
+from connectors.pairs_file import read_texts, write_texts
+from connectors.trial_journal import Journal
+from flows.model.in_torch import ends, torch_model
+from operators.errors import InputError, UsageError
+from operators.models.llama import LlamaModel
+from operators.prompts.select import select_prompt
+from operators.training.distilled import Fate, Translated, Translator
+
+#: Counts up when the same pairs would become others.
+_RECIPE = 1
+
+
+class Job(NamedTuple):
+    """What the command line asks for."""
+
+    pairs: list[Path]
+    model: str
+    source: str
+    target: str
+    output: Path
+    limit: int | None
+    seed: int
+    batch: int
+
+    @property
+    def state(self) -> Path:
+        """What a run that was stopped goes on from."""
+        return self.output.with_name(self.output.name + ".state")
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Pairs that are done, by their places among all that were drawn."""
+
+    #: The run's fingerprint.
+    run: str
+    done: dict[int, Translated]
+
+
+def run(job: Job) -> None:
+    """Translate, and write the pairs; raises `InputError`, `UsageError` and `OutputError`."""
+    check_writable(job.output, reading=job.pairs)
+    path = resolve_model(job.model)
+    sources = _sources(job)
+    mine = _fingerprint(job, path)
+    with Journal(job.state, Batch, elsewhere="name another file with --output") as journal:
+        if any(batch.run != mine for batch in journal.results):
+            raise UsageError(
+                f"{job.state} is of a run with another model, other data or settings; give those, remove it, "
+                "or name another file with --output"
+            )
+        done = {place: said for batch in journal.results for place, said in batch.done.items()}
+        _translate(job, path, sources, done, journal, mine)
+        pairs = [(text, done[place].text) for place, text in enumerate(sources) if done[place].text]
+        if not pairs:
+            raise InputError(f"none of the model's {len(sources)} answers can be used; choose another model")
+        write_texts(job.output, pairs)
+        journal.remove()
+    print(f"{job.output}: {len(pairs)} pairs{_left_out(done.values())}")
+
+
+def _sources(job: Job) -> list[str]:
+    texts = [" ".join(source.split()) for path in job.pairs for source, _ in read_texts(path)]
+    if job.limit is not None and job.limit < len(texts):
+        texts = Random(job.seed).sample(texts, job.limit)
+    return texts
+
+
+def _fingerprint(job: Job, model: Path) -> str:
+    settings = [_RECIPE, job.source, job.target, job.limit, job.seed]
+    sums = [sum_of(path) for path in (model, *job.pairs)]
+    return hashlib.sha256(msgspec.json.encode([settings, sums])).hexdigest()[:12]
+
+
+def _translate(
+    job: Job, path: Path, sources: list[str], done: dict[int, Translated], journal: Journal[Batch], mine: str
+) -> None:
+    """Translate what is not among ``done``, and put it there."""
+    left = [place for place in range(len(sources)) if place not in done]
+    if not left:
+        return
+    model = LlamaModel(path)
+    prompt = select_prompt(model, "auto", job.source, job.target)
+    weights = torch_model(read_gguf(path)).to("cuda" if torch.cuda.is_available() else "cpu")
+    translator = Translator(weights, prompt, ends(prompt, model.vocabulary_size))
+    with tqdm(total=len(sources), initial=len(done), unit=" pairs") as bar:
+        for places, said in translator.translate([sources[place] for place in left], job.batch, job.seed):
+            made = {left[place]: one for place, one in zip(places, said, strict=True)}
+            journal.append(Batch(mine, made))
+            done |= made
+            bar.update(len(made))
+    model.close()
+
+
+def _left_out(done: Iterable[Translated]) -> str:
+    counts: Counter[Fate] = Counter(one.fate for one in done if one.fate is not Fate.USED)
+    return "".join(f", {counts[fate]} left out that {fate.value}" for fate in Fate if counts[fate])

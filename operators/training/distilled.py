@@ -1,0 +1,73 @@
+"""A model's own translations as targets to train on: sequence-level distillation (Kim, Rush 2016, §3.2).
+
+The model that learns from them may be the one that made them (self-distillation): its targets are then texts
+that it says itself, and a prefix of one is on the way to what it says in the end.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from random import Random
+from typing import Any
+
+import msgspec
+
+from operators.decoding.repetition import repetition
+from operators.prompts.prompt import Prompt
+from operators.training.generate import Answer, batches, together
+
+#: Tokens of a source, and of an answer. Rows that a model is trained on hold 256 of both.
+_LONGEST_SOURCE, _MOST_TOKENS = 200, 200
+
+
+class Fate(Enum):
+    """What became of a source."""
+
+    USED = "were used"
+    LONG = "are too long"
+    ENDLESS = "did not end"
+    REPEATED = "repeat themselves"
+    EMPTY = "say nothing"
+
+
+class Translated(msgspec.Struct, frozen=True):
+    """What the model made of a source."""
+
+    fate: Fate
+    #: Empty unless it is used.
+    text: str = ""
+
+
+class Translator:
+    """Translates whole texts greedily with a model in PyTorch."""
+
+    def __init__(self, model: Any, prompt: Prompt, stops: frozenset[int]) -> None:
+        self._model, self._prompt, self._stops = model, prompt, stops
+
+    def translate(
+        self, sources: Sequence[str], batch: int, seed: int
+    ) -> Iterator[tuple[list[int], list[Translated]]]:
+        """Places in ``sources`` and what became of them, ``batch`` at a time, in no order."""
+        tokens = [self._prompt.source(source) for source in sources]
+        long = [place for place, source in enumerate(tokens) if len(source) > _LONGEST_SOURCE]
+        if long:
+            yield long, [Translated(Fate.LONG)] * len(long)
+        fitting = [place for place, source in enumerate(tokens) if len(source) <= _LONGEST_SOURCE]
+        prompts = [self._prompt.build(source) for source in tokens]
+        groups = list(batches([prompts[place] for place in fitting], batch))
+        # Short ones and long ones in turn: so it is soon known how long all of it takes.
+        Random(seed).shuffle(groups)
+        for group in groups:
+            places = [fitting[number] for number in group]
+            given = together(
+                self._model, [prompts[place] for place in places], self._stops, most=_MOST_TOKENS
+            )
+            yield places, [self._judged(answer) for answer in given]
+
+    def _judged(self, answer: Answer) -> Translated:
+        if not answer.ended:
+            return Translated(Fate.ENDLESS)
+        if repetition(answer.tokens) is not None:
+            return Translated(Fate.REPEATED)
+        said = b"".join(map(self._prompt.vocabulary.piece, answer.tokens)).decode(errors="replace")
+        text = " ".join(said.split())
+        return Translated(Fate.USED, text) if text else Translated(Fate.EMPTY)
