@@ -1,49 +1,39 @@
-"""The model for captions: put together in the user's cache from the base model and files of ours."""
+"""Models for captions: put together in the user's cache from the base model and files of ours."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from importlib.resources import as_file, files
+from importlib.resources import as_file
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 from connectors.assembled_model import Parts, assemble, fingerprint
+from connectors.captions_folder import ADAPTER, VOCABULARY
 from connectors.model_writer import remove_abandoned, write_model
-from operators.errors import InputError, OutputError
+from operators.errors import OutputError
 from operators.models.tensor_types import USUAL
 
-#: Adapter and list of tokens; they come along with the package.
-ADAPTER, VOCABULARY = "adapter.gguf", "vocabulary.gguf"
 Progress = Callable[[str, float | None], None]
 
 
-def captions_folder() -> Traversable:
-    """Where the files of the model for captions are."""
-    return files("operators.models") / "captions"
-
-
 def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
-    """The path of the model for captions, put together if it is not in the cache.
+    """The path of a model for captions, put together if it is not in the cache.
 
     Args:
         base: the file of the base model.
-        folder: where the adapter and the list of tokens are.
+        folder: where the adapter and the list of tokens are; it has the name of the direction.
         progress: told what is done, and how much of it.
 
     Raises:
         InputError: a part is missing or damaged.
         OutputError: the cache cannot hold the model.
     """
-    if not (folder / ADAPTER).is_file():
-        raise InputError(
-            "the model for captions does not come along with this installation; choose --model base"
-        )
     with ExitStack() as stack:
         adapter, vocabulary = (stack.enter_context(as_file(folder / name)) for name in (ADAPTER, VOCABULARY))
         parts = Parts(base, adapter, vocabulary, USUAL)
         # It gets this name when all of it is there, so that a name is proof enough.
-        target = cached_path(parts)
+        target = cached_path(parts, f"captions-{folder.name}")
         if not target.exists():
             remove_abandoned(target)
             model = assemble(parts, progress)
@@ -51,7 +41,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
     return target
 
 
-def cached_path(parts: Parts) -> Path:
+def cached_path(parts: Parts, name: str = "captions") -> Path:
     """Where in the user's cache the model of these parts is kept. Raises `OutputError` without a cache."""
     folder = user_cache_path("surtitle")
     try:
@@ -60,4 +50,4 @@ def cached_path(parts: Parts) -> Path:
         raise OutputError(
             f"the cache folder {folder} cannot be made, {error.strerror}: set XDG_CACHE_HOME to another one"
         ) from None
-    return folder / f"captions-{fingerprint(parts)}.gguf"
+    return folder / f"{name}-{fingerprint(parts)}.gguf"

@@ -12,10 +12,10 @@ from operators.errors import SurtitleError
 
 
 def main() -> None:
-    """Make the trial with the default model."""
+    """Make the trial with the base model."""
     threads = int(sys.argv[1])
     try:
-        model = resolve_model("default")
+        model = resolve_model("base")
     except SurtitleError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

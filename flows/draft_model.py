@@ -95,7 +95,7 @@ def open_draft_model(
     """
     if settings.draft_model is None:
         return None
-    path = resolve_model(settings.draft_model, progress=tell)
+    path = resolve_model(settings.draft_model, settings.direction, progress=tell)
     loading = partial(tell, "loading the draft model")
     draft = model if path == model.path else LlamaModel(path, loading)
     difference = first_difference(model, draft)

@@ -82,7 +82,7 @@ def open_engine(settings: TranslateSettings, progress: Progress | None = None) -
     """Load the model and evaluate the prompt's head, for any number of translators; raises likewise."""
     check_drafted(settings)
     tell = progress or (lambda _what, _fraction: None)
-    path = resolve_model(settings.model, progress=progress)
+    path = resolve_model(settings.model, settings.direction, progress=progress)
     try:
         return _open(path, settings, tell)
     except ModelTrouble as trouble:

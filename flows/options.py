@@ -51,7 +51,7 @@ def _option(stage: str, key: str, kind: type, help: str, *names: str, default: s
 TRANSLATION: Group = {
     "to": _option("translate", "to", str, "Language of the captions."),
     "from_": _option("translate", "from", str, "Language of the speech.", "--from"),
-    "model": _option("translate", "model", str, "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'default'."),
+    "model": _option("translate", "model", str, "A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions."),
     "template": _option(
         "translate", "template", str, "few-shot, chat, tower, qwen3, or a .toml file of your own.",
         default="auto, by the model",

@@ -6,6 +6,7 @@ import msgspec
 
 from connectors.messages import Format
 from operators.hidden import hide
+from operators.languages import Direction
 from operators.recognizers.azure_settings import AzureSettings
 from operators.subtitles.writer import Shown
 
@@ -64,7 +65,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
 
     source: str = msgspec.field(name="from", default="English")
     target: str = msgspec.field(name="to", default="German")
-    #: ``default``, the path of a GGUF file, or ``hub:OWNER/REPO:FILE.gguf``.
+    #: ``default``, ``base``, ``captions``, the path of a GGUF file, or ``hub:OWNER/REPO:FILE.gguf``.
     model: str = "default"
     #: How the model is asked: by a template's name or file; ``auto`` goes by what the model file says about
     #: itself.
@@ -123,6 +124,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     sessions: Annotated[int, msgspec.Meta(ge=1, le=255)] = 4
     #: Tokens of source that are translated in one piece; a longer segment is split.
     max_source: Annotated[int, msgspec.Meta(ge=16, le=100_000)] = 192
+
+    @property
+    def direction(self) -> Direction:
+        """What is translated into what. Raises `UsageError` for a language that is not known."""
+        return Direction.of(self.source, self.target)
 
 
 class DisplaySettings(_Stage, frozen=True, kw_only=True):

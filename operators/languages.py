@@ -1,6 +1,6 @@
 """What differs from language to language: how it is named, counted and set in lines."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from operators.errors import UsageError
 
@@ -65,3 +65,23 @@ def language(name: str) -> Language:
             return known
     names = ", ".join(known.name for known in _KNOWN)
     raise UsageError(f"{name!r} is not a language that surtitle knows; choose one of {names}")
+
+
+class Direction(NamedTuple):
+    """From which language into which one."""
+
+    source: Language
+    target: Language
+
+    @classmethod
+    def of(cls, source: str, target: str) -> Self:
+        """The direction between two languages, by names or codes. Raises `UsageError` for an unknown one."""
+        return cls(language(source), language(target))
+
+    @property
+    def code(self) -> str:
+        """Both languages' codes, such as ``en-de``."""
+        return f"{self.source.code}-{self.target.code}"
+
+    def __str__(self) -> str:
+        return f"{self.source.name} to {self.target.name}"

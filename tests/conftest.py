@@ -53,13 +53,13 @@ class _Together(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist is n
 
 @pytest.fixture(scope="session")
 def model_path() -> Path:
-    """The default model, assembled."""
-    return resolve_model("default")
+    """The base model, assembled."""
+    return resolve_model("base")
 
 
 @pytest.fixture(scope="session")
 def model(model_path: Path) -> Iterator[LlamaModel]:
-    """The default model, loaded."""
+    """The base model, loaded."""
     loaded = LlamaModel(model_path)
     yield loaded
     loaded.close()

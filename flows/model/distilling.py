@@ -19,6 +19,7 @@ from connectors.pairs_file import read_texts, write_texts
 from connectors.trial_journal import Journal
 from flows.model.in_torch import ends, torch_model
 from operators.errors import InputError, UsageError
+from operators.languages import Direction
 from operators.models.llama import LlamaModel
 from operators.prompts.select import select_prompt
 from operators.training.distilled import Fate, Translated, Translator
@@ -56,7 +57,7 @@ class Batch(msgspec.Struct, frozen=True):
 def run(job: Job) -> None:
     """Translate, and write the pairs; raises `InputError`, `UsageError` and `OutputError`."""
     check_writable(job.output, reading=job.pairs)
-    path = resolve_model(job.model)
+    path = resolve_model(job.model, Direction.of(job.source, job.target))
     sources = _sources(job)
     mine = _fingerprint(job, path)
     with Journal(job.state, Batch, elsewhere="name another file with --output") as journal:

@@ -12,7 +12,7 @@ from flows.waiting import Waiting
 from operators.errors import UsageError
 from operators.languages import language
 
-MODEL_HELP = "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'default'."
+MODEL_HELP = "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'base'."
 
 
 def prune(

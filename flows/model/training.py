@@ -22,7 +22,7 @@ from connectors.text_file import read_lines
 from flows.model.in_torch import ends, torch_model
 from flows.model.record import Point, Record, Used, read_record, write_record
 from operators.errors import UsageError
-from operators.languages import language
+from operators.languages import Direction, language
 from operators.models.llama import LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
@@ -78,7 +78,7 @@ class Job(NamedTuple):
 def run(job: Job) -> None:
     """Train, and write the adapter; raises `InputError`, `UsageError` and `OutputError`."""
     check_writable(job.output)
-    path = resolve_model(job.model)
+    path = resolve_model(job.model, Direction.of(job.source, job.target))
     file = read_gguf(path)
     corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.pairs]
     model = LlamaModel(path)

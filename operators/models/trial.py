@@ -17,7 +17,7 @@ import numpy as np
 
 from operators.decoding.forward import Logits
 
-#: The default model's tokens of a sentence in English and the beginning of its German translation.
+#: The base model's tokens of a sentence in English and the beginning of its German translation.
 TOKENS = (
     2, 818, 20596, 1676, 506, 6064, 10911, 236764, 42252, 625, 236764, 532, 1176, 600, 506, 7507,
     1093, 5264, 573, 72449, 528, 506, 5597, 236764, 9002, 506, 7606, 236761, 107, 17361, 201206, 7526,
@@ -70,7 +70,7 @@ def judge(single: Logits, whole: Logits) -> str | None:
 
 
 def run_trial(path: Path, threads: int, *, timed: bool = False) -> Trial:
-    """Load the default model from ``path`` and make the passes, and time some more if asked."""
+    """Load the base model from ``path`` and make the passes, and time some more if asked."""
     from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 
     context = LlamaContext(LlamaModel(path), ContextSettings(cells=256, sequences=1, threads=threads))

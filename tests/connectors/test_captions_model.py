@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from connectors import captions_model, model_files
-from connectors.captions_model import ADAPTER, VOCABULARY
+from connectors.captions_folder import ADAPTER, VOCABULARY, captions_folder, directions
 from connectors.captions_model import captions_model as made_model
 from connectors.gguf_file import read_gguf, write_gguf
 from connectors.model_files import resolve_model
 from connectors.vocabulary_list import list_file
-from operators.errors import InputError, OutputError
+from operators.errors import InputError, OutputError, UsageError
+from operators.languages import Direction
 from tests.adapters import noise, write_adapter
 from tests.tiny_gguf import pieces, write_model
 
@@ -27,8 +28,8 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def folder(base: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / "captions"
-    folder.mkdir()
+    folder = tmp_path / "captions" / "en-de"
+    folder.mkdir(parents=True)
     write_adapter(folder / ADAPTER, noise())
     file = read_gguf(base)
     words = list_file(file, len(pieces({}).texts), KEPT)
@@ -40,6 +41,7 @@ def test_it_appears_in_the_cache_and_says_where_it_comes_from(base: Path, folder
     seen: list[tuple[str, float | None]] = []
     path = made_model(base, folder, lambda what, part: seen.append((what, part)))
     assert list(path.parent.iterdir()) == [path]
+    assert path.name.startswith("captions-en-de-")
     file = read_gguf(path)
     assert file.text("general.license") == "gemma"
     assert file.text("surtitle.base.name") == "Tiny"
@@ -88,12 +90,59 @@ def test_a_cache_that_cannot_be_made_is_named(
         made_model(base, folder, lambda _what, _part: None)
 
 
-def test_without_its_files_it_is_refused(base: Path, tmp_path: Path) -> None:
+EN_DE, EN_FR = Direction.of("English", "German"), Direction.of("en", "fr")
+
+
+@pytest.fixture
+def ours(base: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all directions, of which there is one, beside a base model."""
+    monkeypatch.setattr(model_files, "captions_folder", lambda: folder.parent)
+    monkeypatch.setattr(model_files, "_base_model_path", lambda _progress: base)
+    return folder.parent
+
+
+def test_each_direction_has_a_model_of_its_own(ours: Path) -> None:
+    shutil.copytree(ours / "en-de", ours / "en-fr")
+    first, second = (resolve_model("captions", one) for one in (EN_DE, EN_FR))
+    assert (first.name[:14], second.name[:14]) == ("captions-en-de", "captions-en-fr")
+
+
+def test_a_direction_that_none_was_made_for_is_refused_with_those_that_there_are(ours: Path) -> None:
+    shutil.copytree(ours / "en-de", ours / "ja-en")
+    with pytest.raises(
+        UsageError,
+        match=r"made for English to French, only for English to German, Japanese to English; .*base",
+    ):
+        resolve_model("captions", EN_FR)
+    with pytest.raises(UsageError, match="English to German, Japanese to English, and no direction is known"):
+        resolve_model("captions")
+
+
+def test_what_is_no_direction_is_none(ours: Path) -> None:
+    for name in ("__pycache__", "en", "en-xx", "German-English"):
+        shutil.copytree(ours / "en-de", ours / name)
+    (ours / "en-es").mkdir()
+    (ours / "notes.txt").touch()
+    assert directions(ours) == [EN_DE]
+
+
+def test_without_any_files_it_is_refused(ours: Path) -> None:
+    shutil.rmtree(ours)
     with pytest.raises(InputError, match="choose --model base"):
-        made_model(base, tmp_path, lambda _what, _part: None)
+        resolve_model("captions", EN_DE)
 
 
-def test_a_name_of_ours_is_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(model_files._OURS, "captions", lambda _progress: Path("made"))
-    assert resolve_model("captions") == Path("made")
-    assert resolve_model("base") == resolve_model("default")
+def test_the_models_that_come_along_are_found() -> None:
+    assert EN_DE in directions(captions_folder())
+
+
+def test_default_is_the_model_for_captions_where_there_is_one(
+    ours: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ours.is_dir()
+    made = resolve_model("captions", EN_DE)
+    for is_on, meant in ((True, made), (False, base)):
+        monkeypatch.setattr(model_files, "CAPTIONS_BY_DEFAULT", is_on)
+        assert resolve_model("default", EN_DE) == meant
+        assert resolve_model("default", EN_FR) == resolve_model("default") == base
+        assert resolve_model("base", EN_DE) == base

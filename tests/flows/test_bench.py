@@ -31,7 +31,7 @@ COLUMNS = {
 
 @pytest.fixture
 def cache(tmp_path: Path, model_path: Path) -> Path:
-    """A cache folder of the test's own, in which the default model need not be put together again."""
+    """A cache folder of the test's own, in which the base model need not be put together again."""
     folder = tmp_path / "cache" / "surtitle"
     folder.mkdir(parents=True)
     (folder / model_path.name).symlink_to(model_path)

@@ -175,6 +175,11 @@ MISTAKES = {
     "an invalid line": (["replay", "bad.jsonl"], 3, "bad.jsonl, line 2"),
     "a language without a name": (["replay", "good.jsonl", "--to", "Klingon"], 2, "'Klingon'"),
     "a language without examples": (["replay", "good.jsonl", "--to", "Turkish"], 2, "English to Turkish"),
+    "captions in another language": (
+        ["replay", "good.jsonl", "--model", "captions", "--to", "Greek"],
+        2,
+        "only for English to German",
+    ),
     "a missing model": (["replay", "good.jsonl", "--model", "none.gguf"], 3, "none.gguf"),
     "a model that is none": (["replay", "good.jsonl", "--model", "text.wav"], 3, "text.wav"),
     "a log in no folder": (["replay", "good.jsonl", "--log", "no/folder/log.jsonl"], 4, "log.jsonl"),

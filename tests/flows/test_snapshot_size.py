@@ -28,7 +28,7 @@ from tests.killing import ROOT, settings, speech
 from tests.recovering import ToyRuntime, main
 
 WORDS = re.findall(r"[A-Za-z]+[,.]?", (ROOT / "docs" / "decoding.md").read_text())
-#: Of the default model.
+#: Of the base model.
 VOCABULARY = 262_144
 
 

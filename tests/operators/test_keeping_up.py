@@ -117,7 +117,7 @@ def partials() -> list[Partial]:
 def test_in_an_hour_of_speech_nothing_waits_longer_than_one_step_of_the_model_and_a_chunk(
     partials: list[Partial],
 ) -> None:
-    step_s = 1.3  # ten times what an update of the default model takes on two cores
+    step_s = 1.3  # ten times what an update of the base model takes on two cores
     simulation = Simulation(step_s)
     out = simulation.run(partials)
     assert max(simulation.waits_s) <= step_s + CHUNK_S

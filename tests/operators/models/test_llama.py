@@ -1,4 +1,4 @@
-"""The contract of decoding, held by llama.cpp and the default model."""
+"""The contract of decoding, held by llama.cpp and the base model."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -3,7 +3,9 @@
 import pytest
 
 from operators.errors import InputError, UsageError
-from operators.prompts.select import select_prompt
+from operators.prompts.few_shot import find_examples
+from operators.prompts.select import TemplateName, select_prompt
+from operators.prompts.template import Template
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, parse_prompts, spell_prompts
 from tests.toy import SpellingVocabulary
 
@@ -28,9 +30,10 @@ def test_another_direction_is_refused_with_those_that_there_are() -> None:
         select_prompt(trained(spell_prompts(BOTH)), "auto", "German", "English")
 
 
-def test_examples_can_still_be_asked_for() -> None:
-    model = trained(spell_prompts(BOTH))
-    assert len(select_prompt(model, "few-shot", "en", "de").head) > 500
+@pytest.mark.parametrize("chosen", ["few-shot", "chat", "tower", find_examples("en", "de")])
+def test_it_is_not_asked_in_another_way(chosen: TemplateName | Template) -> None:
+    with pytest.raises(UsageError, match="leave out --template, or choose --model base"):
+        select_prompt(trained(spell_prompts(BOTH)), chosen, "en", "de")
 
 
 @pytest.mark.parametrize("said", ["", "{", "[]", '[{"language": "German"}]', "[1]", '["\\ud800"]'])
