@@ -33,6 +33,11 @@ class Trouble(StrEnum):
         return self in (Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER)
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the answer went on without end, and only its begin is shown."""
+        return self in (Trouble.REPETITION, Trouble.LONG_ANSWER)
+
+    @property
     def is_loss(self) -> bool:
         """Whether there is no answer to show."""
         return self.is_failure or self in (Trouble.EMPTY, Trouble.WRONG_SCRIPT)

@@ -11,6 +11,7 @@ from flows.bench.likelihood import Likelihood
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError
 from operators.events import Effort
+from operators.trouble import Trouble
 
 
 class Update(msgspec.Struct, frozen=True, array_like=True):
@@ -23,6 +24,8 @@ class Update(msgspec.Struct, frozen=True, array_like=True):
     effort: Effort
     #: -log P of the tokens, where it was asked for and can be told.
     nats: float | None = None
+    #: What went wrong with the model.
+    trouble: Trouble | None = None
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -85,7 +88,8 @@ def _translate(
             raise InputError(f"the model failed at {text[:40]!r}, {output.why}: use another model")
         full = "".join(output.pieces)
         shown = tuple(full if is_final else mask(output.pieces) for mask in masks)
-        updates.append(Update(len(output.tokens), full, shown, output.effort.with_total(total_s)))
+        effort = output.effort.with_total(total_s)
+        updates.append(Update(len(output.tokens), full, shown, effort, trouble=output.trouble))
         outputs.append(output.tokens)
     translator.release(segment.key, state)
     if likelihood is not None:

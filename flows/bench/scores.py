@@ -13,8 +13,9 @@ from sacrebleu.significance import PairedTest
 from flows.bench.runner import Trial, Update
 from operators.events import Effort
 from operators.metrics.erasure import erasure
+from operators.metrics.partials import final_prefix, pooled, support
 from operators.metrics.summary import Percentiles
-from operators.metrics.tokenizers import Tokenizer
+from operators.metrics.tokenizers import Tokenizer, tokenizer
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -65,6 +66,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     chrf_of_baseline: float
     #: The same of all updates before the finals: what a viewer reads while somebody speaks.
     chrf_of_baseline_partials: float | None
+    #: chrF of these updates against as many words of the segment's own final: whether they are its begin.
+    chrf_of_final_prefix: float | None
+    #: Share of their words that neither the own final nor the baseline's has: invented, or said otherwise.
+    unsupported: float | None
+    #: Share of all updates whose answer was cut, as it repeated itself or did not end.
+    cut: float
     #: -log P of a token of the finals, and of the updates before them, by the model itself.
     nats_of_finals: float | None = None
     nats_of_partials: float | None = None
@@ -112,6 +119,8 @@ class Scorer:
         self._trials = sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
         self._references = references
         self._tokenize = tokenize
+        # Erasure may be counted in pieces of words.
+        self._words = tokenizer(bleu_tokenizer)
         self._chrf = CHRF()
         self._bleu = BLEU(tokenize=bleu_tokenizer)
         self._bootstrap = bootstrap
@@ -150,6 +159,9 @@ class Scorer:
             chrf_p=self._p_value(which, finals),
             chrf_of_baseline=float(CHRF().corpus_score(finals, [self._baseline]).score),
             chrf_of_baseline_partials=self._partials_against_baseline(which),
+            chrf_of_final_prefix=self._partials_against_finals(first),
+            unsupported=self._unsupported(which),
+            cut=sum(one.trouble is not None and one.trouble.is_cut for one in updates) / len(updates),
             nats_of_finals=_nats(segment[-1] for segment in first),
             nats_of_partials=_nats(update for segment in first for update in segment[:-1]),
             ne_raw=raw[0],
@@ -188,6 +200,25 @@ class Scorer:
             for number in (0, which)
         )
         return float(CHRF().corpus_score(own, [base]).score) if base else None
+
+    def _partials_against_finals(self, segments: Sequence[Sequence[Update]]) -> float | None:
+        """Of what says something at all. chrF leaves out spaces, so that tokens may be joined with them."""
+        said, meant = [], []
+        for *partials, final in segments:
+            whole = self._words(final.text)
+            for partial in partials:
+                if words := self._words(partial.text):
+                    said.append(" ".join(words))
+                    meant.append(" ".join(final_prefix(words, whole)))
+        return float(CHRF().corpus_score(said, [meant]).score) if said else None
+
+    def _unsupported(self, which: int) -> float | None:
+        parts = []
+        for trial in self._trials:
+            if trial.repeat == 0:
+                finals = [self._words(trial.updates[number][-1].text) for number in (0, which)]
+                parts += [support(self._words(one.text), finals) for one in trial.updates[which][:-1]]
+        return pooled(parts)
 
     def _score(self, metric: Any, finals: list[str]) -> float | None:
         if self._references is None:

@@ -9,10 +9,13 @@ from flows.methods import SPECULATIVE
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """Speed, where the time goes, the passes, and quality beside stability; the first row is the baseline."""
+    """Speed, where the time goes, the passes, quality beside stability, and what was read before the finals.
+
+    The first row is the baseline.
+    """
     # What the display withholds changes no time: one row for each translator is enough.
     timed = [row for row in rows if row.mask_k == rows[0].mask_k]
-    return _speed(timed), _times(timed), _passes(timed), _quality(rows)
+    return _speed(timed), _times(timed), _passes(timed), _quality(rows), _partials(timed)
 
 
 def label(row: Row, *, mask: bool) -> str:
@@ -134,6 +137,22 @@ def _quality(rows: Sequence[Row]) -> Table:
         "Quality of the finals, and normalised erasure of all updates (k: tokens withheld from the display)",
         ("method", *columns, "chrF to RT", "partials", "NE raw", "shown", "mean NE raw", "shown"),
         tuple(_quality_cells(row, columns) for row in rows),
+    )
+
+
+def _partials(rows: Sequence[Row]) -> Table:
+    return Table(
+        "Updates before the finals, without a mask: what was read that did not stay; and answers cut",
+        ("method", "chrF to the final's begin", "unsupported words", "cut, of all updates"),
+        tuple(
+            (
+                label(row, mask=False),
+                number(row.chrf_of_final_prefix, 1),
+                percent(row.unsupported, 1),
+                percent(row.cut, 1),
+            )
+            for row in rows
+        ),
     )
 
 

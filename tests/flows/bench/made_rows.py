@@ -21,6 +21,9 @@ def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
         **{"ms_of_final": Times(9.0, 8.0, 1.0), "ms_of_partial": Times(5.0, 4.0, 1.0), "delay_s": None},
         **{
             "chrf_of_baseline_partials": 70.0,
+            "chrf_of_final_prefix": 60.0,
+            "unsupported": 0.25,
+            "cut": 0.02,
             "proposed_over_output": 0.2,
             "taken_over_output": 0.1,
             "passes_saved": 3.5,

@@ -20,14 +20,15 @@ from tests.flows.bench.made_rows import made, row, rows
 
 
 def test_speed_has_a_line_for_each_run_and_quality_one_for_each_mask_too() -> None:
-    speed, times, passes, quality = tables(rows())
+    speed, times, passes, quality, partials = tables(rows())
     assert len(speed.rows) == len(make_plan({}, GRIDS).variants)
-    assert len(times.rows) == len(passes.rows) == len(speed.rows)
+    assert len(times.rows) == len(passes.rows) == len(partials.rows) == len(speed.rows)
     assert len(quality.rows) == 3 * len(speed.rows)
     assert speed.rows[0][:2] == ("retranslate", "1.00")
+    assert partials.rows[0] == ("retranslate", "60.0", "25.0 %", "2.0 %")
     assert "BLEU" in quality.columns
-    assert "BLEU" not in tables(rows(chrf=None))[-1].columns
-    assert "COMET" in tables(rows(comet=0.8))[-1].columns
+    assert "BLEU" not in tables(rows(chrf=None))[3].columns
+    assert "COMET" in tables(rows(comet=0.8))[3].columns
 
 
 def test_markdown_has_as_many_cells_in_each_line() -> None:

@@ -5,11 +5,12 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from flows.bench.runner import Trial, Update
 from flows.bench.scores import Row, Scorer
 from operators.events import Effort
+from operators.trouble import Trouble
 
 COLUMNS = {
     **{"method": "ssbd", "bias": 0.2, "final_bias": 0.2, "mask_k": 1, "draft_mask": 0, "commit": 0},
@@ -95,6 +96,40 @@ def test_what_a_viewer_reads_meanwhile_is_compared_with_the_baseline_update_by_u
     assert scored.chrf_of_baseline_partials is not None
     assert scored.chrf_of_baseline_partials < 60
     assert row([trial(0, 0, base[1:], own[1:])]).chrf_of_baseline_partials is None
+
+
+def partials(own: list[str], base: list[str] | None = None, which: int = 1) -> Row:
+    """The row of outputs ``own``, the last one a final, beside a baseline's."""
+    updates = [[update(text) for text in texts] for texts in (base or own, own)]
+    return row([trial(0, 0, *updates)], which)
+
+
+def test_an_update_is_as_good_as_it_is_the_begin_of_its_final() -> None:
+    assert partials(["", "guten", "guten Tag", "guten Tag Welt"]).chrf_of_final_prefix == pytest.approx(100)
+    worse = partials(["guten Morgen alle", "guten Tag Welt"]).chrf_of_final_prefix
+    assert worse is not None
+    assert 10 < worse < 70
+    longer = partials(["guten Tag Welt, wie geht es", "guten Tag Welt"]).chrf_of_final_prefix
+    assert longer is not None
+    assert longer < 100
+    # Nothing was read before them, or nothing at all.
+    assert partials(["guten Tag Welt"]).chrf_of_final_prefix is None
+    assert partials(["", "guten Tag Welt"]).chrf_of_final_prefix is None
+
+
+def test_words_that_neither_final_has_are_unsupported() -> None:
+    base = ["x", "der alte Bahnhof", "der alte Bahnhof wurde Museum"]
+    own = ["der Bahnhof ist schön.", "Der alte Bahnhof wurde", "der Bahnhof wurde alt"]
+    assert partials(own, base).unsupported == pytest.approx(2 / 8)
+    assert partials(own, base, which=0).unsupported == pytest.approx(1 / 4)
+    assert partials(own[2:]).unsupported is None
+
+
+def test_answers_that_were_cut_are_counted_among_all_updates() -> None:
+    fine, lost = update("a"), replace(update("a"), trouble=Trouble.EMPTY)
+    cut = [replace(update("a"), trouble=kind) for kind in (Trouble.REPETITION, Trouble.LONG_ANSWER)]
+    scored = row([trial(0, 0, [fine] * 4, [*cut, lost, fine]), trial(0, 1, [fine], [fine])])
+    assert scored.cut == pytest.approx(2 / 5)
 
 
 def test_quality_is_that_of_the_finals_against_references_and_against_the_baseline() -> None:
