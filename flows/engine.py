@@ -10,12 +10,12 @@ from connectors.model_files import resolve_model
 from connectors.template_file import read_template
 from connectors.tuning_cache import recalled, tuning_key
 from flows.draft_model import DraftModel, check_drafted, open_draft_model, open_pool, sequences
-from flows.methods import SPECULATIVE, is_lenient, method
+from flows.methods import SPECULATIVE, final_bias, is_lenient, method
 from flows.settings import TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Method, Task
-from operators.decoding.pass_cost import PassCosts
+from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.prediction import Prediction
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
@@ -66,7 +66,8 @@ class Engine(NamedTuple):
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
         """The decoding method that ``settings`` name, weighing what passes cost here where it does so."""
         weighs = settings.method == "recycle" and settings.block is None
-        return method(settings, self.costs()) if weighs else method(settings)
+        costs = self.costs() if weighs else FLAT
+        return method(settings, costs, knows_unfinished=self.prompt.knows_unfinished)
 
 
 def open_translator(settings: TranslateSettings, progress: Progress | None = None) -> Translator:
@@ -115,6 +116,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
     speculates = settings.method in SPECULATIVE
     # An exact rule gives what re-translation gives, to the token; a token believed unseen might not.
     commits = speculates and is_lenient(settings)
+    last_bias = final_bias(settings, knows_unfinished=prompt.knows_unfinished)
     return TranslatorSettings(
         max_source=settings.max_source,
         max_output=_max_output(settings),
@@ -122,7 +124,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         draft_mask=settings.draft_mask,
-        finals_differ=speculates and settings.accept == "bias" and settings.final_bias != settings.bias,
+        finals_differ=speculates and settings.accept == "bias" and last_bias != settings.bias,
         drop_revised=settings.drop_revised,
     )
 

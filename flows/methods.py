@@ -34,19 +34,35 @@ HONEST_BLOCK = 7
 JACOBI_BLOCK = 8
 
 
-def method(settings: TranslateSettings, costs: PassCosts = FLAT) -> Callable[[Task], Method]:
-    """The decoding method that the settings name, for a machine with these ``costs``."""
+def final_bias(settings: TranslateSettings, *, knows_unfinished: bool = False) -> float:
+    """Beta of a segment's last update, for a model that was or was not trained on unfinished text."""
+    if settings.final_bias is not None:
+        return settings.final_bias
+    return settings.bias if knows_unfinished else 0.0
+
+
+def method(
+    settings: TranslateSettings, costs: PassCosts = FLAT, *, knows_unfinished: bool = False
+) -> Callable[[Task], Method]:
+    """The decoding method that the settings name.
+
+    Args:
+        settings: the translate stage's.
+        costs: what passes cost on this machine.
+        knows_unfinished: whether the model was trained on unfinished text.
+    """
     if settings.method == "retranslate":
         return retranslate
     if settings.method == "continuous":
         return continuous
-    partial, final = rule(settings, settings.bias), rule(settings, settings.final_bias)
+    last_bias = final_bias(settings, knows_unfinished=knows_unfinished)
+    partial, final = rule(settings, settings.bias), rule(settings, last_bias)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
     # Without the bias that made it, little of a draft stands.
-    is_honest = settings.accept == "bias" and settings.final_bias < settings.bias
+    is_honest = settings.accept == "bias" and last_bias < settings.bias
     block = HONEST_BLOCK if is_honest else None
     # A final that is to be honest is not to be bent by what is drafted later either.
-    last = proposed if settings.accept == "bias" and settings.final_bias else EXACT
+    last = proposed if settings.accept == "bias" and last_bias else EXACT
 
     def decode(task: Task) -> Method:
         if not task.is_final:

@@ -64,7 +64,8 @@ TRANSLATION: Group = {
         "translate", "bias", float, "How far decoding leans towards its last output, 0 to 1."
     ),
     "final_bias": _option(
-        "translate", "final_bias", float, "The same for the last update of a segment."
+        "translate", "final_bias", float, "The same for the last update of a segment.",
+        default="0, or the same if the model was trained on such",
     ),
     "accept": _option(
         "translate", "accept", str, "What keeps a draft: bias, exact, worth-P, top-K or within-D."

@@ -75,8 +75,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     ] = "ssbd"
     #: Beta: how far the distribution leans towards the draft.
     bias: Probability = 0.2
-    #: Beta of a segment's last update.
-    final_bias: Probability = 0.0
+    #: Beta of a segment's last update; absent for: 0, or the same where the model was trained on unfinished
+    #: text, whose drafts hold no guesses that a bias would keep alive.
+    final_bias: Probability | None = None
     #: The rule by which draft tokens stand: the bias, or instead of it ``exact``, the K likeliest tokens
     #: (``top-K``), a probability within D of the best one's (``within-D``), or what it would win to cut the
     #: draft there being less than P nats for each token erased (``worth-P``).

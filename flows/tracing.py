@@ -9,6 +9,7 @@ import msgspec
 
 from connectors.jsonl import event_type_of, read_events
 from flows.engine import Engine, translator_settings
+from flows.methods import final_bias
 from flows.settings import TranslateSettings
 from operators.decoding.decided import unchanged
 from operators.decoding.recorder import Recorder
@@ -85,7 +86,8 @@ def record(
         stream=partials[0].stream,
         segment=partials[0].segment,
         model=engine.path.name,
-        settings=msgspec.to_builtins(settings),
+        settings=msgspec.to_builtins(settings)
+        | {"final_bias": final_bias(settings, knows_unfinished=engine.prompt.knows_unfinished)},
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),
     )

@@ -151,7 +151,11 @@ def _score(trials: list[Trial], corpus: Corpus, job: Job, signature: Signature) 
     rows: list[Row] = []
     for which, variant in enumerate(plan.variants):
         delay_s = mean_delay_s(corpus.segments, conditioning(variant, signature.close_unfinished))
-        columns = {**columns_of(variant), "comet": comet[which], "delay_s": delay_s}
+        columns = {
+            **columns_of(variant, knows_unfinished=signature.knows_unfinished),
+            "comet": comet[which],
+            "delay_s": delay_s,
+        }
         for number, mask_k in enumerate(plan.masks):
             rows.append(scorer.row(which, number, {**columns, "mask_k": mask_k}))
     return Results(msgspec.structs.replace(signature, **scorer.signatures), rows)

@@ -55,7 +55,11 @@ def bench(
     ] = None,
     final_bias: Annotated[
         str | None,
-        _setting("final_bias", "SSBD's biases at a segment's last update; 'same' for the others' bias."),
+        _setting(
+            "final_bias",
+            "SSBD's biases at a segment's last update; 'same' for the others' bias.",
+            "what suits the model",
+        ),
     ] = None,
     accept: Annotated[
         str | None,
@@ -141,7 +145,7 @@ def bench(
         "commits": numbers("--commit", commit, int),
         "commit_gaps": numbers("--commit-gap", commit_gap, float),
         "draft_masks": numbers("--draft-mask", draft_mask, int),
-        "final_biases": numbers("--final-bias", final_bias, float, special="same"),
+        "final_biases": _final_biases(final_bias),
         "accepts": words(accept),
         "min_blocks": numbers("--min-block", min_block, int),
         "proposal_biases": numbers("--proposal-bias", proposal_bias, float, special="same"),
@@ -173,3 +177,8 @@ def bench(
     except Interrupted as how_to_go_on:
         tell("bench_interrupted", str(how_to_go_on))
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _final_biases(text: str | None) -> list[Any] | None:
+    found = numbers("--final-bias", text, float, special="same")
+    return None if found is None else ["same" if bias is None else bias for bias in found]

@@ -22,7 +22,7 @@ _SWEEP = Grid(
     biases=BIASES,
     masks=(0, *MASKS),
     commits=(0,),
-    final_biases=(None,),
+    final_biases=("same",),
 )
 #: What the tables need: the methods with the sweep of the bias, and masks on the draft.
 GRIDS = (_SWEEP, _SWEEP._replace(methods=("ssbd",), biases=(DEFAULT_BIAS,), masks=(), draft_masks=MASKS))
@@ -64,7 +64,8 @@ def _languages(run: Run, title: str, published: ByLanguage, *, recorded: bool) -
 
 def _by_default(run: Run) -> list[str]:
     """A line about the product as it runs by default, where this run has measured it."""
-    usual = columns_of(USUAL)
+    # Which bias a final has depends on the model.
+    usual = {name: value for name, value in columns_of(USUAL).items() if name != "final_bias"}
     for row in run.rows:
         if all(getattr(row, name) == value for name, value in usual.items()):
             _, _, drafted, output, tps, ratio = _measured(row, tps=True)

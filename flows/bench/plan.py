@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from flows.draft_model import DRAFTED
 from flows.load_settings import load_settings
-from flows.methods import PROPOSING, SPECULATIVE
+from flows.methods import PROPOSING, SPECULATIVE, final_bias
 from flows.settings import DisplaySettings, TranslateSettings
 from operators.errors import UsageError
 
@@ -29,12 +29,13 @@ class Grid(NamedTuple):
     commits: Sequence[int] = (USUAL.commit,)
     commit_gaps: Sequence[float] = (USUAL.commit_gap,)
     draft_masks: Sequence[int] = (USUAL.draft_mask,)
-    #: Biases of a segment's last update; None here and below for the bias of the row.
-    final_biases: Sequence[float | None] = (USUAL.final_bias,)
+    #: Biases of a segment's last update; "same" for the bias of the row, None for what suits the model.
+    final_biases: Sequence[float | Literal["same"] | None] = (USUAL.final_bias,)
     #: Rules by which draft tokens stand, and tokens that a verified block takes at least.
     accepts: Sequence[str] = (USUAL.accept,)
     min_blocks: Sequence[int] = (USUAL.min_block,)
-    #: Proposals after the divergence: biases towards them, their length, their least probability.
+    #: Proposals after the divergence: biases towards them, None for the bias of the row, their length, their
+    #: least probability.
     proposal_biases: Sequence[float | None] = (USUAL.proposal_bias,)
     blocks: Sequence[int | None] = (USUAL.block,)
     sures: Sequence[float] = (USUAL.sure,)
@@ -82,14 +83,17 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     return Plan(tuple(dict.fromkeys(variants)), tuple(dict.fromkeys(masks)))
 
 
-def columns_of(settings: TranslateSettings) -> dict[str, Any]:
-    """The columns of a row that name its settings; those that the method does not use are empty or 0."""
+def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -> dict[str, Any]:
+    """The columns of a row that name its settings; those that the method does not use are empty or 0.
+
+    ``knows_unfinished`` says whether the model was trained on unfinished text.
+    """
     speculates, proposes = settings.method in SPECULATIVE, settings.method in PROPOSING
     is_biased = speculates and settings.accept == "bias"
     return {
         "method": settings.method,
         "bias": settings.bias if is_biased else None,
-        "final_bias": settings.final_bias if is_biased else None,
+        "final_bias": final_bias(settings, knows_unfinished=knows_unfinished) if is_biased else None,
         "accept": settings.accept if speculates else None,
         "min_block": settings.min_block,
         "proposal_bias": settings.proposal_bias if proposes else None,
@@ -142,8 +146,8 @@ def _own(values: dict[str, Any]) -> dict[str, Any]:
     own = dict(values)
     if own["accept"] != "bias":  # another rule takes the place of both, and of the sweep over them
         own |= {"bias": 0.0, "final_bias": 0.0}
-    for name in ("final_bias", "proposal_bias"):
-        own[name] = own["bias"] if own[name] is None else own[name]
+    own["final_bias"] = own["bias"] if own["final_bias"] == "same" else own["final_bias"]
+    own["proposal_bias"] = own["bias"] if own["proposal_bias"] is None else own["proposal_bias"]
     if own["commit"] == 0:
         own["commit_gap"] = 0.0
     if own["draft_model"] is None:

@@ -62,6 +62,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     max_source: int
     #: Whether the model saw unfinished text with a full stop after it.
     close_unfinished: bool
+    #: Whether the model was trained on unfinished text.
+    knows_unfinished: bool
     python: str
     numpy: str
     sacrebleu: str
@@ -97,6 +99,7 @@ def sign(
         order="rotating",
         max_source=common.max_source,
         close_unfinished=closes_unfinished(common, engine.prompt),
+        knows_unfinished=engine.prompt.knows_unfinished,
         python=platform.python_version(),
         numpy=version("numpy"),
         sacrebleu=version("sacrebleu"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.bench.plan import columns_of
 from flows.engine import open_engine, open_translator, translator_settings
 from flows.settings import TranslateSettings
 from operators.decoding.translator import SegmentState
@@ -107,3 +108,15 @@ def test_only_a_model_that_does_not_know_unfinished_text_gets_a_full_stop_unaske
     settings = TranslateSettings(close_unfinished=chosen)
     made = translator_settings(settings, prompt(knows_unfinished=knows))
     assert made.conditioning.prepare("we will talk", is_final=False).endswith(".") == closes
+
+
+@pytest.mark.parametrize(
+    ("chosen", "knows", "differ"),
+    [(None, False, True), (None, True, False), (0.0, True, True), (0.2, False, False)],
+)
+def test_a_final_keeps_the_bias_unasked_only_with_a_model_that_knows_unfinished_text(
+    chosen: float | None, knows: bool, differ: bool
+) -> None:
+    settings = TranslateSettings(bias=0.2, final_bias=chosen)
+    assert translator_settings(settings, prompt(knows_unfinished=knows)).finals_differ == differ
+    assert (columns_of(settings, knows_unfinished=knows)["final_bias"] != 0.2) == differ

@@ -79,7 +79,7 @@ def test_every_rule_can_be_had_and_has_a_minimum_block() -> None:
 
 
 def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:
-    grid = Grid(("ssbd",), (0.1, 0.2), (0,), accepts=("bias", "top-2"), final_biases=(0.0, None))
+    grid = Grid(("ssbd",), (0.1, 0.2), (0,), accepts=("bias", "top-2"), final_biases=(0.0, "same"))
     columns = [columns_of(variant) for variant in make_plan({}, [grid]).variants]
     assert [(row["accept"], row["bias"], row["final_bias"]) for row in columns] == [
         (None, None, None), ("bias", 0.1, 0.0), ("top-2", None, None),

@@ -105,6 +105,7 @@ SIGNATURE = msgspec.convert(
         "model": {"file": "m.gguf", "bytes": 1, "sha256": "0"},
         "draft_model": None,
         "close_unfinished": True,
+        "knows_unfinished": False,
     },
     Signature,
 )
@@ -123,7 +124,7 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
         make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (1, 0))]),
         make_plan({}, [Grid(("continuous", "ssbd"), (0.0, 0.2), (0, 1))]),
         make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), hold_backs=(1,))]),
-        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_biases=(None,))]),
+        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_biases=("same",))]),
     ]
     assert len({key, *(mixing_key(SIGNATURE, *other) for other in others)}) == 5
 
