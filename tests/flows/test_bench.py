@@ -25,7 +25,7 @@ TIMES = {
 COLUMNS = {
     *("method", "bias", "mask_k", "commit", "speedup", "tps_ratio", "chrf", "bleu", "ne_raw", "ne_shown"),
     *("accepted_over_drafted", "accepted_over_output", "tokens_per_second", "ms_per_update"),
-    "passes_per_token",
+    *("passes_per_token", "chrf_of_final_prefix", "unsupported", "cut"),
 }
 
 
@@ -61,7 +61,7 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
 ) -> None:
     done = bench(
         "text.txt", "--reference", "reference.txt", "--methods", "ssbd,continuous", "--bias", "0,0.2",
-        "--mask-k", "0,3", "--drop-revised", "--repeat", 1, "--threads", 2,
+        "--mask-k", "0,3", "--drop-revised", "--repeat", 1, "--threads", 2, "--model", "base",
         "--json", "out.json", "--markdown", "out.md", cwd=tmp_path, cache=cache,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -44,10 +44,10 @@ def tiny(tmp_path: Path) -> Path:
 
 
 @pytest.mark.real_model
-def test_the_default_model_is_pruned_and_assembled(model: LlamaModel, texts: Path, tmp_path: Path) -> None:
+def test_the_base_model_is_pruned_and_assembled(model: LlamaModel, texts: Path, tmp_path: Path) -> None:
     small, words, made = (tmp_path / f"{name}.gguf" for name in ("small", "words", "made"))
     printed = run(
-        "prune", "default", "-o", small, "--texts", texts, "--language", "English", "--language", "de",
+        "prune", "base", "-o", small, "--texts", texts, "--language", "English", "--language", "de",
         "--keep-ids", 5000, "--vocabulary", words,
     )  # fmt: skip
     assert "of 262144 tokens" in printed
