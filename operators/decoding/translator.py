@@ -16,6 +16,7 @@ from operators.decoding.conditioning import Conditioning
 from operators.decoding.drive import drive
 from operators.decoding.forward import Method, Session, Task
 from operators.decoding.judgement import judge
+from operators.decoding.nonempty import nonempty
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.windows import split_source
 from operators.events import Effort
@@ -185,12 +186,16 @@ class Translator:
     ) -> _Answer:
         settings = self._settings
         looks_again = is_final and settings.finals_differ
+        # What was trained to wait may have waited with a sentence that proves to be whole.
+        must_speak = is_final and self._prompt.knows_unfinished and any(map(str.isalnum, text))
+        looks_again |= must_speak and not before.output
         if source == before.source and not looks_again:
             # An output is a fixed point: verifying or decoding it again would only give it again.
             return _Answer(before)
         task = self._task(source, before, is_final=is_final)
+        method = self._method(task)
         with self._sessions.session(key) as session, self._draft_session(key) as draft:
-            decoded, cost = drive(self._method(task), session, draft)
+            decoded, cost = drive(nonempty(method, task) if must_speak else method, session, draft)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,

@@ -18,9 +18,11 @@ from tests.toy import ToyStore, ToyVocabulary
 texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 
 
-def translator(bias: float | None, *, size: int = 2, max_source: int = 100) -> Translator:
+def translator(
+    bias: float | None, *, size: int = 2, max_source: int = 100, knows_unfinished: bool = False
+) -> Translator:
     vocabulary = ToyVocabulary()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
+    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary), knows_unfinished=knows_unfinished)
 
     def method(task: Task) -> Method:
         return retranslate(task) if bias is None else ssbd(task, BiasedAcceptance(bias))
@@ -60,6 +62,18 @@ def test_an_unchanged_text_costs_no_pass() -> None:
     outputs = run(translator(0.2), ["a b", "a  b "])
     assert outputs[1].effort.passes == 0
     assert outputs[1].tokens == outputs[0].tokens
+
+
+@given(st.text("ab c", max_size=20), st.sampled_from([None, 0.0, 0.2]), st.booleans())
+def test_a_model_that_may_wait_says_something_in_the_end(text: str, bias: float | None, is_new: bool) -> None:
+    model = translator(bias, knows_unfinished=True)
+    state, partial = model.update("s/000000", SegmentState(), text, is_final=False)
+    if is_new:
+        state = SegmentState()
+    _, final = model.update("s/000000", state, text, is_final=True)
+    assert bool(final.tokens) == bool(text.strip())
+    if partial.tokens and bias is None:
+        assert final.tokens == partial.tokens
 
 
 def test_a_text_without_words_is_translated_as_nothing() -> None:
