@@ -15,6 +15,7 @@ from operators.decoding.pass_cost import FLAT, BlockLength
 from operators.events import Effort
 from operators.models.pool import SessionPool
 from operators.models.store import SequenceStore
+from operators.trouble import Trouble
 
 #: The rules of the authors' section 5.
 RULES: dict[str, Acceptance] = {"exact": EXACT, "top-2": TopAcceptance(2), "top-3": TopAcceptance(3)}
@@ -34,16 +35,21 @@ def measured(
 ) -> Iterator[Block]:
     """A row for each number of heads and each rule. All that the heads say is proposed.
 
+    Outputs that are cut as they repeat themselves are left out: their tokens are no longer there. Without
+    others there are no rows.
+
     ``store`` has two sequences, both empty; ``head`` is what all prompts begin with.
     """
     pool = SessionPool(store, head, 1)
     greedy = _decoded(pool, tasks, FirstOf)
+    if not greedy.tokens:
+        return
     for count in range(1, len(heads) + 1):
         some, length = heads.first(count), BlockLength(FLAT, 0.0, count)
         for name, rule in RULES.items():
             taken = _decoded(pool, tasks, lambda: HeadProposals(some, length, rule))  # noqa: B023 - called at once
-            speedup = _cost(greedy) / _cost(taken)
-            block = taken.tokens / taken.effort.passes
+            speedup = _cost(greedy) / max(1e-9, _cost(taken))
+            block = taken.tokens / max(1, taken.effort.passes)
             yield Block(count, name, round(block, 3), round(speedup, 3))
 
 
@@ -53,10 +59,12 @@ def _decoded(pool: SessionPool, tasks: Sequence[Task], drafter: Callable[[], Dra
         with pool.session(_KEY) as session:
             decoded, cost = drive(decode(task, drafter()), session)
         pool.release(_KEY)
+        if decoded.cut is Trouble.REPETITION:
+            continue
         # Of the prompt the last token alone counts: what comes before it no method can save.
         evaluated = cost.evaluated - (len(task.prompt) - cost.reused - 1)
         effort += Effort(passes=cost.passes, evaluated=evaluated)
-        tokens += len(decoded.tokens) + (len(decoded.tokens) < task.limit)
+        tokens += len(decoded.tokens) + (decoded.cut is None)
     return _Taken(tokens, effort)
 
 

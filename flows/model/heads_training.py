@@ -254,6 +254,9 @@ def _print(record: HeadsRecord) -> None:
     print(
         f"{record.tokens:,} tokens of {record.prompts:,} answers; {record.covered:.1%} of others can be said"
     )
+    if not record.blocks:
+        print("all held-out translations repeat themselves, so that no blocks could be counted")
+        return
     rules = list(dict.fromkeys(block.accept for block in record.blocks))
     print("tokens a pass, and the speedup where a pass over n tokens costs 1 + n/100")
     print("heads  " + "  ".join(f"{rule:>11}" for rule in rules))

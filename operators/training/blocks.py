@@ -27,7 +27,10 @@ def passes(answer: Sequence[int], proposed: Sequence[Sequence[int]]) -> int:
 def mean_block(
     answers: Sequence[Sequence[int]], proposed: Sequence[Sequence[Sequence[int]]], heads: int
 ) -> float:
-    """Tokens of a pass with the first ``heads`` proposals of each place, over all answers."""
+    """Tokens of a pass with the first ``heads`` proposals of each place, over all answers.
+
+    The pass over the prompt counts, which has nothing to verify yet; greedy decoding has 1.
+    """
     counts = [
         passes(answer, [place[:heads] for place in places])
         for answer, places in zip(answers, proposed, strict=True)
