@@ -10,11 +10,13 @@ from connectors.model_files import resolve_model
 from connectors.template_file import read_template
 from connectors.tuning_cache import recalled, tuning_key
 from flows.draft_model import DraftModel, check_drafted, open_draft_model, open_pool, sequences
-from flows.methods import SPECULATIVE, final_bias, is_lenient, method
+from flows.heads import check_heads, open_heads
+from flows.methods import SPECULATIVE, final_bias, is_lenient, method, weighs_costs
 from flows.settings import TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Method, Task
+from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.prediction import Prediction
 from operators.decoding.translator import Translator, TranslatorSettings
@@ -43,6 +45,8 @@ class Engine(NamedTuple):
     pool: SessionPool
     #: The second model; None where there is none.
     draft: DraftModel | None
+    #: The proposal heads; None where there are none.
+    heads: Heads | None
     context: ContextSettings
     #: Tells what passes cost here; measured when first asked. The same of the second model.
     costs: Callable[[], PassCosts]
@@ -65,9 +69,8 @@ class Engine(NamedTuple):
 
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
         """The decoding method that ``settings`` name, weighing what passes cost here where it does so."""
-        weighs = settings.method == "recycle" and settings.block is None
-        costs = self.costs() if weighs else FLAT
-        return method(settings, costs, knows_unfinished=self.prompt.knows_unfinished)
+        costs = self.costs() if weighs_costs(settings) else FLAT
+        return method(settings, costs, self.heads, knows_unfinished=self.prompt.knows_unfinished)
 
 
 def open_translator(settings: TranslateSettings, progress: Progress | None = None) -> Translator:
@@ -82,6 +85,7 @@ def open_translator(settings: TranslateSettings, progress: Progress | None = Non
 def open_engine(settings: TranslateSettings, progress: Progress | None = None) -> Engine:
     """Load the model and evaluate the prompt's head, for any number of translators; raises likewise."""
     check_drafted(settings)
+    check_heads(settings)
     tell = progress or (lambda _what, _fraction: None)
     path = resolve_model(settings.model, settings.direction, progress=progress)
     try:
@@ -101,7 +105,7 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     pool = open_pool(settings, model, prompt.head, context, memory)
     draft = open_draft_model(settings, model, prompt.head, context, tell)
     return Engine(
-        path, prompt, pool, draft, context,
+        path, prompt, pool, draft, open_heads(settings, path), context,
         cache(lambda: _pass_costs(path, model, context, tell)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, tell)),
     )  # fmt: skip

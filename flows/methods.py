@@ -17,6 +17,7 @@ from operators.decoding.continuous import continuous
 from operators.decoding.drafter import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
+from operators.decoding.heads import HeadProposals, Heads
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
@@ -24,7 +25,7 @@ from operators.decoding.second_model import SecondModel
 from operators.decoding.ssbd import ssbd
 
 #: The methods that verify their last output: SSBD, and what decodes on from its divergence in another way.
-SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi")
+SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
 #: Those of them that draft tokens there.
 PROPOSING = SPECULATIVE[1:]
 
@@ -42,13 +43,18 @@ def final_bias(settings: TranslateSettings, *, knows_unfinished: bool = False) -
 
 
 def method(
-    settings: TranslateSettings, costs: PassCosts = FLAT, *, knows_unfinished: bool = False
+    settings: TranslateSettings,
+    costs: PassCosts = FLAT,
+    heads: Heads | None = None,
+    *,
+    knows_unfinished: bool = False,
 ) -> Callable[[Task], Method]:
     """The decoding method that the settings name.
 
     Args:
         settings: the translate stage's.
         costs: what passes cost on this machine.
+        heads: the model's, for the method of that name.
         knows_unfinished: whether the model was trained on unfinished text.
     """
     if settings.method == "retranslate":
@@ -66,8 +72,8 @@ def method(
 
     def decode(task: Task) -> Method:
         if not task.is_final:
-            return ssbd(task, partial, None, *drafters(settings, costs, task, proposed))
-        return ssbd(task, final, block, *drafters(settings, costs, task, last))
+            return ssbd(task, partial, None, *drafters(settings, costs, task, proposed, heads))
+        return ssbd(task, final, block, *drafters(settings, costs, task, last, heads))
 
     return decode
 
@@ -95,26 +101,41 @@ def _rule(name: str, bias: float) -> Acceptance:
     return BiasedAcceptance(bias) if kind == "bias" else EXACT
 
 
+def weighs_costs(settings: TranslateSettings) -> bool:
+    """Whether the method proposes as much as pays on this machine, and needs to know what passes cost."""
+    return settings.method in ("recycle", "heads") and settings.block is None
+
+
 def drafters(
-    settings: TranslateSettings, costs: PassCosts, task: Task, acceptance: Acceptance
+    settings: TranslateSettings,
+    costs: PassCosts,
+    task: Task,
+    acceptance: Acceptance,
+    heads: Heads | None,
 ) -> list[Drafter]:
     """What drafts after the last output's divergence, in the order of precedence."""
     second = prediction(settings)
     return [
-        *_own_drafters(settings, costs, task, acceptance),
+        *_own_drafters(settings, costs, task, acceptance, heads),
         *([] if second is None else [SecondModel(task, second)]),
     ]
 
 
 def _own_drafters(
-    settings: TranslateSettings, costs: PassCosts, task: Task, acceptance: Acceptance
+    settings: TranslateSettings,
+    costs: PassCosts,
+    task: Task,
+    acceptance: Acceptance,
+    heads: Heads | None,
 ) -> list[Drafter]:
     # A length that is given is taken as it is: then no pass is too dear.
     longest = {} if settings.block is None else {"longest": settings.block}
+    length = BlockLength(costs if weighs_costs(settings) else FLAT, settings.sure, **longest)
     block = settings.block or JACOBI_BLOCK
     if settings.method == "recycle":
-        length = BlockLength(costs if settings.block is None else FLAT, settings.sure, **longest)
         return [recycling(task, length, acceptance)]
+    if settings.method == "heads" and heads is not None:
+        return [HeadProposals(heads, length, acceptance)]
     if settings.method == "jacobi":
         return [Jacobi(task, None, acceptance)]
     if settings.method in ("gs-jacobi", "hybrid-jacobi"):

@@ -58,7 +58,7 @@ TRANSLATION: Group = {
     ),
     "method": _option(
         "translate", "method", str,
-        "ssbd, recycle, jacobi, gs-jacobi, hybrid-jacobi, retranslate or continuous."
+        "ssbd, recycle, jacobi, gs-jacobi, hybrid-jacobi, heads, retranslate or continuous."
     ),
     "bias": _option(
         "translate", "bias", float, "How far decoding leans towards its last output, 0 to 1."
@@ -83,6 +83,10 @@ TRANSLATION: Group = {
     "close_unfinished": _option(
         "translate", "close_unfinished", bool, "Give unfinished speech to the model with a full stop.",
         "--close-unfinished/--no-close-unfinished", default="unless it was trained on such",
+    ),
+    "heads": _option(
+        "translate", "heads", str, "Proposal heads of 'surtitle model heads', for --method heads.",
+        default="none",
     ),
     "draft_model": _option(
         "translate", "draft_model", str, "A smaller model of the same vocabulary that drafts for it.",

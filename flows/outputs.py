@@ -98,7 +98,7 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
         if path:
             yield Path(path)
     translate = settings.translate
-    for path in (translate.model, translate.template, translate.draft_model):
+    for path in (translate.model, translate.template, translate.draft_model, translate.heads):
         # Models and templates that go by a name are no files here.
         if path and Path(path).is_file():
             yield Path(path)

@@ -71,7 +71,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: itself.
     template: Annotated[str, msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     method: Literal[
-        "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "retranslate", "continuous"
+        "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
     ] = "ssbd"
     #: Beta: how far the distribution leans towards the draft.
     bias: Probability = 0.2
@@ -90,6 +90,8 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     block: Positive | None = None
     #: A proposal ends before the first token that is less probable.
     sure: Probability = 0.4
+    #: Proposal heads that were trained for the model, for the method ``heads``: the path of a GGUF file.
+    heads: str | None = None
     #: A second model that drafts where the last output has nothing: ``default``, the path of a GGUF file, or
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the vocabulary of the first.
     draft_model: str | None = None

@@ -79,6 +79,9 @@ def bench(
         _setting("block", "Tokens of a proposal; 'auto' for what pays here, 8 in Jacobi's blocks.", "auto"),
     ] = None,
     sure: Annotated[str | None, _setting("sure", "Least probability of a proposed token.")] = None,
+    heads: Annotated[
+        str | None, typer.Option(help="Proposal heads of the model, for heads among the --methods.")
+    ] = None,
     draft_model: Annotated[
         str | None, typer.Option(help="A model of the same vocabulary; adds SSBD and recycling with it.")
     ] = None,
@@ -151,6 +154,7 @@ def bench(
         "proposal_biases": numbers("--proposal-bias", proposal_bias, float, special="same"),
         "blocks": numbers("--block", block, int, special="auto"),
         "sures": numbers("--sure", sure, float),
+        "heads": heads,
         "draft_models": None if draft_model is None else (None, draft_model),
         "draft_lengths": numbers("--draft-length", draft_length, int),
         "draft_thresholds": numbers("--draft-threshold", draft_threshold, float),
@@ -164,6 +168,8 @@ def bench(
         raise UsageError(
             "--plots draws SSBD against its bias; put ssbd among the --methods and bias among --accept"
         )
+    if heads is not None and "heads" not in grid.methods:
+        raise UsageError("--heads has no effect without the method; put heads among the --methods")
     given = {"bias": bias, "final_bias": final_bias}
     tell_of_idle_bias([name for name in given if given[name] is not None], grid.methods, grid.accepts)
     job = Job(

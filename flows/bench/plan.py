@@ -5,6 +5,8 @@ from itertools import product
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from flows.draft_model import DRAFTED
+from flows.heads import METHOD as HEADS
+from flows.heads import check_heads
 from flows.load_settings import load_settings
 from flows.methods import PROPOSING, SPECULATIVE, final_bias
 from flows.settings import DisplaySettings, TranslateSettings
@@ -15,6 +17,8 @@ METHODS: tuple[str, ...] = get_args(get_type_hints(TranslateSettings)["method"])
 
 #: The method that all others are compared with.
 BASELINE = "retranslate"
+#: The methods that propose as much as is sure enough.
+SURE = ("recycle", HEADS)
 #: The product as it runs by default, which a grid measures unless it says otherwise.
 USUAL = TranslateSettings()
 
@@ -44,6 +48,8 @@ class Grid(NamedTuple):
     draft_lengths: Sequence[int] = (USUAL.draft_length,)
     draft_thresholds: Sequence[float] = (USUAL.draft_threshold,)
     draft_trees: Sequence[bool] = (USUAL.draft_tree,)
+    #: The file of the method ``heads``.
+    heads: str | None = USUAL.heads
     #: Whether the draft is dropped whenever the source is revised.
     drops: Sequence[bool] = (USUAL.drop_revised,)
     #: Words at the end of unfinished text that wait, with every method.
@@ -60,9 +66,9 @@ class Plan(NamedTuple):
 
     @property
     def engine(self) -> TranslateSettings:
-        """Settings of the engine that all variants run on, with the draft model of those that have one."""
-        drafted = [variant for variant in self.variants if variant.draft_model is not None]
-        return max(drafted, key=lambda variant: variant.draft_tree, default=self.variants[0])
+        """Settings of the engine that all variants run on, with a draft model or heads if one has them."""
+        more = [one for one in self.variants if one.draft_model is not None or one.heads is not None]
+        return max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
 
 
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
@@ -78,6 +84,10 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
             conditioning = {"hold_back": hold_back, "strip_punctuation": strip}
             variants += _of_method({**common, **conditioning}, method, grid)
         masks += grid.masks
+    for one in variants:
+        check_heads(one)
+    if {True, False} <= {one.heads is None for one in variants if one.draft_model or one.heads}:
+        raise UsageError("a draft model and proposal heads are compared in two runs; leave one of them out")
     if any(mask < 0 for mask in masks):
         raise UsageError(f"--mask-k: {min(masks)} tokens cannot be withheld; give 0 or more")
     return Plan(tuple(dict.fromkeys(variants)), tuple(dict.fromkeys(masks)))
@@ -98,7 +108,8 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
         "min_block": settings.min_block,
         "proposal_bias": settings.proposal_bias if proposes else None,
         "block": settings.block,
-        "sure": settings.sure if settings.method == "recycle" else None,
+        "sure": settings.sure if settings.method in SURE else None,
+        "heads": settings.heads,
         "draft_mask": settings.draft_mask,
         "commit": settings.commit,
         "commit_gap": settings.commit_gap,
@@ -129,7 +140,8 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
         "min_block": grid.min_blocks,
         "proposal_bias": grid.proposal_biases if proposes else (USUAL.proposal_bias,),
         "block": grid.blocks if proposes else (USUAL.block,),
-        "sure": grid.sures if method == "recycle" else (USUAL.sure,),
+        "sure": grid.sures if method in SURE else (USUAL.sure,),
+        "heads": (grid.heads if method == HEADS else None,),
         "draft_model": grid.draft_models if method in DRAFTED else (None,),
         "draft_length": grid.draft_lengths,
         "draft_threshold": grid.draft_thresholds,

@@ -40,6 +40,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     proposal_bias: float | None = None
     block: int | None = None
     sure: float | None = None
+    heads: str | None = None
     draft_model: str | None = None
     draft_length: int | None = None
     draft_threshold: float | None = None
@@ -181,7 +182,7 @@ class Scorer:
             passes=effort.passes,
             passes_per_token=effort.passes / tokens,
             passes_saved=base.passes / max(1, effort.passes),
-            speedup_simulated=_gpu_cost(base) / max(1.0, _gpu_cost(effort)),
+            speedup_simulated=gpu_cost(base) / max(1.0, gpu_cost(effort)),
             updates=len(updates),
         )
 
@@ -288,7 +289,7 @@ class Scorer:
         return Times(*(1000 * part_s / count for part_s in parts_s))
 
 
-def _gpu_cost(effort: Effort) -> float:
+def gpu_cost(effort: Effort) -> float:
     """The passes of a GPU, where the tokens of a pass cost little beside the weights that it reads.
 
     The order is that of a model of some billion weights: a pass over n tokens costs 1 + n / 100.

@@ -41,6 +41,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     model: ModelIdentity
     #: The second model, where one drafts.
     draft_model: ModelIdentity | None = None
+    #: The proposal heads, where there are some.
+    heads: ModelIdentity | None = None
     #: Languages, and hash of the prompt's tokens around the source.
     prompt: str
     corpus: str
@@ -84,6 +86,7 @@ def sign(
         llama_cpp_python=version("llama-cpp-python"),
         model=_identify(engine.path),
         draft_model=None if engine.draft is None else _identify(engine.draft.path),
+        heads=None if plan.engine.heads is None else _identify(Path(plan.engine.heads).expanduser()),
         prompt=f"{common.source}-{common.target}|{_hash_of_prompt(engine)[:12]}",
         corpus=corpus.name,
         corpus_sha256=corpus.sha256[:12],

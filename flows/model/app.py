@@ -5,6 +5,7 @@ import typer
 from flows.model.align import align
 from flows.model.assemble import assemble
 from flows.model.distill import distill
+from flows.model.heads import heads
 from flows.model.prune import prune
 from flows.model.train import train
 
@@ -17,3 +18,4 @@ model_app.command()(distill)
 model_app.command()(align)
 model_app.command()(train)
 model_app.command()(assemble)
+model_app.command()(heads)

@@ -41,7 +41,45 @@ class Record(msgspec.Struct, kw_only=True):
     points: list[Point] = []
 
 
-def write_record(path: Path, record: Record) -> None:
+class HeadsPoint(msgspec.Struct, frozen=True):
+    """How heads stood after so many rounds through the answers."""
+
+    epoch: int
+    #: Mean since the point before, nats a token.
+    loss: float
+    #: Tokens of a pass on held-out prompts with the first head, the first two, …, under exact acceptance.
+    blocks: list[float]
+
+
+class Block(msgspec.Struct, frozen=True):
+    """What so many heads do for translations from scratch of held-out prompts."""
+
+    heads: int
+    #: The rule by which their proposals stand.
+    accept: str
+    #: Tokens of a pass: the mean accepted block size of Stern et al. (2018), whose k is one more.
+    mean_block: float
+    #: The speedup where a pass over n tokens costs 1 + n / 100.
+    speedup_simulated: float
+
+
+class HeadsRecord(msgspec.Struct, kw_only=True):
+    """The record of proposal heads."""
+
+    settings: dict[str, Any]
+    model: Used
+    data: list[Used]
+    versions: dict[str, str]
+    #: Prompts that were answered to learn from, and the tokens of the answers.
+    prompts: int
+    tokens: int
+    #: Share of the held-out answers' tokens that the heads can say.
+    covered: float
+    points: list[HeadsPoint] = []
+    blocks: list[Block] = []
+
+
+def write_record(path: Path, record: Record | HeadsRecord) -> None:
     """Write it as JSON. Raises `OutputError`."""
     partial = path.with_name(path.name + ".partial")
     try:

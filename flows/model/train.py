@@ -64,7 +64,7 @@ def train(
     run(
         Job(
             model=model,
-            pairs=[_share(text) for text in pairs],
+            pairs=[share_of(text) for text in pairs],
             source=source,
             target=target,
             output=output,
@@ -83,7 +83,8 @@ def train(
     )
 
 
-def _share(text: str) -> tuple[Path, float]:
+def share_of(text: str) -> tuple[Path, float]:
+    """A file of pairs and how often it is drawn from, of ``FILE`` or ``FILE=SHARE``. Raises `UsageError`."""
     name, _, share = text.rpartition("=")
     if not name:
         return Path(text), 1.0

@@ -30,13 +30,17 @@ class Verified(NamedTuple):
         return len(self.path)
 
     @property
+    def last(self) -> int:
+        """The row after all that stands."""
+        return self.path[-1] + 1 if self.path else 0
+
+    @property
     def own(self) -> int | None:
         """The model's own next token.
 
         None where its last row has confirmed a token that the pass left out.
         """
-        row = self.path[-1] + 1 if self.path else 0
-        return self.choices[row] if row < len(self.choices) else None
+        return self.choices[self.last] if self.last < len(self.choices) else None
 
 
 def verify(begin: int, draft: Draft, rows: Logits) -> Verified:

@@ -15,6 +15,7 @@ from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
+from tests.operators.decoding.test_heads import noise_heads
 from tests.toy import ToyStore, ToyVocabulary
 
 updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
@@ -26,7 +27,8 @@ def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    translator = Translator(prompt, pool, method(settings, DEAR), translator_settings(settings, prompt))
+    decode = method(settings, DEAR, noise_heads(3, 1))
+    translator = Translator(prompt, pool, decode, translator_settings(settings, prompt))
     state, made, passes = SegmentState(), [], 0
     for number, text in enumerate(texts):
         state, output = translator.update("s/000000", state, text, is_final=number == len(texts) - 1)
@@ -88,11 +90,13 @@ def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases
 
 
 def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> None:
-    grid = Grid(METHODS, (0.2,), (0,), proposal_biases=(0.0, None), blocks=(None, 8), sures=(0.4, 0.1))
+    grid = Grid(
+        METHODS, (0.2,), (0,), proposal_biases=(0.0, None), blocks=(None, 8), sures=(0.4, 0.1), heads="any"
+    )
     variants = make_plan({}, [grid]).variants
     count = {name: sum(one.method == name for one in variants) for name in METHODS}
     assert count == {
-        "ssbd": 1, "recycle": 8, "jacobi": 4, "gs-jacobi": 4, "hybrid-jacobi": 4,
+        "ssbd": 1, "recycle": 8, "jacobi": 4, "gs-jacobi": 4, "hybrid-jacobi": 4, "heads": 8,
         "retranslate": 1, "continuous": 1,
     }  # fmt: skip
     biases = {columns_of(one)["proposal_bias"] for one in variants if one.method == "recycle"}

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 from tests.tiny_gguf import pieces, write_gguf
 
 HIDDEN, HEADS, WIDTH, INNER, LAYERS = 64, 2, 32, 96, 2
@@ -32,6 +33,7 @@ def write_gemma(path: Path, seed: int = 0, *, line_break: float = 1.0, **header:
         "gemma3.attention.sliding_window": 512,
         "gemma3.rope.freq_base": 1e6,
         **tokens.entries,
+        TEMPLATES_KEY: spell_prompts(TrainedPrompts((labels_of("English", "German"),))),
         "tokenizer.ggml.add_space_prefix": False,
         "tokenizer.ggml.add_bos_token": True,
         **{key.replace("_", ".", 1): value for key, value in header.items()},

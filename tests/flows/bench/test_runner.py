@@ -104,6 +104,7 @@ SIGNATURE = msgspec.convert(
         **dict.fromkeys(("threads", "ubatch", "row_step", "cells", "repeats", "max_source"), 1),
         "model": {"file": "m.gguf", "bytes": 1, "sha256": "0"},
         "draft_model": None,
+        "heads": None,
         "close_unfinished": True,
         "knows_unfinished": False,
     },

@@ -4,13 +4,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import llama_cpp
 import numpy as np
 import pytest
 
+from connectors.gguf_file import read_gguf
+from connectors.heads_file import output_rows
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Forward, Logits, Task
 from operators.decoding.greedy import retranslate
+from operators.decoding.heads import StateSolver
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.errors import InputError
@@ -121,6 +125,23 @@ class _Second:
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         return self._context.evaluate(2, tokens, start, rows)
+
+
+def test_the_state_solved_from_logits_is_the_one_that_llama_cpp_tells(model: LlamaModel) -> None:
+    ids = np.linspace(0, model.vocabulary_size - 1, 2048).astype(np.int32)
+    solver = StateSolver(ids, output_rows(read_gguf(model.path), model.path, ids))
+    tokens = model.begin + model.tokenize("The city council voted on Tuesday to repair the old bridge.")
+    with opened(model) as context:
+        solved = solver.states(solver.seen(context.evaluate(1, tokens, 0, len(tokens))))
+        context.cut_sequence(1, 0)
+        llama_cpp.llama_set_embeddings(context._context, True)
+        context.evaluate(1, tokens, 0, len(tokens))
+        told = np.ctypeslib.as_array(
+            llama_cpp.llama_get_embeddings(context._context), shape=(len(tokens), solved.shape[1])
+        )
+        apart = np.linalg.norm(solved - told, axis=1) / np.linalg.norm(told, axis=1)
+    # Logits are computed from a state whose numbers were rounded to eight bits.
+    assert apart.max() < 0.05
 
 
 def test_a_file_that_llama_cpp_cannot_read_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""How long the blocks of proposal heads are in translations from scratch: Stern et al.'s table 1."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from flows.bench.scores import gpu_cost
+from flows.model.record import Block
+from operators.decoding.acceptance import EXACT, Acceptance, TopAcceptance
+from operators.decoding.blockwise import decode
+from operators.decoding.drafter import Drafter, FirstOf
+from operators.decoding.drive import drive
+from operators.decoding.forward import Task
+from operators.decoding.heads import HeadProposals, Heads
+from operators.decoding.pass_cost import FLAT, BlockLength
+from operators.events import Effort
+from operators.models.pool import SessionPool
+from operators.models.store import SequenceStore
+from operators.trouble import Trouble
+
+#: The rules of the authors' section 5.
+RULES: dict[str, Acceptance] = {"exact": EXACT, "top-2": TopAcceptance(2), "top-3": TopAcceptance(3)}
+_KEY = "held out"
+
+
+class _Taken(NamedTuple):
+    """What decoding took."""
+
+    #: Tokens of the outputs, the ones that end them among them.
+    tokens: int
+    effort: Effort
+
+
+def measured(
+    store: SequenceStore, head: Sequence[int], tasks: Sequence[Task], heads: Heads
+) -> Iterator[Block]:
+    """A row for each number of heads and each rule. All that the heads say is proposed.
+
+    Outputs that are cut as they repeat themselves are left out: their tokens are no longer there. Without
+    others there are no rows.
+
+    ``store`` has two sequences, both empty; ``head`` is what all prompts begin with.
+    """
+    pool = SessionPool(store, head, 1)
+    greedy = _decoded(pool, tasks, FirstOf)
+    if not greedy.tokens:
+        return
+    for count in range(1, len(heads) + 1):
+        some, length = heads.first(count), BlockLength(FLAT, 0.0, count)
+        for name, rule in RULES.items():
+            taken = _decoded(pool, tasks, lambda: HeadProposals(some, length, rule))  # noqa: B023 - called at once
+            speedup = _cost(greedy) / max(1e-9, _cost(taken))
+            block = taken.tokens / max(1, taken.effort.passes)
+            yield Block(count, name, round(block, 3), round(speedup, 3))
+
+
+def _decoded(pool: SessionPool, tasks: Sequence[Task], drafter: Callable[[], Drafter]) -> _Taken:
+    tokens, effort = 0, Effort()
+    for task in tasks:
+        with pool.session(_KEY) as session:
+            decoded, cost = drive(decode(task, drafter()), session)
+        pool.release(_KEY)
+        if decoded.cut is Trouble.REPETITION:
+            continue
+        # Of the prompt the last token alone counts: what comes before it no method can save.
+        evaluated = cost.evaluated - (len(task.prompt) - cost.reused - 1)
+        effort += Effort(passes=cost.passes, evaluated=evaluated)
+        tokens += len(decoded.tokens) + (decoded.cut is None)
+    return _Taken(tokens, effort)
+
+
+def _cost(taken: _Taken) -> float:
+    """Of a token, as outputs may differ in length."""
+    return gpu_cost(taken.effort) / max(1, taken.tokens)

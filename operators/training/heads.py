@@ -1,0 +1,135 @@
+"""Trains proposal heads on a frozen model (Stern et al. 2018, section 6: frozen base, distilled data).
+
+Head i learns which token comes i places after the one that the model chose from a state. As the model does
+not change, the heads learn from states that were computed once, each head for itself, and only the tokens
+that they choose among have a logit.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy, silu
+
+from operators.decoding.heads import Head, Matrix
+from operators.training.packing import IGNORED
+
+#: Share of the steps in which the learning rate rises.
+_WARMUP = 0.05
+_LARGEST_GRADIENT = 1.0
+#: States whose tokens are told at a time.
+_TOLD = 1024
+
+
+class Places(NamedTuple):
+    """Places of answers."""
+
+    #: What the model chose its token from, (places, width).
+    states: torch.Tensor
+    #: What follows that token: (places, heads), as numbers among the tokens that can be said, or `IGNORED`.
+    following: torch.Tensor
+
+
+def places(
+    states: Sequence[Matrix], answers: Sequence[Sequence[int]], tokens: Sequence[int], heads: int
+) -> Places:
+    """All places of some answers, the last ones of which are followed by less."""
+    numbers = {token: number for number, token in enumerate(tokens)}
+    rows = []
+    for answer in answers:
+        known = [numbers.get(token, IGNORED) for token in answer] + [IGNORED] * heads
+        rows += [known[place + 1 : place + 1 + heads] for place in range(len(answer))]
+    return Places(torch.from_numpy(np.concatenate(states)), torch.tensor(rows))
+
+
+class Epochs(NamedTuple):
+    """How long and how fast to learn."""
+
+    times: int
+    #: Places of a step.
+    batch: int
+    #: The highest learning rate.
+    rate: float
+
+
+class HeadsFit:
+    """Heads that learn: all of them from each batch, and no other weights."""
+
+    def __init__(
+        self,
+        learned: Places,
+        rows: torch.Tensor,
+        *,
+        hidden: int,
+        schedule: Epochs,
+        seed: int,
+    ) -> None:
+        """``rows`` of the output matrix, (tokens, width), are what the heads choose among.
+
+        A head has ``hidden`` units, and begins as the model itself: what it adds is 0 at first.
+        """
+        self._learned, self._rows = learned, rows.to(torch.bfloat16)
+        heads, width = learned.following.shape[1], rows.shape[1]
+        self._draws = torch.Generator().manual_seed(seed)
+        # By the size of the states what comes out of the first matrix is about 1.
+        size = float(learned.states.square().mean().sqrt()) * math.sqrt(width)
+        self._inner = torch.randn(heads, hidden, width, generator=self._draws) / size
+        self._outer = torch.zeros(heads, width, hidden)
+        self._weights = [self._inner.requires_grad_(), self._outer.requires_grad_()]
+        self._optimizer = torch.optim.AdamW(self._weights, lr=0.0, betas=(0.9, 0.98), weight_decay=0.01)
+        self._schedule = schedule
+        self._done = 0
+        #: Steps in all.
+        self.steps = schedule.times * math.ceil(len(learned.states) / schedule.batch)
+
+    def epoch(self) -> Iterator[float]:
+        """Learn from all places once; the loss of each step, in nats a token."""
+        drawn = torch.randperm(len(self._learned.states), generator=self._draws)
+        for chosen in drawn.split(self._schedule.batch):
+            for group in self._optimizer.param_groups:
+                group["lr"] = self._schedule.rate * _share(self._done / self.steps)
+            yield self._learn(chosen)
+            self._done += 1
+
+    def _learn(self, chosen: torch.Tensor) -> float:
+        with torch.autocast("cpu", torch.bfloat16):
+            logits = self._logits(self._learned.states[chosen])
+        following = self._learned.following[chosen].T
+        loss = cross_entropy(
+            logits.float().flatten(0, 1), following.reshape(-1), ignore_index=IGNORED, reduction="sum"
+        ) / max(1, int((following != IGNORED).sum()))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._weights, _LARGEST_GRADIENT)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return float(loss.detach())
+
+    def _logits(self, states: torch.Tensor) -> torch.Tensor:
+        """(heads, states, tokens)."""
+        states = states.to(self._rows.dtype)
+        hidden = silu(torch.einsum("sw,hiw->hsi", states, self._inner.to(states.dtype)))
+        moved = states + torch.einsum("hsi,hwi->hsw", hidden, self._outer.to(states.dtype))
+        return moved @ self._rows.T
+
+    def proposed(self, states: torch.Tensor) -> list[list[int]]:
+        """What each head says after each state, as numbers among the tokens: (states, heads)."""
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+            said = [self._logits(part).argmax(dim=2).T for part in states.split(_TOLD)]
+        found: list[list[int]] = torch.cat(said).tolist()
+        return found
+
+    def heads(self) -> list[Head]:
+        """What was learned."""
+        return [
+            Head(*(np.ascontiguousarray(matrix.detach().float().numpy()) for matrix in pair))
+            for pair in zip(self._inner, self._outer, strict=True)
+        ]
+
+
+def _share(done: float) -> float:
+    """The learning rate as a share of the highest: a linear rise, then half a cosine down to a fiftieth."""
+    if done < _WARMUP:
+        return (done + 0.001) / _WARMUP
+    return 0.02 + 0.98 * (1 + math.cos(math.pi * (done - _WARMUP) / (1 - _WARMUP))) / 2

@@ -1,0 +1,110 @@
+"""Proposal heads, trained for real on a tiny model: they foresee what it says, and change no caption."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from connectors.gguf_file import read_gguf
+from connectors.heads_file import output_rows, read_heads
+from flows.cli import app
+from flows.model.in_torch import torch_model
+from operators.decoding.forward import Task
+from operators.decoding.heads import Heads, StateSolver
+from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.many_answers import many_answers
+from operators.prompts.select import select_prompt
+from operators.training.heads import Epochs, HeadsFit, places
+from operators.training.packing import IGNORED
+from tests.train.tiny_gemma import HIDDEN, write_gemma
+
+WORDS = ["the house", "a red house", "the cat", "a cat in the house", "the red cat", "is the cat red"]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gemma(tmp_path_factory.mktemp("gemma") / "tiny.gguf")
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_places_are_followed_by_what_the_answer_goes_on_with() -> None:
+    states = [np.zeros((3, 2), np.float32), np.ones((1, 2), np.float32)]
+    made = places(states, [[7, 8, 9], [8]], [9, 8], 2)
+    assert made.states.shape == (4, 2)
+    assert made.following.tolist() == [[1, 0], [0, IGNORED], [IGNORED] * 2, [IGNORED] * 2]
+
+
+def test_what_the_heads_learned_is_what_they_say_in_use() -> None:
+    noise = np.random.default_rng(0)
+    rows = noise.normal(size=(12, 16)).astype(np.float32)
+    # A text that counts; the state of each place is that of its own token, and a little noise.
+    answers = [[(place + start) % 12 for place in range(12)] for start in range(12)]
+    states = [rows[one] + 0.01 * noise.normal(size=(12, 16)).astype(np.float32) for one in answers]
+    ids = noise.permutation(12).astype(np.int32)
+    learned = places(states, answers, ids.tolist(), 2)
+    fit = HeadsFit(learned, torch.from_numpy(rows[ids]), hidden=32, schedule=Epochs(40, 16, 1e-2), seed=1)
+    losses = [loss for _ in range(40) for loss in fit.epoch()]
+    assert losses[-1] < losses[0] / 10
+    heads = Heads(fit.heads(), ids, rows[ids])
+    for one, own in zip(states[0][:10], answers[0], strict=False):
+        seen = heads.solver.seen(rows @ one)
+        assert heads.after(seen).tokens == [own + 1, (own + 2) % 12]
+    said = fit.proposed(torch.from_numpy(states[0]))
+    assert [ids[place[0]] for place in said[:11]] == answers[0][1:]
+
+
+def test_heads_are_trained_measured_and_used(path: Path, tmp_path: Path) -> None:
+    pairs, heads = tmp_path / "talk.tsv", tmp_path / "heads.gguf"
+    pairs.write_text("".join(f"{text}\t{text[::-1]}\n" for text in WORDS))
+    run("model", "align", pairs, "--to", "German", "--by", "proportion", "-o", tmp_path / "aligned")
+    printed = run(
+        "model", "heads", path, "--pairs", tmp_path / "aligned" / "talk.tsv.gz", "-o", heads, "--heads", 2,
+        "--prompts", 60, "--held-out", 12, "--epochs", 30, "--rate", 1e-2, "--threads", 1, "--hidden", 128,
+        "--tokens", 300,
+    )  # fmt: skip
+    assert "heads.gguf" in printed
+    record = json.loads((tmp_path / "heads.gguf.json").read_text())
+    assert record["data"][0]["name"] == "talk.tsv.gz"
+    points = record["points"]
+    assert points[-1]["loss"] < points[0]["loss"] / 1.5
+    # A model of noise repeats itself, which heads learn soon.
+    assert points[-1]["blocks"][1] > points[-1]["blocks"][0] > 1.5
+    assert len(read_heads(heads, path)) == 2
+    (tmp_path / "text.txt").write_text("the cat is red\n")
+    run(
+        "bench", tmp_path / "text.txt", "--model", path, "--methods", "ssbd,heads", "--heads", heads,
+        "--threads", 1, "--repeat", 1, "--block", 2, "--json", tmp_path / "bench.json",
+    )  # fmt: skip
+    _, plain, headed = json.loads((tmp_path / "bench.json").read_text())["rows"]
+    assert headed["proposed_over_output"] > 0
+    assert headed["passes"] <= plain["passes"]
+    assert headed["chrf_of_baseline"] == plain["chrf_of_baseline"]
+
+
+def test_the_model_s_states_are_those_of_pytorch(path: Path) -> None:
+    ids = np.arange(0, 350, 2, dtype=np.int32)
+    solver = StateSolver(ids, output_rows(read_gguf(path), path, ids))
+    with closing(LlamaModel(path)) as model:
+        prompt = select_prompt(model, "auto", "English", "German")
+        tasks = [Task(prompt.build(prompt.source(text)), (), prompt.stop, 12) for text in WORDS]
+        settings = ContextSettings(cells=1024, sequences=4, threads=1)
+        with closing(LlamaContext(model, settings)) as context:
+            found = dict(many_answers(context, prompt.head, tasks, solver, 3))
+    body = torch_model(read_gguf(path), torch.float32).model
+    for number, task in enumerate(tasks):
+        tokens, states = found[number]
+        with torch.inference_mode():
+            hidden = body(torch.tensor([[*task.prompt, *tokens]])).last_hidden_state[0].numpy()
+        theirs = hidden[len(task.prompt) - 1 : -1]
+        assert states.shape == theirs.shape == (len(tokens), HIDDEN)
+        apart = np.linalg.norm(states - theirs, axis=1) / np.linalg.norm(theirs, axis=1)
+        assert apart.max() < 0.05
