@@ -6,7 +6,7 @@ from bytewax.outputs import FixedPartitionedSink
 from typing_extensions import override
 
 from connectors.backlog import Backlog
-from connectors.output_file import check_writable, is_standard_output
+from connectors.output_file import check_writable, inherited
 from connectors.output_watch import OutputWatch
 from connectors.record_file import ONE_FILE, Held
 from connectors.wav_file import WavFile, WavPosition
@@ -36,7 +36,7 @@ class WavSink(FixedPartitionedSink[AudioChunk, HeldChunks]):
 
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
         check_writable(path)
-        if path.exists() and (not path.is_file() or is_standard_output(path)):
+        if path.exists() and (not path.is_file() or inherited(path) is not None):
             raise OutputError(f"{path} cannot be written: audio needs a regular file")
         self._path = path
         self._watch = watch

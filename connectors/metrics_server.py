@@ -19,11 +19,15 @@ from connectors.web.access import Access, is_local
 from connectors.web.background import BackgroundServer
 from connectors.web.guard import Guard
 from connectors.web.listener import listen, shown
+from connectors.web.open_files import most_sockets
 from operators.errors import UsageError
 from operators.health import Verdict
 
 # A scraper or two, a probe, and somebody who looks.
 _MOST_CONNECTIONS = 32
+# The part of a process's files that they may be where those are few: an eighth.
+_SHARE = 8
+_BACKLOG = 128
 # Seconds that connections have to end.
 _STOP_S = 1.0
 _NOT_KEPT = {"cache-control": "no-store"}
@@ -74,13 +78,16 @@ class MetricsServer:
         :raises OutputError: when the port is taken or may not be listened on.
         """
         host, port = self._address
-        listener = listen(host, port, what="metrics", instead="choose another --metrics [HOST:]PORT")
+        listener = listen(
+            host, port, what="metrics", instead="choose another --metrics [HOST:]PORT", backlog=_BACKLOG
+        )
         port = listener.getsockname()[1]
         self._server = BackgroundServer(
             listener,
             lambda ready: self._app(port, ready),
             name="metrics",
-            most_connections=_MOST_CONNECTIONS,
+            most_connections=most_sockets(_MOST_CONNECTIONS, _SHARE),
+            backlog=_BACKLOG,
             stop_s=_STOP_S,
             failure="the metrics' server does not start; try again, or leave --metrics out",
         )

@@ -6,11 +6,14 @@ import fcntl
 import io
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from operators.errors import OutputError
 
+# As many as Linux follows.
+_MOST_LINKS = 40
 _WHAT_TO_DO = {
     errno.ENOSPC: "make room on its disk",
     errno.EDQUOT: "make room in your quota",
@@ -45,8 +48,11 @@ def check_writable(path: Path, *, reading: Iterable[Path] = ()) -> None:
     :arg reading: The files that the same run reads.
     :raises OutputError: when it cannot be written, or is one of those.
     """
+    number = inherited(path)
     try:
-        if not path.exists():
+        if number is not None:
+            _check_descriptor(path, number)
+        elif not path.exists():
             _check_folder(path)
         elif path.is_dir():
             raise OutputError(f"{path} cannot be written: it is a folder")
@@ -75,12 +81,59 @@ def _is_same(path: Path, other: Path) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def is_standard_output(path: Path) -> bool:
-    """Whether a path leads to this process' standard output, by name or as the file that it goes into."""
+def inherited(path: Path) -> int | None:
+    """The descriptor that a path leads to, of those that this process was started with; None for other files.
+
+    Such are ``/dev/stdout``, ``/dev/stderr`` and ``/dev/fd/3``, whatever they go into, and by any name the
+    files that standard output and standard error go into. Who opened them wants what is there to stay, and
+    others may write there: opened again, such a file would be written from its beginning.
+    """
+    named = _named_descriptor(path)
+    if named is not None:
+        return _ours(named)
     try:
-        return os.path.samestat(path.stat(), os.fstat(1))
+        status = path.stat()
+    except OSError:
+        return None
+    return next((number for number in map(_ours, (1, 2)) if _is_open_on(number, status)), None)
+
+
+def _ours(number: int) -> int:
+    # While a flow runs, descriptor 2 leads nowhere, because of what native code says there.
+    try:
+        return sys.stderr.fileno() if number == 2 else number
+    except (AttributeError, OSError, ValueError):
+        return number
+
+
+def _is_open_on(number: int, status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(status, os.fstat(number))
     except OSError:
         return False
+
+
+def _named_descriptor(path: Path) -> int | None:
+    """The descriptor of this process that a path names, itself or by links."""
+    at = os.path.abspath(path)  # noqa: PTH100 - `Path.resolve` would go past the name to what is open there
+    for _link in range(_MOST_LINKS):
+        folder, _, name = at.rpartition("/")
+        if folder in ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd") and name.isdecimal():
+            return int(name)
+        try:
+            at = os.path.normpath(f"{folder}/{link}" if (link := os.readlink(at))[:1] != "/" else link)  # noqa: PTH115
+        except OSError:
+            return None
+    return None
+
+
+def _check_descriptor(path: Path, number: int) -> None:
+    try:
+        mode = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
+    except OSError:
+        raise OutputError(f"{path} cannot be written: this process was started without it") from None
+    if mode == os.O_RDONLY:
+        raise OutputError(f"{path} cannot be written: it is open for reading only")
 
 
 def lock(file: int) -> None:
@@ -114,8 +167,8 @@ def is_deleted(file: int, path: Path) -> bool:
 class OutputFile:
     """A file that grows by whole items, and can be cut back to where it was.
 
-    What was written reached the file at once. A pipe, a device or standard output, whatever that goes into,
-    is written as it comes. No other run can write a regular file meanwhile.
+    What was written reached the file at once. A pipe, a device or what this process was started with,
+    standard output first, is written as it comes. No other run can write a regular file meanwhile.
 
     :arg path: The file.
     :arg size: Bytes of it to keep; absent to keep all of it.
@@ -146,13 +199,15 @@ class OutputFile:
             raise WriteError(path, error) from None
 
     def _open(self) -> None:
-        # Opened again, a file that standard output goes into would be written from its beginning.
-        is_shared = is_standard_output(self._path)
-        file = os.dup(1) if is_shared else os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        number = inherited(self._path)
+        if number is None:
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        else:
+            file = os.dup(number)
         # Unbuffered: nothing is left behind that would be written, and fail, on closing.
         self._file = io.FileIO(file, "w")
         #: Whether it has a size, and can be cut back.
-        self.is_regular = not is_shared and stat.S_ISREG(os.fstat(file).st_mode)
+        self.is_regular = number is None and stat.S_ISREG(os.fstat(file).st_mode)
         if self.is_regular:
             try:
                 lock(file)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from connectors.output_file import WriteError, is_standard_output, lock
+from connectors.output_file import WriteError, inherited, lock
 from operators.missing import Missing
 
 
@@ -24,7 +24,7 @@ class OutputWatch:
 
         :raises WriteError: when it cannot be written, or another run is writing it.
         """
-        if path in self._held or is_standard_output(path) or (path.exists() and not path.is_file()):
+        if path in self._held or inherited(path) is not None or (path.exists() and not path.is_file()):
             return
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.output_file import WriteError, is_deleted, is_standard_output, lock
+from connectors.output_file import WriteError, inherited, is_deleted, lock
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
 
@@ -75,7 +75,7 @@ class WavFile:
 
     def _check(self) -> None:
         status = os.fstat(self._file)
-        if not stat.S_ISREG(status.st_mode) or is_standard_output(self._path):
+        if not stat.S_ISREG(status.st_mode) or inherited(self._path) is not None:
             raise OutputError(f"{self._path} cannot be written: audio needs a regular file")
         if self._samples and status.st_size < _offset(self._samples):
             raise OutputError(f"{self._path} has become shorter since the run that is resumed; start anew")

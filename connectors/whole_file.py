@@ -5,7 +5,7 @@ import stat
 import sys
 from pathlib import Path
 
-from connectors.output_file import WriteError, is_standard_output
+from connectors.output_file import WriteError, inherited
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -16,10 +16,10 @@ def write_whole(path: Path, data: bytes) -> None:
     # A link stays one.
     target = Path(os.path.realpath(path))
     try:
-        if is_standard_output(target):
+        if (number := inherited(path)) is not None:
             # What others write there, and have written, stays.
             sys.stdout.flush()
-            with os.fdopen(os.dup(1), "wb") as output:
+            with os.fdopen(os.dup(number), "wb") as output:
                 output.write(data)
             return
         is_there = target.exists()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from connectors.output_file import check_writable, is_standard_output
+from connectors.output_file import check_writable, inherited
 from connectors.output_watch import OutputWatch
 from flows.settings import OutputSettings, Settings
 from operators.errors import OutputError, UsageError
@@ -25,8 +25,8 @@ _Identity = tuple[int, int] | str
 def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
     """See that each file that a run writes can be written, is read by nobody and written once.
 
-    Files are compared by inode, so that no link hides anything. Pipes, devices and standard output may be
-    written by many.
+    Files are compared by inode, so that no link hides anything. Pipes, devices and what this process was
+    started with, such as standard output, may be written by many.
 
     :arg reading: Files that were read already, such as the one of the settings.
     :raises UsageError: when two outputs are one file.
@@ -60,7 +60,7 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
     """Take the files for this run, and leave nothing of an earlier one in them unless that one goes on.
 
     Bytewax opens a sink with its first item, which may never come: a run that has nothing to say leaves valid
-    files that say nothing. Pipes, devices and standard output are left alone.
+    files that say nothing. Pipes, devices and what this process was started with are left alone.
 
     :raises OutputError: when a file cannot be written, or another run is writing it.
     """
@@ -112,6 +112,6 @@ def _identity(path: Path) -> _Identity | None:
         status = path.stat()
     except OSError:
         return os.path.realpath(path)
-    if not stat.S_ISREG(status.st_mode) or is_standard_output(path):
+    if not stat.S_ISREG(status.st_mode) or inherited(path) is not None:
         return None
     return status.st_dev, status.st_ino

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -108,6 +109,7 @@ def let_interrupt_set(stop: Flag) -> dict[signal.Signals, Any]:
             if os.isatty(1):
                 os.write(1, b"\r\n")  # whatever the cursor stands behind stays as it is
             os._exit(128 + number)  # asked twice: not even the sinks are waited for
-        stop.set()
+        # Not here: whoever waits for it in this thread may hold the lock that setting it takes.
+        start_new_thread(stop.set, ())
 
     return {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}

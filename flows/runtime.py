@@ -14,7 +14,7 @@ from connectors.audio_file import AudioFileSource
 from connectors.jsonl import JsonlSource, read_events
 from connectors.messages import tell
 from connectors.microphone import MicrophoneSource
-from connectors.output_file import is_standard_output
+from connectors.output_file import inherited
 from connectors.output_watch import OutputWatch
 from connectors.terminal import open_screen
 from flows.audience import Audience
@@ -132,7 +132,7 @@ class Runtime:
         """The summary of what has been taken so far, or of all that an erasure log holds."""
         meter, missing = self._summary, self.outputs.missing()
         # What went into a pipe, a device or standard output cannot be read back.
-        can_read = log is not None and Path(log).is_file() and not is_standard_output(Path(log))
+        can_read = log is not None and Path(log).is_file() and inherited(Path(log)) is None
         if log is not None and can_read and log not in (one.path for one in missing):
             meter = SummaryMeter()
             for record in read_events(Path(log), ErasureRecord):

@@ -1,7 +1,7 @@
 """The subtitle stage: finals become cues, one after the other whatever stream they are of."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
@@ -12,6 +12,9 @@ from operators.events import Caption
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterState
 
+# For what waits on the stream's clock: Bytewax compares it with the wall clock, which somebody may set back.
+# So it is asked in each turn of the worker, and live sources pace those.
+_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 # Seconds that a caption may take from being ready to here: what was ready in time must not come too late.
 _UNDERWAY_S = 1.0
 
@@ -58,9 +61,7 @@ class _Cues(StatefulBatchLogic[Caption, Cue, WriterState]):
 
     @override
     def notify_at(self) -> datetime | None:
-        wait_s = self._wait_s()
-        # Not at once again: the stream's clock may stand still, as before the first sound.
-        return None if wait_s is None else datetime.now(UTC) + timedelta(seconds=max(0.1, wait_s))
+        return None if self._wait_s() is None else _AT_ONCE
 
     def _wait_s(self) -> float | None:
         due_s = self._writer.due_s

@@ -8,6 +8,7 @@ from threading import Event as Flag
 from threading import Thread
 
 from starlette.types import ASGIApp
+from typing_extensions import override
 from uvicorn import Config, Server
 
 from connectors.web.connection import Connection
@@ -16,6 +17,24 @@ from operators.errors import OutputError
 
 # Seconds that the thread may take to begin.
 _START_S = 30.0
+# Connections that are accepted before one of them is looked at. asyncio takes as many as may wait, and each
+# of those has a file open before there is somebody who could close it.
+_AT_ONCE = 2
+
+
+class _Server(Server):
+    """Accepts few connections at once, however many wait."""
+
+    def __init__(self, config: Config, waiting: int) -> None:
+        super().__init__(config)
+        self._waiting = waiting
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # To asyncio the number of connections that wait is also that of those it accepts at once.
+        for listener in sockets or []:
+            listener.listen(self._waiting)
 
 
 class BackgroundServer:
@@ -28,6 +47,7 @@ class BackgroundServer:
         *,
         name: str,
         most_connections: int,
+        backlog: int,
         stop_s: float,
         failure: str,
     ) -> None:
@@ -38,6 +58,7 @@ class BackgroundServer:
         :arg name: Of the thread.
         :arg most_connections: At once; for one more the one that has been idle longest is closed, and
             if none is idle the new one is refused.
+        :arg backlog: Connections that may wait to be accepted.
         :arg stop_s: Seconds that connections have to end.
         :arg failure: The sentence for a server that does not begin.
         :raises OutputError: when it does not begin.
@@ -46,7 +67,7 @@ class BackgroundServer:
         ready = Flag()
         self._listener = listener
         self._stop_s = stop_s
-        self._server = Server(
+        self._server = _Server(
             Config(
                 app(ready.set),
                 # uvicorn's other implementation has no limit to headers.
@@ -60,8 +81,10 @@ class BackgroundServer:
                 proxy_headers=False,
                 h11_max_incomplete_event_size=MOST_HEADERS,
                 limit_concurrency=most_connections,
+                backlog=_AT_ONCE,
                 timeout_graceful_shutdown=int(stop_s),
-            )
+            ),
+            backlog,
         )
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()

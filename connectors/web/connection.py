@@ -17,8 +17,8 @@ _MOST_WAITING = 32 * 1024
 # Bytes that may come at once. All of it is parsed before anything else happens, and no request is as long.
 _MOST_AT_ONCE = 2 * MOST_HEADERS
 
-# Connections beyond the most that are told so instead of being closed without a word.
-_MOST_TOLD = 8
+# Of connections beyond the most so many, in parts of it, are told so instead of being closed without a word.
+_TOLD = 4
 
 
 class Connection(H11Protocol):
@@ -108,7 +108,7 @@ class Connection(H11Protocol):
         idle = [one for one in others if one._is_idle]
         if idle:
             least = min(idle, key=lambda one: one._idle_since_s)
-        elif len(self.connections) > most + _MOST_TOLD:
+        elif len(self.connections) > most + most // _TOLD:
             least = self
         else:
             return

@@ -6,8 +6,11 @@ import socket
 
 from operators.errors import OutputError
 
+# Bytes that the system keeps for each client that is slow: left to itself it would keep megabytes.
+_SEND_BUFFER = 64 * 1024
 
-def listen(host: str, port: int, *, what: str, instead: str, backlog: int = 128) -> socket.socket:
+
+def listen(host: str, port: int, *, what: str, instead: str, backlog: int) -> socket.socket:
     """Listen at an address; port 0 is any that is free.
 
     :arg what: What is served there, and ``instead`` what to try if it cannot be; for the error.
@@ -15,11 +18,13 @@ def listen(host: str, port: int, *, what: str, instead: str, backlog: int = 128)
     """
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        return socket.create_server((host, port), family=found[0][0], backlog=backlog)
+        listener = socket.create_server((host, port), family=found[0][0], backlog=backlog)
     except (OSError, UnicodeError) as error:
         known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
         reason = os.strerror(known) if known else "there is no such name or address"
         raise OutputError(f"{what} cannot be served at {host}:{port}: {reason}; {instead}") from None
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+    return listener
 
 
 def shown(host: str) -> str:

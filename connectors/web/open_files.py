@@ -3,6 +3,9 @@
 import contextlib
 import sys
 
+# Files that a run may want for itself, generously: it has some twenty open, and more with each worker.
+_OWN = 200
+
 
 def allow_open_files(count: int) -> int:
     """Raise the process's own limit to ``count``, as far as the system lets it; how many it may have now."""
@@ -18,3 +21,13 @@ def allow_open_files(count: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
     return soft
+
+
+def most_sockets(wanted: int, share: int) -> int:
+    """How many of the connections that are wanted a server may hold: what viewers do must not keep the run
+    from opening a file.
+
+    :arg share: The part that it may have of few files, as in a quarter for 4; of many all but some.
+    """
+    allowed = allow_open_files(wanted + _OWN)
+    return max(1, min(wanted, max(allowed - _OWN, allowed // share)))

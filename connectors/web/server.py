@@ -1,6 +1,5 @@
 """The web server of captions."""
 
-import socket
 from collections.abc import Sequence
 
 from connectors.web.access import Access, checked_token, is_local
@@ -8,14 +7,12 @@ from connectors.web.app import web_app
 from connectors.web.background import BackgroundServer
 from connectors.web.hub import Hub
 from connectors.web.listener import listen, shown
-from connectors.web.open_files import allow_open_files
+from connectors.web.open_files import most_sockets
 
-# Bytes that the system keeps for each client that is slow.
-_SEND_BUFFER = 64 * 1024
 # Connections beside those of the clients: for pages and their files.
 _OTHERS = 200
-# Connections even where a process may open hardly any file.
-_FEWEST = 16
+# The part of a process's files that they may be where those are few: a quarter.
+_SHARE = 4
 _BACKLOG = 1024
 # Seconds that connections have to end.
 _STOP_S = 5.0
@@ -65,16 +62,14 @@ class WebServer:
         """
         instead = "choose another --port or --host"
         listener = listen(self._host, self._port, what="captions", instead=instead, backlog=_BACKLOG)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         port = listener.getsockname()[1]
-        # Some are left for the run: what viewers do must not keep it from opening a file.
-        room = allow_open_files(self._most_clients + 2 * _OTHERS) - _OTHERS
         access = Access(self._host, port, self._token, self._names)
         self._server = BackgroundServer(
             listener,
             lambda ready: web_app(self._hub, access, self._token, ready),
             name="web",
-            most_connections=max(_FEWEST, min(self._most_clients + _OTHERS, room)),
+            most_connections=most_sockets(self._most_clients + _OTHERS, _SHARE),
+            backlog=_BACKLOG,
             stop_s=_STOP_S,
             failure="the web server does not start; try again, or leave --web out",
         )

@@ -78,7 +78,9 @@ def _render(model: ChatVocabulary, message: str) -> str:
         done = subprocess.run(
             [sys.executable, "-I", str(program)],
             input=request,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            # A traceback would quote the template's own errors, at any length.
+            stderr=subprocess.DEVNULL,
             encoding="utf-8",
             timeout=TIMEOUT_S,
             check=False,

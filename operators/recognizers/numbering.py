@@ -1,11 +1,15 @@
 """From a recogniser's hypotheses to `Partial` events: numbers, clean text, and exactly one final each."""
 
+import logging
 from collections.abc import Iterable
 
 import msgspec
 
 from operators.events import Partial
 from operators.recognizers.protocol import Hypothesis
+from operators.text_layout import cleaned
+
+_log = logging.getLogger(__name__)
 
 # Halves of a surrogate pair cannot be written as UTF-8, and NUL ends a string in C.
 _UNWRITABLE = dict.fromkeys([0, *range(0xD800, 0xE000)])
@@ -33,7 +37,8 @@ class PartialNumbering:
     """Numbers one stream's segments and revisions.
 
     A segment begins with its first text, so numbers have no gaps. A final that has lost all text keeps the
-    last one: a viewer has read it, and a recogniser that ran dry is a worse witness than it was before.
+    last one: a viewer has read it, and a recogniser that ran dry is a worse witness than it was before. What
+    is said of a segment after its final is left out, as nobody could show it, and a message says so.
 
     :arg state: A new stream's, or where an earlier run left off. The segments that it left unfinished get
         their final from `finish_resumed`, as no recogniser will come back to them.
@@ -45,6 +50,10 @@ class PartialNumbering:
         self._resumed = list(state.unfinished)
         self._open: dict[int, Partial] = {}
         self._newest = -1
+        #: Hypotheses that were left out.
+        self.dropped = 0
+        # Each segment is told of once.
+        self._dropped_of: int | None = None
         #: Where the audio that was heard ends; whoever feeds the recogniser keeps it up to date.
         self.heard_s = state.heard_s
 
@@ -75,7 +84,10 @@ class PartialNumbering:
     def _number(self, hypothesis: Hypothesis, arrival_s: float) -> Partial | None:
         last = self._open.get(hypothesis.segment)
         text = clean(hypothesis.text) or (last.text if last else "")
-        if not text or (last is None and hypothesis.segment <= self._newest):
+        if not text:
+            return None
+        if last is None and hypothesis.segment <= self._newest:
+            self._drop(hypothesis)
             return None
         partial = Partial(
             stream=self._stream,
@@ -97,6 +109,17 @@ class PartialNumbering:
         else:
             self._open[hypothesis.segment] = partial
         return partial
+
+    def _drop(self, hypothesis: Hypothesis) -> None:
+        self.dropped += 1
+        if hypothesis.segment != self._dropped_of:
+            self._dropped_of = hypothesis.segment
+            _log.warning(
+                "the recogniser went on with speech of %s from %.1f s on after its end, which is left out",
+                cleaned(self._stream),
+                hypothesis.start_s,
+                extra={"event": "hypothesis_dropped", "stream": self._stream},
+            )
 
 
 def _as_final(partial: Partial, arrival_s: float) -> Partial:

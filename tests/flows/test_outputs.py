@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from connectors.jsonl import JsonlSink, validate
+from connectors.output_file import check_writable
 from connectors.output_watch import OutputWatch
 from flows.captions import build, flow
 from flows.load_settings import load_settings
@@ -132,6 +133,40 @@ def test_what_is_standard_output_is_written_as_it_comes(tmp_path: Path, mode: st
         there.write_text("".join(f"{line}\n" for line in lines))
         assert validate(there, Caption) == validate(CAPTIONS, Caption)
         assert ('"signature"' in text) == ("--summary" in options)
+
+
+@pytest.mark.parametrize(
+    ("name", "redirected"),
+    [("/dev/stderr", "2>>"), ("link", "2>"), ("/dev/fd/7", "7>>"), ("/proc/self/fd/7", "7>")],
+)
+def test_whatever_a_run_was_started_with_is_written_as_it_comes(
+    tmp_path: Path, name: str, redirected: str
+) -> None:
+    path = tmp_path / "out"
+    path.write_text("old\n")
+    (tmp_path / "link").symlink_to("/dev/fd/2")
+    run = f'"$@" {redirected} out'
+    command = [SURTITLE, "replay", str(CAPTIONS), "--quiet", "--captions", name, "--summary", name]
+    done = subprocess.run(
+        ["sh", "-c", run, "sh", *command], cwd=tmp_path, stdout=subprocess.DEVNULL, check=False
+    )
+    text = path.read_text()
+    assert done.returncode == 0, text
+    assert "\0" not in text
+    assert text.startswith("old\n") == (">>" in redirected)
+    assert text.count('{"event":') == validate(CAPTIONS, Caption)
+    assert text.count('"signature"') == 1
+
+
+def test_a_descriptor_that_is_not_there_or_may_only_be_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.touch()
+    with path.open() as file:
+        name = Path(f"/dev/fd/{file.fileno()}")
+        with pytest.raises(OutputError, match=f"^{name} cannot be written: it is open for reading only$"):
+            check_writable(name)
+    with pytest.raises(OutputError, match=f"^{name} cannot be written: this process was started without it$"):
+        check_writable(name)
 
 
 def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path: Path) -> None:

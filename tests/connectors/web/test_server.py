@@ -3,11 +3,13 @@
 import json
 import socket
 import time
+from contextlib import suppress
 from threading import Thread
 
 import pytest
 
 from connectors.status_line import Status
+from connectors.web.connection import Connection
 from connectors.web.hub import Hub, Patience
 from connectors.web.protocol import Bounds
 from connectors.web.server import WebServer
@@ -210,6 +212,35 @@ def test_stopping_gives_each_viewer_all_there_was_and_the_end() -> None:
         # What the flow still says goes nowhere, and harms nobody.
         served.hub.caption(caption("too late", 1))
         served.server.stop()
+
+
+@pytest.mark.parametrize("path", ["/page.css", "/streams.json", "/nothing", "/streams/talk/events"])
+def test_a_client_that_asks_and_asks_and_reads_nothing_is_let_go(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(Connection, "taking_s", 0.2)
+    monkeypatch.setattr(Connection, "patience_s", 0.4)
+    with serving() as served, socket.socket() as deaf:
+        for number in range(200):
+            served.hub.caption(caption("long " * 200, number, final=True))
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(("127.0.0.1", served.port))
+        deaf.setblocking(False)
+        asked = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 50
+
+        def is_let_go() -> bool:
+            with suppress(OSError):
+                deaf.send(asked)
+            return not sockets_of(served)
+
+        soon(lambda: sockets_of(served) == 1)
+        soon(is_let_go)
+
+
+def sockets_of(served: Served) -> int:
+    background = served.server._server
+    assert background is not None
+    return len(background._server.server_state.connections)
 
 
 def test_stopping_does_not_wait_for_a_viewer_that_takes_nothing() -> None:

@@ -1,6 +1,7 @@
 """Any chat template: the place of the source is found, or the template is refused in one sentence."""
 
 import time
+import tracemalloc
 
 import pytest
 
@@ -102,6 +103,20 @@ def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(template: str
     assert why in str(caught.value)
     assert "--template" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_error_of_any_length_takes_neither_memory_nor_the_screen() -> None:
+    huge = "{{ raise_exception('so ' ~ 'long' * 3000000) }}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError) as caught:
+            asked(huge)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "so longlong" in str(caught.value)
+    assert len(str(caught.value)) < 400
+    assert most < 5_000_000
 
 
 def test_a_template_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,9 @@ class AzureServer:
         #: Status of the answers to the next handshakes, before any is accepted.
         self.refusals: list[HTTPStatus] = []
         self.handshakes = 0
+        #: While it is clear, handshakes are not answered.
+        self.answers = Event()
+        self.answers.set()
         self.url = ""
 
     def wait_for_session(self, count: int, timeout_s: float = 10.0) -> Session:
@@ -154,9 +157,17 @@ class AzureServer:
             assert self._changed.wait_for(lambda: len(self.sessions) >= count, timeout_s)
             return self.sessions[count - 1]
 
+    def wait_for_handshake(self, count: int, timeout_s: float = 10.0) -> None:
+        """Wait until so many were begun."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.handshakes >= count, timeout_s)
+
     def _admit(self, connection: ServerConnection, _request: Request) -> Response | None:
         with self._changed:
             self.handshakes += 1
+            self._changed.notify_all()
+        assert self.answers.wait(20)
+        with self._changed:
             if not self.refusals:
                 return None
             status = self.refusals.pop(0) if len(self.refusals) > 1 else self.refusals[0]

@@ -214,6 +214,28 @@ def test_an_outage_that_outlasts_the_buffer_says_what_it_cost() -> None:
     assert "s of audio are lost" in listener.told[-1]
 
 
+def test_after_more_was_lost_while_connecting_times_are_true_and_nothing_is_repeated() -> None:
+    talk = chunks(say([1, 2, 3], [4, 5, 6], [7, 8], [9]))
+    with running(ending(Session.drop, 1.4), ending(Session.drop, 1.25), Session.recognize) as server:
+        listener = Listener(server, replay_s=1.0, longest_wait_s=0.05)
+        listener.hear(talk[:29])
+        server.wait_for_session(1).over.wait(5)
+        # The next connection is being made, from what is there by now, while more is said than can be kept.
+        server.answers.clear()
+        server.wait_for_handshake(2)
+        listener.hear(talk[29:68])
+        server.answers.set()
+        listener.wait_until(lambda: any("are lost" in told for told in listener.told))
+        # It is lost once more, right after it has said what was left of it.
+        listener.hear(talk[68:78])
+        server.wait_for_session(3)
+        listener.hear(talk[78:])
+        by_segment = segments(listener.finish())
+
+    assert listener.finals == [SAID[0], SAID[2], "w9"]
+    assert [round(updates[-1].start_s, 2) for updates in by_segment.values()] == [0.2, 2.7, 3.7]
+
+
 def test_a_service_that_never_says_the_last_word_is_not_waited_for_long() -> None:
     with running(ending(lambda session: session.hear(1000), 1.9)) as server:
         listener = Listener(server, finish_s=0.2)

@@ -1,0 +1,118 @@
+"""Crowds at the doors of a run that may open hardly any file: captions go on, and a probe is answered."""
+
+import http.client
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from connectors.jsonl import validate
+from operators.events import Caption
+from tests.connectors.web.serving import soon
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+SEGMENTS = 3
+# More than a run of so few files can hold at each port, and what this process may open itself.
+CROWD = 150
+
+
+@pytest.fixture
+def captions(tmp_path: Path) -> Path:
+    """Sentences a second apart, so that the crowd comes between them."""
+    path = tmp_path / "captions.jsonl"
+    with path.open("wb") as lines:
+        for number in range(SEGMENTS):
+            ready_s = 1.0 + number
+            one = Caption(
+                stream="talk", segment=number, revision=0, is_final=True, source="so", shown=f"so {number}",
+                withheld="", start_s=ready_s - 0.5, end_s=ready_s, arrival_s=ready_s, ready_s=ready_s,
+            )  # fmt: skip
+            lines.write(msgspec.json.encode(one) + b"\n")
+    return path
+
+
+def asking(path: str) -> str:
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@contextmanager
+def running(most_files: int, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """surtitle with few files, as where it starts in a container or under a tight `ulimit -n`."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+
+    process = subprocess.Popen(
+        [SURTITLE, *map(str, arguments)], preexec_fn=limit, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def port_of(process: "subprocess.Popen[str]", what: str) -> int:
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    address = re.search(rf"{what} at http://[^/ ]+:(\d+)/", said)
+    assert address, said + process.stderr.read()
+    return int(address[1])
+
+
+def crowd(stack: ExitStack, port: int, *said: str) -> None:
+    """Peers that come, say one of these in turn, and stay."""
+    for number in range(CROWD):
+        peer = stack.enter_context(socket.socket())
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with suppress(OSError):
+            peer.connect(("127.0.0.1", port))
+            peer.sendall(said[number % len(said)].encode())
+
+
+def is_well(port: int) -> bool:
+    """What a probe is told."""
+    with suppress(OSError), closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    return False
+
+
+@pytest.mark.parametrize(
+    "said",
+    [("", "GET / HTTP/1.1\r\nHost: local"), (asking("/streams/talk/events"), 100 * asking("/page.css"))],
+    ids=["and are silent", "and look, and ask without reading"],
+)
+def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(
+    tmp_path: Path, captions: Path, said: tuple[str, ...]
+) -> None:
+    captioned, titled, logged = (tmp_path / name for name in ("out.jsonl", "out.srt", "log.jsonl"))
+    command = [
+        "replay", captions, "--realtime", "--quiet", "--web", "--port", 0, "--metrics", 0,
+        "--recovery", tmp_path / "recovery", "--captions", captioned, "--srt", titled, "--log", logged,
+    ]  # fmt: skip
+    with running(64, *command) as process, ExitStack() as stack:
+        metrics = port_of(process, "metrics")
+        web = port_of(process, "captions")
+        crowd(stack, metrics, *said)
+        crowd(stack, web, *said)
+        # One probe may come while all are being answered, or all files are in use.
+        soon(lambda: is_well(metrics))
+        assert process.stderr is not None
+        end = process.stderr.readline()
+        assert end == f"surtitle: that was all; the captions stay until Ctrl-C at http://127.0.0.1:{web}/\n"
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stderr) == (0, "")
+    assert validate(captioned, Caption) == SEGMENTS
+    assert titled.read_text().count("-->") == SEGMENTS
+    assert logged.stat().st_size > 0

@@ -1,0 +1,87 @@
+"""A run whose clock is set by an hour: captions and subtitles come when speech does all the same."""
+
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from operators.events import Partial
+from tests.flows.test_live import wait_for
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+SOURCE = Path(__file__).parents[1] / "stepped_clock.c"
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("cc") is None, reason="needs a C compiler and LD_PRELOAD"
+)
+
+
+class SteppedClock:
+    """A wall clock of a program's own."""
+
+    def __init__(self, folder: Path) -> None:
+        library = folder / "stepped_clock.so"
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, SOURCE], check=True)
+        self._step = folder / "step"
+        self.set(0)
+        self.environment = {**os.environ, "LD_PRELOAD": str(library), "CLOCK_STEP": str(self._step)}
+
+    def set(self, seconds: int) -> None:
+        """Set it to so many seconds from what is right."""
+        with os.fdopen(os.open(self._step, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as step:
+            step.write(struct.pack("l", seconds))
+
+
+@pytest.fixture(scope="module")
+def clock(tmp_path_factory: pytest.TempPathFactory) -> SteppedClock:
+    return SteppedClock(tmp_path_factory.mktemp("clock"))
+
+
+def partial(segment: int, arrival_s: float, *, revision: int = 0, is_final: bool = False) -> bytes:
+    one = Partial(
+        stream="talk", segment=segment, revision=revision, is_final=is_final, text="word " * (revision + 1),
+        start_s=float(segment), end_s=segment + 0.5, arrival_s=arrival_s,
+    )  # fmt: skip
+    return msgspec.json.encode(one) + b"\n"
+
+
+def test_the_clock_is_wrong_only_where_it_should_be(clock: SteppedClock) -> None:
+    clock.set(-3600)
+    asked = [sys.executable, "-c", "import time; print(time.time(), time.monotonic())"]
+    said = subprocess.check_output(asked, env=clock.environment, text=True).split()
+    wall_s, monotonic_s = map(float, said)
+    assert time.time() - wall_s == pytest.approx(3600, abs=60)
+    assert time.monotonic() - monotonic_s == pytest.approx(0, abs=60)
+
+
+def test_live_captions_and_subtitles_go_on_when_the_clock_is_set(
+    tmp_path: Path, small: list[str], clock: SteppedClock
+) -> None:
+    given, captions, subtitles = (tmp_path / name for name in ("in.jsonl", "captions.jsonl", "talk.srt"))
+    waits = [partial(1, 1.0 + 0.5 * number, revision=number) for number in range(200)]
+    given.write_bytes(partial(0, 0.5, is_final=True) + b"".join(waits))
+    clock.set(0)
+    command = [SURTITLE, "replay", given, "--realtime", "--quiet", *small]
+    command += ["--captions", captions, "--srt", subtitles]
+    with subprocess.Popen(
+        list(map(str, command)), env=clock.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            wait_for(captions, '"segment":0')
+            for hours in (-1, 1):
+                clock.set(3600 * hours)
+                said = captions.read_text().count('"segment":1')
+                wait_for(captions, f'"segment":1,"revision":{said + 3}')
+                wait_for(subtitles, "-->")
+            process.send_signal(signal.SIGINT)
+            assert process.stderr is not None
+            assert (process.wait(30), process.stderr.read()) == (0, b"")
+        finally:
+            process.kill()
