@@ -6,7 +6,6 @@ import fcntl
 import io
 import os
 import stat
-from collections.abc import Iterable
 from pathlib import Path
 
 from operators.errors import OutputError
@@ -39,11 +38,10 @@ class WriteError(OutputError):
         super().__init__(f"{path} cannot be written: {self.reason}")
 
 
-def check_writable(path: Path, *, reading: Iterable[Path] = ()) -> None:
+def check_writable(path: Path) -> None:
     """See whether a file can be written, without touching it.
 
-    :arg reading: The files that the same run reads.
-    :raises OutputError: when it cannot be written, or is one of those.
+    :raises OutputError: when it cannot be written.
     """
     try:
         if not path.exists():
@@ -52,8 +50,6 @@ def check_writable(path: Path, *, reading: Iterable[Path] = ()) -> None:
             raise OutputError(f"{path} cannot be written: it is a folder")
         elif not os.access(path, os.W_OK):
             raise OutputError(f"{path} cannot be written: no permission")
-        if any(_is_same(path, other) for other in reading):
-            raise OutputError(f"{path} cannot be written: the same run reads it; choose another file")
     except OSError as error:
         raise WriteError(path, error) from None
 
@@ -67,12 +63,6 @@ def _check_folder(path: Path) -> None:
         raise OutputError(f"{path} cannot be written: {folder} is not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"{path} cannot be written: no permission to make files in {folder}")
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    if path.exists() and other.exists():
-        return path.samefile(other)
-    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def is_standard_output(path: Path) -> bool:

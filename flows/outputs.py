@@ -1,49 +1,28 @@
 """A run's files: each its own, none that is read, and no other run's, from its first moment on."""
 
-import os
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 
-from connectors.output_file import check_writable, is_standard_output
+from connectors.distinct_files import check_distinct, named_files
 from connectors.output_watch import OutputWatch
 from flows.settings import OutputSettings, Settings
-from operators.errors import OutputError, UsageError
 from operators.subtitles.formats import VTT_HEADER
 
 _OUTPUTS = ("log", "partials", "translations", "captions", "srt", "vtt", "summary", "audio")
 _INPUTS = ("audio", "partials", "translations", "captions")
-# Files of a folder that are looked at: a speech model has ten.
-_MOST_FILES = 1000
-
-#: What a file is known by: its device and inode or, before it is made, its path without links.
-_Identity = tuple[int, int] | str
 
 
 def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
     """See that each file that a run writes can be written, is read by nobody and written once.
 
-    Files are compared by inode, so that no link hides anything. Pipes, devices and standard output may be
-    written by many.
+    Raises as `check_distinct` does.
 
     :arg reading: Files that were read already, such as the one of the settings.
-    :raises UsageError: when two outputs are one file.
-    :raises OutputError: when a file cannot be written, or the run reads it.
     """
-    read = {identity for path in _read(settings, reading) if (identity := _identity(path)) is not None}
-    written: dict[_Identity, str] = {}
-    for name, path in _written(settings):
-        check_writable(path)
-        identity = _identity(path)
-        if identity is None:
-            continue
-        if identity in read:
-            raise OutputError(f"{path} cannot be written: the same run reads it; choose another file")
-        other = written.setdefault(identity, name)
-        if other != name:
-            raise UsageError(f"{other} and {name} are both {path}; give each a file of its own")
+    folder = settings.recovery.folder
+    folders = [("recovery.folder", Path(folder))] if folder else []
+    check_distinct(_written(settings), _read(settings, reading), folders)
 
 
 @contextmanager
@@ -98,20 +77,7 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
         if path:
             yield Path(path)
     translate = settings.translate
-    for path in (translate.model, translate.template, translate.draft_model):
-        # Models and templates that go by a name are no files here.
-        if path and Path(path).is_file():
-            yield Path(path)
+    yield from named_files(translate.model, translate.template, translate.draft_model)
     for path in (settings.recognize.model, settings.recovery.folder):
         if path:
-            yield from islice(Path(path).rglob("*"), _MOST_FILES)
-
-
-def _identity(path: Path) -> _Identity | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return os.path.realpath(path)
-    if not stat.S_ISREG(status.st_mode) or is_standard_output(path):
-        return None
-    return status.st_dev, status.st_ino
+            yield Path(path)
