@@ -1,6 +1,7 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from importlib.metadata import version
@@ -10,7 +11,7 @@ from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.messages import shown_on, tell
-from connectors.screen import Screen
+from connectors.screen import Screen, is_gone
 from connectors.status_line import Status
 from flows.captions import INPUTS, build, open_watch
 from flows.outputs import held_outputs
@@ -106,7 +107,10 @@ def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
         try:
             print_summary(summary, settings.output.log)
         except OSError as error:
-            runtime.unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
+            if not is_gone(sys.stdout, error):
+                runtime.unwritten.append(
+                    f"the summary cannot be written to standard output: {error.strerror}"
+                )
     if runtime.overheads_s is not None:
         print_profile(runtime.overheads_s, summary)
 
