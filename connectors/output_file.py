@@ -109,11 +109,12 @@ class OutputFile:
 
     :arg path: The file.
     :arg size: Bytes of it to keep; absent to keep all of it.
+    :arg file: Its descriptor where it is open and locked already; closed with this one.
     :raises WriteError: from every method, when the file cannot be written for now.
     :raises OutputError: when it has become shorter than ``size``.
     """
 
-    def __init__(self, path: Path, size: int | None) -> None:
+    def __init__(self, path: Path, size: int | None, file: int | None = None) -> None:
         self._path = path
         self._is_synced = True
         #: Bytes of a regular file; of anything else, bytes that were written.
@@ -123,7 +124,7 @@ class OutputFile:
         # Whether there may be more in the file than that.
         self._is_ragged = False
         try:
-            self._open()
+            self._open(file)
             if self.is_regular:
                 there = os.fstat(self._file.fileno()).st_size
                 if size is not None and there < size:
@@ -135,15 +136,20 @@ class OutputFile:
         except OSError as error:
             raise WriteError(path, error) from None
 
-    def _open(self) -> None:
+    def _open(self, held: int | None = None) -> None:
         # Opened again, a file that standard output goes into would be written from its beginning.
-        is_shared = is_standard_output(self._path)
-        file = os.dup(1) if is_shared else os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        is_shared = is_standard_output(self._path) and held is None
+        if held is not None:
+            file = held
+        elif is_shared:
+            file = os.dup(1)
+        else:
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         # Unbuffered: nothing is left behind that would be written, and fail, on closing.
         self._file = io.FileIO(file, "w")
         #: Whether it has a size, and can be cut back.
         self.is_regular = not is_shared and stat.S_ISREG(os.fstat(file).st_mode)
-        if self.is_regular:
+        if self.is_regular and held is None:
             try:
                 lock(file)
             except OSError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from connectors.distinct_files import check_distinct, named_files
 from connectors.output_watch import OutputWatch
 from flows.settings import OutputSettings, Settings
+from operators.errors import OutputError
 from operators.subtitles.formats import VTT_HEADER
 
 _OUTPUTS = ("log", "partials", "translations", "captions", "srt", "vtt", "summary", "audio")
@@ -26,36 +27,55 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
 
 
 @contextmanager
-def held_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: bool) -> Iterator[None]:
-    """Keep other runs from the files until it is over, as `begin_outputs` does."""
+def held_outputs(output: OutputSettings, watch: OutputWatch) -> Iterator[None]:
+    """Keep other runs from the files until it is over, as `hold_outputs` does."""
     try:
-        begin_outputs(output, watch, is_resumed=is_resumed)
+        hold_outputs(output, watch)
         yield
     finally:
         watch.close()
 
 
+def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
+    """Take the files for this run, and change none; those that it makes go again unless it begins.
+
+    :raises OutputError: when a file cannot be written, or another run is writing it.
+    """
+    try:
+        for path in _begun(output):
+            watch.hold(path)
+        # A recording that has not begun is no valid one when it is empty: it is made with its first sound.
+        if output.audio and Path(output.audio).exists():
+            watch.hold(Path(output.audio))
+    except OutputError:
+        watch.close()
+        raise
+
+
 def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: bool) -> None:
-    """Take the files for this run, and leave nothing of an earlier one in them unless that one goes on.
+    """Leave nothing of an earlier run in the files that are held, unless that one goes on.
 
     Bytewax opens a sink with its first item, which may never come: a run that has nothing to say leaves valid
     files that say nothing. Pipes, devices and standard output are left alone.
 
-    :raises OutputError: when a file cannot be written, or another run is writing it.
+    :raises OutputError: when a file cannot be written.
     """
+    if is_resumed:
+        # What the run that goes on has not written it may never write.
+        watch.unmake()
+        return
+    for path, text in _begun(output).items():
+        watch.begin(path, text)
+    watch.begun()
+
+
+def _begun(output: OutputSettings) -> dict[Path, str]:
+    """The files that are there from the beginning, and what they begin with."""
     paths = (output.log, output.partials, output.translations, output.captions, output.srt)
     begun = {Path(path): "" for path in paths if path}
     if output.vtt:
         begun[Path(output.vtt)] = VTT_HEADER
-    # A recording that has not begun is no valid one when it is empty: it is made with its first sound.
-    recorded = [Path(output.audio)] if output.audio and Path(output.audio).exists() else []
-    # All of them before one is emptied: where one is refused the others stay as they are.
-    for path in (*begun, *recorded):
-        if not is_resumed or path.exists():
-            watch.hold(path)
-    if not is_resumed:
-        for path, text in begun.items():
-            watch.begin(path, text)
+    return begun
 
 
 def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
