@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-train test-long amx soak fuzz lint lock clean
+.PHONY: help setup demo test test-tools test-train test-long test-anywhere amx soak chaos chaos-hour fuzz lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -58,6 +58,16 @@ amx: $(READY) ## run llama.cpp's AMX kernels on an emulator of AMX (5 minutes)
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)
 	.venv/bin/python -m tests.soak toy --segments 10000 --recovery --web
 	.venv/bin/python -m tests.soak real --segments 1000 --recovery --web
+
+# SURTITLE_CHAOS_SEED=… begins with a seed that failed, say; make chaos CHAOS='signals 300 twice 60' tries two parts.
+chaos: test-tools $(READY) ## try to break runs, by options, signals, clients, files and second runs (10 minutes)
+	.venv/bin/python -m tests.chaos $(CHAOS)
+
+chaos-hour: test-tools $(READY) ## listen to a microphone for an hour and be killed again and again (70 minutes)
+	.venv/bin/python -m tests.chaos.hour
+
+test-anywhere: test-tools $(READY) ## run the tests 5 times in any order, on other hosts, in other zones and locales
+	PYTHONPATH=.:.ci .venv/bin/python -m tests.chaos.anywhere -n 2 --no-loadscope-reorder --ignore tests/train
 
 # make fuzz FUZZ_S=600 FUZZ='lines replay' asks these two longer; what is answered wrongly stays in .venv/fuzzed.
 FUZZ_S := 60

@@ -54,6 +54,5 @@ class WavSink(FixedPartitionedSink[AudioChunk, HeldChunks]):
         self, step_id: str, for_part: str, resume_state: HeldChunks | None
     ) -> Backlog[AudioChunk, WavPosition]:
         position = WavPosition() if resume_state is None else resume_state.position
-        if self._watch is not None:
-            self._watch.let_go(self._path)
-        return Backlog(WavFile(self._path, position), self._watch, resume_state).begun()
+        file = None if self._watch is None else self._watch.take(self._path)
+        return Backlog(WavFile(self._path, position, file), self._watch, resume_state).begun()

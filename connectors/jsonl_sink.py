@@ -52,20 +52,19 @@ class JsonlSink(FixedPartitionedSink[Event, HeldEvents]):
 
     @override
     def build_part(self, step_id: str, for_part: str, resume_state: HeldEvents | None) -> Backlog[Event, int]:
-        if self._watch is not None:
-            self._watch.let_go(self._path)
-        lines = _Lines(self._path, resume_state, append=self._append)
+        file = None if self._watch is None else self._watch.take(self._path)
+        lines = _Lines(self._path, resume_state, file, append=self._append)
         return Backlog(lines, self._watch, resume_state)
 
 
 class _Lines:
     """The file, as the backlog wants it."""
 
-    def __init__(self, path: Path, held: HeldEvents | None, *, append: bool) -> None:
+    def __init__(self, path: Path, held: HeldEvents | None, file: int | None, *, append: bool) -> None:
         self.path = str(path)
         self._encoder = msgspec.json.Encoder()
         size = 0 if held is None else held.position
-        self._file = OutputFile(path, None if append and held is None else size)
+        self._file = OutputFile(path, None if append and held is None else size, file)
         # Somebody's last line was cut off; ours must not become part of it.
         self._lacks_newline = append and held is None and self._file.breaks_off
 

@@ -7,7 +7,6 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from operators.errors import OutputError
@@ -42,11 +41,10 @@ class WriteError(OutputError):
         super().__init__(f"{path} cannot be written: {self.reason}")
 
 
-def check_writable(path: Path, *, reading: Iterable[Path] = ()) -> None:
+def check_writable(path: Path) -> None:
     """See whether a file can be written, without touching it.
 
-    :arg reading: The files that the same run reads.
-    :raises OutputError: when it cannot be written, or is one of those.
+    :raises OutputError: when it cannot be written.
     """
     number = inherited(path)
     try:
@@ -58,8 +56,6 @@ def check_writable(path: Path, *, reading: Iterable[Path] = ()) -> None:
             raise OutputError(f"{path} cannot be written: it is a folder")
         elif not os.access(path, os.W_OK):
             raise OutputError(f"{path} cannot be written: no permission")
-        if any(_is_same(path, other) for other in reading):
-            raise OutputError(f"{path} cannot be written: the same run reads it; choose another file")
     except OSError as error:
         raise WriteError(path, error) from None
 
@@ -73,12 +69,6 @@ def _check_folder(path: Path) -> None:
         raise OutputError(f"{path} cannot be written: {folder} is not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"{path} cannot be written: no permission to make files in {folder}")
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    if path.exists() and other.exists():
-        return path.samefile(other)
-    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def inherited(path: Path) -> int | None:
@@ -172,11 +162,12 @@ class OutputFile:
 
     :arg path: The file.
     :arg size: Bytes of it to keep; absent to keep all of it.
+    :arg file: Its descriptor where it is open and locked already; closed with this one.
     :raises WriteError: from every method, when the file cannot be written for now.
     :raises OutputError: when it has become shorter than ``size``.
     """
 
-    def __init__(self, path: Path, size: int | None) -> None:
+    def __init__(self, path: Path, size: int | None, file: int | None = None) -> None:
         self._path = path
         self._is_synced = True
         #: Bytes of a regular file; of anything else, bytes that were written.
@@ -186,7 +177,7 @@ class OutputFile:
         # Whether there may be more in the file than that.
         self._is_ragged = False
         try:
-            self._open()
+            self._open(file)
             if self.is_regular:
                 there = os.fstat(self._file.fileno()).st_size
                 if size is not None and there < size:
@@ -198,9 +189,11 @@ class OutputFile:
         except OSError as error:
             raise WriteError(path, error) from None
 
-    def _open(self) -> None:
-        number = inherited(self._path)
-        if number is None:
+    def _open(self, held: int | None = None) -> None:
+        number = inherited(self._path) if held is None else None
+        if held is not None:
+            file = held
+        elif number is None:
             file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         else:
             file = os.dup(number)
@@ -208,7 +201,7 @@ class OutputFile:
         self._file = io.FileIO(file, "w")
         #: Whether it has a size, and can be cut back.
         self.is_regular = number is None and stat.S_ISREG(os.fstat(file).st_mode)
-        if self.is_regular:
+        if self.is_regular and held is None:
             try:
                 lock(file)
             except OSError:

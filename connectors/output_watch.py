@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from connectors.output_file import WriteError, inherited, lock
@@ -18,15 +19,18 @@ class OutputWatch:
         self.tell = tell
         self._files: list[Callable[[], Missing | None]] = []
         self._held: dict[Path, int] = {}
+        # Those that were not there before.
+        self._made: list[Path] = []
 
     def hold(self, path: Path) -> None:
-        """Keep other runs from a regular file until a sink opens it; it is made unless it is there.
+        """Keep other runs from a regular file until a sink takes it; it is made unless it is there.
 
         :raises WriteError: when it cannot be written, or another run is writing it.
         """
         if path in self._held or inherited(path) is not None or (path.exists() and not path.is_file()):
             return
         try:
+            is_new = not path.exists()
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 lock(file)
@@ -36,6 +40,21 @@ class OutputWatch:
         except OSError as error:
             raise WriteError(path, error) from None
         self._held[path] = file
+        if is_new:
+            self._made.append(path)
+
+    def begun(self) -> None:
+        """The files stay that were made for this run."""
+        self._made.clear()
+
+    def unmake(self) -> None:
+        """Leave no file behind that was made for this run, unless it has begun."""
+        for path in self._made:
+            # As long as it is locked, no other run can have begun to write it.
+            with suppress(OSError):
+                path.unlink()
+            self._close(path)
+        self._made.clear()
 
     def begin(self, path: Path, text: str) -> None:
         """Leave nothing but ``text`` in a file that is held; another one is left alone.
@@ -51,16 +70,20 @@ class OutputWatch:
         except OSError as error:
             raise WriteError(path, error) from None
 
-    def let_go(self, path: Path) -> None:
-        """Let a sink of this run open a file, which locks it itself."""
+    def take(self, path: Path) -> int | None:
+        """Give a file that is held to a sink of this run, open and locked; None where it is not held."""
+        return self._held.pop(path, None)
+
+    def close(self) -> None:
+        """Let go of the files that no sink has taken; those that were made for a run that was refused go."""
+        self.unmake()
+        for path in list(self._held):
+            self._close(path)
+
+    def _close(self, path: Path) -> None:
         file = self._held.pop(path, None)
         if file is not None:
             os.close(file)
-
-    def close(self) -> None:
-        """Let go of the files that no sink has opened."""
-        for path in list(self._held):
-            self.let_go(path)
 
     def watch(self, missing: Callable[[], Missing | None]) -> None:
         """Ask this for what a file lacks when the run is over."""

@@ -1,6 +1,9 @@
 """Where captions are seen, and its plain kind: lines, for a file, a pipe or a terminal that cannot draw."""
 
 import contextlib
+import errno
+import os
+import stat
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -101,6 +104,8 @@ def encoding_of(out: TextIO) -> str:
 def write(out: TextIO, text: str) -> None:
     """Write ``text`` at once, with question marks for what the output cannot encode.
 
+    A terminal that is gone takes it, and all that comes after it, without a word.
+
     :raises OutputError: when nobody reads the output any more or the disk is full.
     """
     if not text:
@@ -109,4 +114,20 @@ def write(out: TextIO, text: str) -> None:
         out.write(sayable(text, encoding_of(out)))
         out.flush()
     except OSError as error:
-        raise OutputError(f"the captions cannot be written to standard output: {error.strerror}") from None
+        if not is_gone(out, error):
+            raise OutputError(
+                f"the captions cannot be written to standard output: {error.strerror}"
+            ) from None
+
+
+def is_gone(out: TextIO, error: OSError) -> bool:
+    """Whether an error says that a terminal is gone: its window closed, or the connection to it lost.
+
+    There is nothing to mend then, and files to end: what is written to it from now on goes nowhere.
+    """
+    if error.errno != errno.EIO or not stat.S_ISCHR(os.fstat(out.fileno()).st_mode):
+        return False
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, out.fileno())
+    os.close(nowhere)
+    return True

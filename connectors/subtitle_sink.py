@@ -64,20 +64,19 @@ class SubtitleSink(FixedPartitionedSink[Cue, HeldCues]):
         self, step_id: str, for_part: str, resume_state: HeldCues | None
     ) -> Backlog[Cue, SubtitlePosition]:
         position = SubtitlePosition() if resume_state is None else resume_state.position
-        if self._watch is not None:
-            self._watch.let_go(self._path)
-        cues = _Cues(self._path, self._kind, position)
+        file = None if self._watch is None else self._watch.take(self._path)
+        cues = _Cues(self._path, self._kind, position, file)
         return Backlog(cues, self._watch, resume_state).begun()
 
 
 class _Cues:
     """The file, as the backlog wants it. A cue gets its number when it is written: none is missing."""
 
-    def __init__(self, path: Path, kind: Format, position: SubtitlePosition) -> None:
+    def __init__(self, path: Path, kind: Format, position: SubtitlePosition, file: int | None) -> None:
         self.path = str(path)
         self._kind: Format = kind
         self._cues = position.cues
-        self._file = OutputFile(path, position.size)
+        self._file = OutputFile(path, position.size, file)
 
     @property
     def position(self) -> SubtitlePosition:

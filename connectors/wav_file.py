@@ -36,12 +36,13 @@ class WavPosition(msgspec.Struct, frozen=True):
 class WavFile:
     """A WAV file that is whole after each chunk, as a backlog wants it: what is lost of the sound is silence.
 
+    :arg file: Its descriptor where it is open and locked already; closed with this one.
     :raises WriteError: from every method, when the file cannot be written for now.
     :raises OutputError: when it has become shorter than ``position``; when a second stream comes, or a chunk
         from before what was written already.
     """
 
-    def __init__(self, path: Path, position: WavPosition) -> None:
+    def __init__(self, path: Path, position: WavPosition, file: int | None = None) -> None:
         self.path = str(path)
         self._path = path
         self._stream = position.stream
@@ -53,7 +54,7 @@ class WavFile:
         self.deletions = 0
         try:
             with contextlib.ExitStack() as on_error:
-                self._open()
+                self._open(file)
                 on_error.callback(os.close, self._file)
                 self._check()
                 on_error.pop_all()
@@ -65,7 +66,10 @@ class WavFile:
         """How far it is written."""
         return WavPosition(self._stream, self._samples)
 
-    def _open(self) -> None:
+    def _open(self, held: int | None = None) -> None:
+        if held is not None:
+            self._file = held
+            return
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             lock(self._file)

@@ -1,6 +1,7 @@
 """Runs the captions flow for a command of the command line, and closes with its summary."""
 
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from importlib.metadata import version
@@ -10,10 +11,10 @@ from bytewax.dataflow import Dataflow
 
 from connectors.jsonl import JsonlSource, validate
 from connectors.messages import shown_on, tell
-from connectors.screen import Screen
+from connectors.screen import Screen, is_gone
 from connectors.status_line import Status
 from flows.captions import INPUTS, build, open_watch
-from flows.outputs import held_outputs
+from flows.outputs import begin_outputs, held_outputs
 from flows.recognition import check_recognizer
 from flows.recovery import recovery
 from flows.report import figures, print_profile, print_summary, write_summary
@@ -39,11 +40,12 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
             dataflow, where = _prepare(settings, runtime, waiting, settings_file)
             if profile:
                 runtime.overheads_s = Quantiles()
-            # Only a run that can begin leaves a folder behind: another try may be asked for something else.
             # Also what comes after the flow ends well when it is interrupted.
-            with recovery(settings) as how, interrupt_sets(runtime.stop):
-                is_resumed = how is not None and how.is_resumed
-                with held_outputs(settings.output, runtime.outputs, is_resumed=is_resumed):
+            with interrupt_sets(runtime.stop):
+                # Only a run that can begin leaves them behind: another try may be asked for something else.
+                with held_outputs(settings.output, runtime.outputs), recovery(settings) as how:
+                    is_resumed = how is not None and how.is_resumed
+                    begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
                     _tell_begin(settings, is_resumed=is_resumed)
                     runtime.watch.ready()
                     with runtime.screen, shown_on(runtime.screen.tell):
@@ -106,7 +108,10 @@ def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
         try:
             print_summary(summary, settings.output.log)
         except OSError as error:
-            runtime.unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
+            if not is_gone(sys.stdout, error):
+                runtime.unwritten.append(
+                    f"the summary cannot be written to standard output: {error.strerror}"
+                )
     if runtime.overheads_s is not None:
         print_profile(runtime.overheads_s, summary)
 

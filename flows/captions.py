@@ -21,13 +21,13 @@ from connectors.messages import tell
 from connectors.microphone import MicrophoneSource
 from connectors.subtitle_sink import Format, SubtitleSink
 from flows.load_settings import begin_settings
-from flows.outputs import begin_outputs, check_files
+from flows.outputs import begin_outputs, check_files, hold_outputs
 from flows.recovery import is_bytewax_cluster, is_bytewax_job, take_bytewax_folder
 from flows.run import let_interrupt_set
 from flows.runtime import Runtime
 from flows.settings import Settings
 from operators.display import display
-from operators.errors import UsageError
+from operators.errors import SurtitleError, UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
 from operators.languages import language
 from operators.measure import measure
@@ -57,10 +57,6 @@ def flow(path: str) -> Dataflow:
 
 def job(settings: Settings, runtime: Runtime, reading: Iterable[Path] = ()) -> Dataflow:
     """The dataflow for Bytewax' own runner, which does not come back when it is over."""
-    is_resumed = False
-    if is_bytewax_job():
-        is_resumed = take_bytewax_folder(settings)
-        let_interrupt_set(runtime.stop)
 
     def end() -> None:
         runtime.end()
@@ -69,12 +65,22 @@ def job(settings: Settings, runtime: Runtime, reading: Iterable[Path] = ()) -> D
         runtime.outputs.close()
 
     dataflow = build(settings, runtime, end, reading)
+    # Processes of a cluster share the files: the one that gets a file's sink takes it.
+    if not is_bytewax_cluster():
+        hold_outputs(settings.output, runtime.outputs)
+    is_resumed = False
+    if is_bytewax_job():
+        try:
+            is_resumed = take_bytewax_folder(settings)
+        except SurtitleError:
+            runtime.outputs.close()
+            raise
+        let_interrupt_set(runtime.stop)
     open_watch(runtime)
     runtime.watch.ready()
     where = runtime.audience.open()
     if where:
         tell("web_opened", f"captions at {where}")
-    # Processes of a cluster share the files: the one that gets a file's sink takes it.
     if not is_bytewax_cluster():
         begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
     return dataflow

@@ -1,15 +1,18 @@
 """The program ``surtitle``: makes sure that llama.cpp runs on this processor, then runs the command line."""
 
+import signal
 import sys
 from typing import NoReturn
-
-from connectors.messages import begin_messages
-from flows.exits import fail, wants_json
-from operators.errors import SurtitleError
 
 
 def main() -> NoReturn:
     """Run the command line; exit codes are those of `flows.cli.main`, 3 where llama.cpp does not run here."""
+    end_on_interrupt()
+    # Imported here: it takes a second, in which Ctrl-C must not show where the program was.
+    from connectors.messages import begin_messages
+    from flows.exits import fail, wants_json
+    from operators.errors import SurtitleError
+
     begin_messages("json" if wants_json(sys.argv[1:]) else "text")
     try:
         import flows.processor  # noqa: F401 - before the command line
@@ -17,4 +20,13 @@ def main() -> NoReturn:
         fail(error)
     from flows.cli import main as run
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        # From here on something may have been begun that has to be ended.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     run()
+
+
+def end_on_interrupt() -> None:
+    """Let Ctrl-C end this process without a word, as nothing was begun yet; unless it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from connectors.jsonl import check_writable, read_events
+from connectors.distinct_files import check_distinct
+from connectors.jsonl import read_events
 from connectors.simulstream import write_simulstream
 from connectors.whole_file import write_whole
 from flows.report_reading import Reading, kind_of
@@ -70,7 +71,8 @@ def report(
             _refuse_without_text(
                 reading.path, {"--reference": reference, "--tokenizer": split, "--simulstream": simulstream}
             )
-    written = _check_outputs(files, [*events, *([] if reference is None else [reference]), *traced])
+    check_distinct(files.items(), [*events, reference, *traced])
+    written = [path for path in files.values() if path is not None]
     traces = [read_trace(path) for path in traced]
     results = []
     for reading in readings:
@@ -95,21 +97,6 @@ def _check_count(events: Sequence[Path], files: Mapping[str, Path | None]) -> No
     given = [name for name in ("--json", "--simulstream") if files[name] is not None]
     if len(events) > 1 and given:
         raise UsageError(f"{' and '.join(given)} cannot tell two files apart; give one file")
-
-
-def _check_outputs(files: Mapping[str, Path | None], reading: Sequence[Path]) -> list[Path]:
-    """The files that will be written; raises `OutputError` and `UsageError` if that cannot be."""
-    written: dict[Path, str] = {}
-    for name, path in files.items():
-        if path is None:
-            continue
-        check_writable(path, reading=reading)
-        other = written.setdefault(path.resolve(), name)
-        if other != name:
-            raise UsageError(
-                f"{other} and {name} would both be written to {path}; choose another file for one"
-            )
-    return [path for path in files.values() if path is not None]
 
 
 def _refuse_without_text(events: Path, options: dict[str, object]) -> None:

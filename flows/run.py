@@ -36,7 +36,7 @@ def run(
     recovery: Recovery | None = None,
     workers: int = 1,
 ) -> None:
-    """Run ``dataflow`` to its end. Ctrl-C and SIGTERM set ``stop``; a second one ends the process at once.
+    """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as `interrupt_sets` has it.
 
     ``workers`` are threads, among which the streams are dealt out. ``release`` is called when it is over,
     however it ended. Raises the `SurtitleError` that a stage raised, without what Bytewax wraps around it.
@@ -89,7 +89,10 @@ def _cause(error: BaseException | None) -> SurtitleError | None:
 
 @contextmanager
 def interrupt_sets(stop: Flag) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM set ``stop`` instead of raising wherever the program happens to be.
+    """Let Ctrl-C, SIGTERM and SIGHUP set ``stop`` instead of raising wherever the program happens to be.
+
+    A second Ctrl-C or SIGTERM ends the process at once. A terminal that is closed sends SIGHUP, often more
+    than one; ``nohup`` has it ignored, and so it stays.
 
     An exception that is raised while llama.cpp calls back into Python would be lost.
     """
@@ -105,11 +108,14 @@ def let_interrupt_set(stop: Flag) -> dict[signal.Signals, Any]:
     """The same for the rest of the process; what was there before, by signal."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
+        if stop.is_set() and number != signal.SIGHUP:
             if os.isatty(1):
                 os.write(1, b"\r\n")  # whatever the cursor stands behind stays as it is
             os._exit(128 + number)  # asked twice: not even the sinks are waited for
         # Not here: whoever waits for it in this thread may hold the lock that setting it takes.
         start_new_thread(stop.set, ())
 
-    return {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ends.append(signal.SIGHUP)
+    return {number: signal.signal(number, interrupt) for number in ends}

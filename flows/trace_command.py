@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from connectors.jsonl import check_writable
+from connectors.distinct_files import check_distinct, named_files
+from connectors.whole_file import write_whole
 from flows.load_settings import load
 from flows.options import TRANSLATION, Group, Overrides, takes
 from flows.waiting import Waiting
-from operators.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
-    from operators.decoding.trace import Trace
+    pass
 
 #: What is not about decoding has no say in a trace.
 _DECODING: Group = {name: option for name, option in TRANSLATION.items() if option.stage == "translate"}
@@ -51,7 +51,9 @@ def trace(
     loaded = load(settings, overrides)
     loaded.tell_of_idle()
     wanted = loaded.settings.translate
-    _check_outputs(output, json, partials)
+    models = named_files(wanted.model, wanted.template, wanted.draft_model)
+    outputs = [("--output", output), ("--json", json)]
+    check_distinct(outputs, [partials, settings, *models], [("--svg", svg)])
     if svg is not None:
         check_folder(svg)
     updates = partials_of(partials, segment, stream)
@@ -59,24 +61,9 @@ def trace(
         made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)
     written = [str(path) for path in (json, output) if path is not None]
     if json is not None:
-        _write(made, json)
+        write_whole(json, msgspec.json.encode(made) + b"\n")
     if output is not None:
         write_trace_page(made, output)
     if svg is not None:
         written.append(f"{len(write_pictures(made, svg))} pictures in {svg}")
     print_trace(made, written)
-
-
-def _check_outputs(output: Path | None, json: Path | None, partials: Path) -> None:
-    for path in (output, json):
-        if path is not None:
-            check_writable(path, reading=[partials])
-    if output is not None and json is not None and output.resolve() == json.resolve():
-        raise UsageError(f"--output and --json would both be written to {output}; choose another for one")
-
-
-def _write(made: "Trace", path: Path) -> None:
-    try:
-        path.write_bytes(msgspec.json.encode(made) + b"\n")
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None

@@ -17,7 +17,7 @@ from flows.captions import build, job
 from flows.engine import translator_settings
 from flows.load_settings import load_settings
 from flows.methods import method
-from flows.outputs import held_outputs
+from flows.outputs import begin_outputs, held_outputs
 from flows.recovery import recovery
 from flows.run import run
 from flows.runtime import Runtime
@@ -88,10 +88,10 @@ def main(path: Path) -> None:
     settings = load_settings(path)
     runtime = ToyRuntime(settings)
     dataflow = build(settings, runtime, reading=[path])
-    with recovery(settings) as how, runtime.screen:
+    with held_outputs(settings.output, runtime.outputs), recovery(settings) as how, runtime.screen:
         is_resumed = how is not None and how.is_resumed
-        with held_outputs(settings.output, runtime.outputs, is_resumed=is_resumed):
-            run(dataflow, runtime.stop, runtime.release, how, settings.run.workers)
+        begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
+        run(dataflow, runtime.stop, runtime.release, how, settings.run.workers)
 
 
 if __name__ == "__main__":

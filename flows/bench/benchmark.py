@@ -10,8 +10,8 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.comet_program import check_comet, comet_scores
+from connectors.distinct_files import check_distinct, named_files
 from connectors.messages import tell
-from connectors.output_file import check_writable
 from connectors.tokenizer_files import tokenizer_on_disk
 from connectors.trial_journal import Journal
 from flows.bench.corpus import Corpus, load_corpus
@@ -76,10 +76,17 @@ def benchmark(job: Job, publish: Callable[[Results], None]) -> None:
     """
     corpus = load_corpus(job.source, job.reference, lag=job.lag, skip=job.skip, limit=job.limit)
     comet = None if job.comet is None else _check_comet(job.comet, corpus)
-    reading = [path for path in (job.source, job.reference) if path is not None]
-    for path in (job.json, job.markdown):
-        if path is not None:
-            check_writable(path, reading=reading)
+    asked = job.plan.engine
+    check_distinct(
+        [("--json", job.json), ("--markdown", job.markdown)],
+        [
+            job.source,
+            job.reference,
+            job.comet,
+            *named_files(asked.model, asked.template, asked.draft_model),
+        ],
+        [("--plots", job.plots)],
+    )
     if job.plots is not None:
         check_plots(job.plots)
     common = job.plan.variants[0]

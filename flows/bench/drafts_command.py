@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from connectors.output_file import check_writable
+from connectors.distinct_files import check_distinct, named_files
 from flows.bench.lists import numbers_of
 from flows.options import usual
 from operators.errors import UsageError
@@ -87,10 +87,11 @@ def bench_drafts(
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
         raise UsageError("--lengths, --beamed and --ratio: a number is not above 0; give greater ones")
     sources = source or []
-    reading = [*sources, *([replay] if replay else [])]
-    for path in (json, markdown, trajectories):
-        if path is not None:
-            check_writable(path, reading=reading)
+    outputs = [("--json", json), ("--markdown", markdown), ("--trajectories", trajectories)]
+    # The draft model of speech is a folder.
+    folder = None if speech_model is None or draft_model is None else Path(draft_model)
+    models = named_files(model, template, draft_model)
+    check_distinct(outputs, [*sources, replay, speech_model, folder, *models])
     if replay is not None:
         if sources or draft_model is not None:
             raise UsageError("--replay decodes nothing; leave out the source and --draft-model")

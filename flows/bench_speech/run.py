@@ -8,6 +8,7 @@ import msgspec
 from rich.console import Console
 from tqdm import tqdm
 
+from connectors.distinct_files import check_distinct
 from connectors.whole_file import write_whole
 from flows.bench.table import Table
 from flows.bench_speech.corpus import read_clips, samples
@@ -48,6 +49,7 @@ class Results(msgspec.Struct, frozen=True):
 
 def run(job: Job) -> None:
     """Measure, print the tables and write the JSON. Raises `SurtitleError`."""
+    check_distinct([("--json", job.json)], [*job.audio, job.reference, job.model])
     clips = read_clips(job.audio, job.reference)
     if job.native and job.recognizer != "moonshine":
         raise UsageError("--native: there is a library of its own for moonshine alone")

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from connectors.distinct_files import check_distinct
 from flows.waiting import Waiting
-from operators.errors import UsageError
+from operators.errors import OutputError, UsageError
 from operators.languages import language
 
 Way = Literal["alignment", "proportion"]
@@ -36,7 +37,11 @@ def align(
     names = [output / f"{_stem(path)}.tsv.gz" for path in pairs]
     if len(set(names)) < len(names):
         raise UsageError("two of the files have the same name; give them different ones")
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{output}: there can be no folder for the pairs ({error.strerror})") from None
+    check_distinct([(name.name, name) for name in names], pairs)
     code = language(target).code
     with Waiting(quiet=False, captions=False) as waiting:
         texts = [read_texts(path) for path in pairs]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from connectors.output_file import check_writable
+from connectors.distinct_files import check_distinct
 from flows.waiting import Waiting
 from operators.errors import UsageError
 
@@ -55,7 +55,7 @@ def assemble(
         path = resolve_model(base, progress=waiting.doing)
         parts = Parts(path, adapter, vocabulary, types, prompts)
         made = output or cached_path(parts)
-        check_writable(made, reading=[one for one in parts[:3] if isinstance(one, Path)])
+        check_distinct([("--output", made)], [path, adapter, vocabulary])
         file = assembled(parts, waiting.doing)
         sha256 = write_model(made, file, lambda part: waiting.doing(f"writing {made.name}", part))
     tokens = file.tensors["token_embd.weight"].shape[-1]

@@ -12,9 +12,9 @@ import torch
 from tqdm import tqdm
 
 from connectors.assembled_model import sum_of
+from connectors.distinct_files import check_distinct
 from connectors.gguf_file import read_gguf
 from connectors.model_files import resolve_model
-from connectors.output_file import check_writable
 from connectors.pairs_file import read_texts, write_texts
 from connectors.trial_journal import Journal
 from flows.model.in_torch import ends, torch_model
@@ -56,8 +56,8 @@ class Batch(msgspec.Struct, frozen=True):
 
 def run(job: Job) -> None:
     """Translate, and write the pairs; raises `InputError`, `UsageError` and `OutputError`."""
-    check_writable(job.output, reading=job.pairs)
     path = resolve_model(job.model, Direction.of(job.source, job.target))
+    check_distinct([("--output", job.output), ("its state", job.state)], [path, *job.pairs])
     sources = _sources(job)
     mine = _fingerprint(job, path)
     with Journal(job.state, Batch, elsewhere="name another file with --output") as journal:

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from connectors.output_file import check_writable
+from flows.model.extra import extra_packages
 from flows.model.train import share_of
-from operators.errors import UsageError
 
 
 def heads(
@@ -47,17 +46,10 @@ def heads(
     many tokens a pass then gives.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    try:
+    with extra_packages():
         from flows.model.heads_training import HeadsJob, run
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise UsageError(
-            f"training needs the package {error.name}; install it with: pip install 'surtitle[train]'"
-        ) from None
 
     corpora = [share_of(text) for text in pairs]
-    check_writable(output, reading=[path for path, _ in corpora])
     run(
         HeadsJob(
             model=model,

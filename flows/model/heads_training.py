@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from connectors.assembled_model import sum_of
 from connectors.cpu import usable_cores
+from connectors.distinct_files import check_distinct
 from connectors.gguf_file import read_gguf
 from connectors.gguf_values import encode
 from connectors.heads_file import heads_file, output_rows, read_heads
@@ -81,6 +82,9 @@ class HeadsJob(NamedTuple):
 def run(job: HeadsJob) -> None:
     """Train heads, write and measure them; raises `InputError`, `UsageError` and `OutputError`."""
     path = resolve_model(job.model, Direction.of(job.source, job.target))
+    check_distinct(
+        [("--output", job.output), ("its record", job.record)], [path, *(file for file, _ in job.pairs)]
+    )
     corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.pairs]
     learned, held_out = _split(corpora, job)
     with closing(LlamaModel(path)) as model:

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from connectors.output_file import check_writable
+from connectors.distinct_files import check_distinct
 from flows.waiting import Waiting
 from operators.errors import UsageError
 from operators.languages import language
@@ -59,8 +59,7 @@ def prune(
     scripts = {script for name in languages or ["English"] for script in language(name).scripts}
     with Waiting(quiet=False, captions=False) as waiting:
         path = resolve_model(model, progress=waiting.doing)
-        for made in filter(None, (output, vocabulary)):
-            check_writable(made, reading=[path, *texts])
+        check_distinct([("--output", output), ("--vocabulary", vocabulary)], [path, *texts])
         file = read_gguf(path)
         tokenizer = tokenizer_of(file, path)
         counts = _counts(path, texts, waiting)

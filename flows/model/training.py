@@ -12,11 +12,11 @@ from tqdm import tqdm
 
 from connectors.adapter_file import adapter_file, read_adapter
 from connectors.assembled_model import sum_of
+from connectors.distinct_files import check_distinct
 from connectors.gguf_file import GgufFile, read_gguf
 from connectors.gguf_values import Entry, encode
 from connectors.model_files import resolve_model
 from connectors.model_writer import write_model
-from connectors.output_file import check_writable
 from connectors.pairs_file import read_aligned
 from connectors.text_file import read_lines
 from flows.model.in_torch import ends, torch_model
@@ -77,8 +77,9 @@ class Job(NamedTuple):
 
 def run(job: Job) -> None:
     """Train, and write the adapter; raises `InputError`, `UsageError` and `OutputError`."""
-    check_writable(job.output)
     path = resolve_model(job.model, Direction.of(job.source, job.target))
+    written = [("--output", job.output), ("its state", job.state), ("its record", job.record)]
+    check_distinct(written, [path, *(pairs for pairs, _ in job.pairs), job.begin, *(job.judged or ())])
     file = read_gguf(path)
     corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.pairs]
     model = LlamaModel(path)

@@ -607,16 +607,6 @@ def test_places_without_permission_are_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
 
 
-def test_a_file_that_is_read_is_never_written(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.jsonl", line())
-    (tmp_path / "link.jsonl").symlink_to(path)
-    (tmp_path / "hard.jsonl").hardlink_to(path)
-    for name in ("p.jsonl", "link.jsonl", "hard.jsonl"):
-        with pytest.raises(OutputError, match="the same run reads it"):
-            check_writable(tmp_path / name, reading=[path])
-    assert path.read_bytes() == line()
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_an_output_error() -> None:
     with pytest.raises(OutputError, match="/dev/full cannot be written: No space left"):

@@ -16,7 +16,7 @@ from connectors.output_file import check_writable
 from connectors.output_watch import OutputWatch
 from flows.captions import build, flow
 from flows.load_settings import load_settings
-from flows.outputs import begin_outputs, held_outputs
+from flows.outputs import begin_outputs, held_outputs, hold_outputs
 from flows.runtime import Runtime
 from flows.settings import OutputSettings
 from operators.errors import OutputError, SurtitleError
@@ -172,7 +172,8 @@ def test_a_descriptor_that_is_not_there_or_may_only_be_read_is_refused(tmp_path:
 def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     output = OutputSettings(captions=str(tmp_path / "captions.jsonl"), srt=str(tmp_path / "a.srt"))
     watch, other = OutputWatch(print), OutputWatch(print)
-    with held_outputs(output, watch, is_resumed=False):
+    with held_outputs(output, watch):
+        begin_outputs(output, watch, is_resumed=False)
         Path(output.captions or "").write_text("kept")
         command = [
             SURTITLE,
@@ -192,10 +193,33 @@ def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path:
         # Also when a sink has opened it, and after a resume.
         part = JsonlSink(Path(output.captions or ""), watch=watch).build_part("out", "file", None)
         with pytest.raises(OutputError, match="another run is writing it"):
-            begin_outputs(output, other, is_resumed=True)
+            hold_outputs(output, other)
         part.close()
-    begin_outputs(output, other, is_resumed=True)
+    hold_outputs(output, other)
     other.close()
+
+
+def test_a_run_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+    taken = OutputSettings(captions=str(tmp_path / "captions.jsonl"))
+    options = ["--log", "log.jsonl", "--vtt", "talk.vtt", "--recovery", "run", "--captions", "captions.jsonl"]
+    with held_outputs(taken, watch := OutputWatch(print)):
+        begin_outputs(taken, watch, is_resumed=False)
+        done = subprocess.run(
+            [SURTITLE, "replay", CAPTIONS, "--quiet", *options],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (4, "")
+        assert [path.name for path in tmp_path.iterdir()] == ["captions.jsonl"]
+
+
+def test_a_folder_that_cannot_be_gone_on_from_leaves_no_file_behind(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    done = subprocess.run(
+        [SURTITLE, "replay", CAPTIONS, "--quiet", "--recovery", "run", "--captions", "captions.jsonl"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 @pytest.mark.parametrize("kind", ["null", "pipe", "stdout"])

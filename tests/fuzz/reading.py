@@ -16,7 +16,7 @@ from flows.bench.corpus import load_corpus
 from flows.bench.drafts_command import bench_drafts
 from flows.captions import build
 from flows.load_settings import load_settings
-from flows.outputs import held_outputs
+from flows.outputs import begin_outputs, held_outputs
 from flows.report_command import report
 from flows.run import run
 from flows.runtime import Runtime
@@ -113,7 +113,8 @@ def check_replay(data: bytes, folder: Path) -> None:
     settings = Settings(input=InputSettings(skip_bad=True, **given), output=output)
     runtime = Runtime(settings)
     flow = build(settings, runtime)
-    with held_outputs(output, runtime.outputs, is_resumed=False):
+    with held_outputs(output, runtime.outputs):
+        begin_outputs(output, runtime.outputs, is_resumed=False)
         run(flow, runtime.stop, runtime.release)
     hub = Hub(Languages(source="en", target="de"))
     for caption in read_events(folder / "out.captions", Caption):

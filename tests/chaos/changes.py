@@ -1,0 +1,193 @@
+"""Files that change under a run: cut short, renamed, removed, replaced, on a disk that fills up."""
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.talk import talk
+from tests.chaos.trial import LINES, SUBTITLES, SURTITLE, Ended, Trial, records, see
+
+_SECONDS = 6.0
+_FILES = {name: file for name, file in {**LINES, **SUBTITLES}.items() if name != "--save-translations"}
+_NO_LIMIT = resource.RLIM_INFINITY
+
+
+def _cut_to_nothing(_trial: Trial, path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def _cut_somewhere(trial: Trial, path: Path) -> None:
+    os.truncate(path, trial.random.randint(0, path.stat().st_size))
+
+
+def _rename(_trial: Trial, path: Path) -> None:
+    path.rename(path.with_name("renamed-" + path.name))
+
+
+def _remove(_trial: Trial, path: Path) -> None:
+    path.unlink()
+
+
+def _replace(_trial: Trial, path: Path) -> None:
+    other = path.with_name("new-" + path.name)
+    other.write_bytes(b"WEBVTT\n\n" if path.suffix == ".vtt" else b"")
+    other.replace(path)
+
+
+def _rotate(_trial: Trial, path: Path) -> None:
+    """What ``logrotate`` does with ``copytruncate``."""
+    shutil.copy(path, path.with_name("rotated-" + path.name))
+    os.truncate(path, 0)
+
+
+def _take_for_a_while(trial: Trial, path: Path) -> None:
+    """Put a folder in its place, and take it away again."""
+    path.unlink()
+    path.mkdir()
+    time.sleep(trial.random.uniform(0.2, 2.0))
+    path.rmdir()
+
+
+_CHANGES: tuple[Callable[[Trial, Path], None], ...] = (
+    _cut_to_nothing, _cut_somewhere, _rename, _remove, _replace, _rotate, _take_for_a_while
+)  # fmt: skip
+
+
+def attempt(trial: Trial) -> None:
+    """Replay a talk, and do something to its files meanwhile."""
+    random = trial.random
+    segments = talk(trial.folder / "talk.jsonl", seconds=_SECONDS, segments=60)
+    what = random.choice(["outputs", "outputs", "outputs", "disk", "limit", "input", "recovery folder"])
+    trial.note(what)
+    with _disk(trial, what) as folder:
+        files = {option: folder / file for option, file in _FILES.items()}
+        arguments = ["--recovery", trial.folder / "run"] if random.random() < 0.5 else []
+        if what == "recovery folder":
+            arguments = ["--recovery", trial.folder / "run"]
+        process = trial.start(
+            SURTITLE, "replay", trial.folder / "talk.jsonl", "--realtime", *arguments,
+            "--summary", trial.folder / "summary.json", *(one for pair in files.items() for one in pair),
+        )  # fmt: skip
+        _wait_for(files["--captions"], process)
+        time.sleep(random.uniform(0.0, 2.0))
+        _disturb(trial, what, files, process)
+        ended = trial.end(process)
+        see(ended.code in (0, 3, 4), f"exit code {ended.code}: {ended.stderr}")
+        see(ended.code != 0 or not ended.stderr.count("Error"), ended.stderr)
+        trial.note(f"exit code {ended.code}:", ended.stderr)
+        _see_nothing_vanishes(trial, what, files, ended, segments)
+        if what == "recovery folder" and ended.code == 0:
+            return
+        trial.see_unlocked()
+
+
+@contextlib.contextmanager
+def _disk(trial: Trial, what: str) -> Iterator[Path]:
+    """A folder on a small disk of its own, where that is permitted and asked for."""
+    folder = trial.folder / "there"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "surtitle-chaos", str(folder)]
+    is_mounted = what == "disk" and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    try:
+        yield folder
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
+    while process.poll() is None and not (path.exists() and path.stat().st_size):
+        time.sleep(0.01)
+
+
+def _disturb(trial: Trial, what: str, files: dict[str, Path], process: "subprocess.Popen[str]") -> None:
+    random = trial.random
+    match what:
+        case "outputs":
+            for _ in range(random.randint(1, 3)):
+                change, path = random.choice(_CHANGES), random.choice(list(files.values()))
+                trial.note(change.__name__.strip("_"), path.name)
+                with contextlib.suppress(OSError):
+                    change(trial, path)
+                time.sleep(random.uniform(0.0, 1.0))
+        case "disk":
+            filler = files["--captions"].with_name("filler")
+            with contextlib.suppress(OSError):
+                filler.write_bytes(bytes(2**17))
+            time.sleep(random.uniform(0.5, 2.0))
+            if random.random() < 0.5:
+                trial.note("there is room again")
+                filler.unlink()
+        case "limit":
+            limit = max(path.stat().st_size for path in files.values()) + random.randrange(500)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, _NO_LIMIT))
+            time.sleep(random.uniform(0.5, 2.0))
+            if random.random() < 0.5:
+                trial.note("there is room again")
+                with contextlib.suppress(ProcessLookupError):
+                    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_NO_LIMIT, _NO_LIMIT))
+        case "input":
+            change = random.choice([_cut_to_nothing, _cut_somewhere, _rename, _remove, _replace])
+            trial.note(change.__name__.strip("_"))
+            change(trial, trial.folder / "talk.jsonl")
+        case _:
+            folder = trial.folder / "run"
+            if random.random() < 0.5:
+                trial.note("renamed")
+                folder.rename(folder.with_name("other"))
+            else:
+                trial.note("removed")
+                shutil.rmtree(folder, ignore_errors=True)
+    if random.random() < 0.2:
+        trial.note("and stopped")
+        process.send_signal(signal.SIGTERM)
+
+
+def _see_nothing_vanishes(
+    trial: Trial, what: str, files: dict[str, Path], ended: Ended, segments: int
+) -> None:
+    """See that all files are whole, hold nothing twice, and that what they lack is named."""
+    summary = trial.folder / "summary.json"
+    if not summary.exists():
+        see(ended.code != 0, "there is no summary")
+        return
+    told = json.loads(summary.read_text())
+    if what != "input" and "and stopped" not in trial.notes and ended.code in (0, 4):
+        see(told["segments"] == segments, f"the run ended after {told['segments']} segments: {ended.stderr}")
+    missing = {Path(one["path"]).name: one["span"]["records"] for one in told["missing"]}
+    see(not missing or ended.code == 4, f"{missing} are missing, and the exit code is {ended.code}")
+    for option, path in files.items():
+        held = [record for one in _all(path) for record in one]
+        if option in LINES:
+            numbers = [record["segment"] for record in held]
+            see(
+                sorted(set(numbers)) == sorted(numbers) or "rotated" in str(_names(path)),
+                f"{path.name} has records twice: {numbers}",
+            )
+        there = len(held) + missing.get(path.name, 0)
+        see(
+            there >= told["segments"] or not _was_kept(trial, path),
+            f"{path.name} has {len(held)} records of {told['segments']}, and {missing} are told of",
+        )
+
+
+def _names(path: Path) -> list[str]:
+    return [one.name for one in path.parent.glob(f"*{path.name}")]
+
+
+def _all(path: Path) -> list[list[Any]]:
+    """What is in a file, and in those that it was before."""
+    return [records(one) for one in path.parent.glob(f"*{path.name}") if one.is_file()]
+
+
+def _was_kept(trial: Trial, path: Path) -> bool:
+    """Whether nobody took away what was in a file: whoever does so knows it."""
+    return not any(path.name in note for note in trial.notes if not note.startswith("surtitle"))

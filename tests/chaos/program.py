@@ -1,0 +1,174 @@
+"""``surtitle`` with toys for its models and its microphone: ``python -m tests.chaos.program live``.
+
+Everything else is the real command line. Without arguments it is warm: it reads a request a line, answers
+each from a process of its own that is forked, and needs no time to start.
+"""
+
+import sys
+
+from flows.main import end_on_interrupt, main
+
+if __name__ == "__main__" and len(sys.argv) > 1:
+    # The program does so while it is imported.
+    end_on_interrupt()
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.protocol import Hypothesis
+from tests.fake_sound import FakeSound, device
+
+#: When set, the microphone is heard for so many seconds, and then somebody presses Ctrl-C.
+SECONDS = "SURTITLE_CHAOS_MICROPHONE_S"
+_BLOCK = SAMPLE_RATE // 10
+
+
+class Microphone(FakeSound):
+    """A sound system with one microphone, into which somebody makes noise for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(device("noise", 1, SAMPLE_RATE))
+
+    def RawInputStream(self, **options: Any) -> SimpleNamespace:  # noqa: N802 - sounddevice's name
+        over = threading.Event()
+
+        def record() -> None:
+            random, began, blocks = Random(3), time.monotonic(), 0
+            nothing = SimpleNamespace(input_overflow=False)
+            lasts_s = float(os.environ.get(SECONDS, "inf"))
+            while not over.wait(max(0.0, began + (blocks + 1) / 10 - time.monotonic())):
+                options["callback"](random.randbytes(2 * _BLOCK), _BLOCK, None, nothing)
+                blocks += 1
+                if blocks / 10 > lasts_s:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    lasts_s = float("inf")
+
+        def end(**_options: Any) -> None:
+            over.set()
+
+        start = threading.Thread(target=record, daemon=True).start
+        return SimpleNamespace(start=start, abort=end, close=end, active=True)
+
+
+class Counting:
+    """A recogniser that hears a word in every half second of sound, and a segment in every four words."""
+
+    def __init__(self) -> None:
+        self._samples = 0
+        self._segment, self._words = 0, 0
+        self._start_s = self._end_s = 0.0
+
+    def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
+        made = []
+        self._samples += len(chunk.pcm) // 2
+        while self._samples >= SAMPLE_RATE // 2:
+            self._samples -= SAMPLE_RATE // 2
+            made.append(self._hear(chunk))
+        return made
+
+    def _hear(self, chunk: AudioChunk) -> Hypothesis:
+        if not self._words:
+            self._start_s = chunk.start_s
+        self._words += 1
+        self._end_s = chunk.start_s + chunk.duration_s
+        made = self._said(is_final=self._words == 4)
+        if made.is_final:
+            self._segment, self._words = self._segment + 1, 0
+        return made
+
+    def _said(self, *, is_final: bool) -> Hypothesis:
+        text = " ".join("abcdef"[(self._segment + word) % 6] for word in range(self._words))
+        return Hypothesis(
+            segment=self._segment, text=text, is_final=is_final, start_s=self._start_s, end_s=self._end_s
+        )
+
+    def finish(self) -> Sequence[Hypothesis]:
+        return [self._said(is_final=True)] if self._words else []
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def with_toys() -> None:
+    """Put toys where the models and the microphone are."""
+    import flows.captioning
+    from connectors import portaudio
+    from operators.recognizers.protocol import Recognizer
+    from tests.recovering import ToyRuntime
+
+    class _Runtime(ToyRuntime):
+        def recognizer(self, _stream: str) -> Recognizer:
+            return Counting()
+
+    sound = Microphone()
+    replaced: list[tuple[Any, str, Callable[..., Any]]] = [
+        (flows.captioning, "Runtime", _Runtime),
+        (flows.captioning, "check_recognizer", lambda *_given, **_how: None),
+        (portaudio, "_sounddevice", lambda: sound),
+    ]
+    for module, name, toy in replaced:
+        assert hasattr(module, name)
+        setattr(module, name, toy)
+
+
+def serve() -> None:
+    """Answer requests: arguments, folder and environment, and the files that its output goes to."""
+    import flows.bench.benchmark
+    import flows.bench_speech.run
+    import flows.cli
+    import flows.report_page.page  # noqa: F401 - so that it need not be imported again and again
+
+    for line in sys.stdin:
+        asked = json.loads(line)
+        child = os.fork()
+        if not child:
+            _answer(asked)
+        deadline = time.monotonic() + asked["seconds"]
+        code = None
+        while code is None and time.monotonic() < deadline:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            code = os.waitstatus_to_exitcode(status) if ended else None
+            if code is None:
+                time.sleep(0.005)
+        if code is None:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        print(json.dumps(code), flush=True)
+
+
+def _answer(asked: dict[str, Any]) -> NoReturn:
+    os.chdir(asked["folder"])
+    os.environ.update(asked["environment"])
+    for number, path in enumerate((os.devnull, asked["stdout"], asked["stderr"])):
+        flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        os.dup2(os.open(path, flags), number)
+    if not asked["is_real"]:
+        with_toys()
+    sys.argv = ["surtitle", *asked["arguments"]]
+    code = 70
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        with_toys()
+        sys.argv[0] = str(Path("surtitle"))
+        main()
+    else:
+        serve()

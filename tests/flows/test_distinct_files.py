@@ -1,0 +1,116 @@
+"""No command writes what it reads, or one file twice, by whatever link: it is refused before it begins."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows import cli
+from operators.errors import SurtitleError
+from tests.tiny_gguf import pieces, write_model
+
+Link = Callable[[Path, Path], None]
+LINKS: tuple[Link, ...] = (Path.symlink_to, Path.hardlink_to)
+#: Of each command: arguments, one of which is read, and another that is written into the same file.
+READ = [
+    "report READ --json WRITTEN",
+    "report events --output o.html --reference READ --json WRITTEN",
+    "trace READ --output WRITTEN",
+    "trace events --model READ --json WRITTEN",
+    "trace events --settings READ --output WRITTEN",
+    "bench READ --json WRITTEN",
+    "bench text --model READ --markdown WRITTEN",
+    "bench text --draft-model READ --json WRITTEN",
+    "bench text --template READ.toml --json WRITTEN",
+    "bench-drafts text --draft-model m --model READ --json WRITTEN",
+    "bench-drafts --replay READ --trajectories WRITTEN",
+    "bench-drafts a.wav --speech-model speech --draft-model READ/model.ort --json WRITTEN",
+    "bench-speech READ --json WRITTEN",
+    "bench-speech a.wav --reference READ --json WRITTEN",
+    "model prune READ --texts text --output WRITTEN",
+    "model prune model.gguf --texts READ --output o --vocabulary WRITTEN",
+    "model assemble --base model.gguf --adapter READ --output WRITTEN",
+    "model align READ --to German --output aligned",
+]
+#: And two that are both written.
+WRITTEN = [
+    "report events --json READ --output WRITTEN",
+    "report events --json READ --simulstream WRITTEN",
+    "trace events --output READ --json WRITTEN",
+    "bench text --json READ --markdown WRITTEN",
+    "bench-drafts --replay text --json READ --markdown WRITTEN",
+    "bench-drafts --replay text --json READ --trajectories WRITTEN",
+    "model prune model.gguf --texts text --output READ --vocabulary WRITTEN",
+    "replay events --recovery READ --captions WRITTEN",
+]
+EVENTS = Path(__file__).parents[1] / "samples"
+
+
+def ask(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The sentence in which a command line is refused."""
+    monkeypatch.chdir(folder)
+    with pytest.raises(SurtitleError) as refused:
+        cli.app(command.split(), standalone_mode=False)
+    return str(refused.value)
+
+
+def prepare(folder: Path, command: str) -> None:
+    kind = "captions" if command.startswith("report") else "partials"
+    events = (EVENTS / f"{kind}.jsonl").read_bytes()
+    (folder / "events").write_bytes(events)
+    (folder / "text").write_text("Good morning.\n")
+    model = write_model(folder / "model.gguf", pieces({}))
+    one = b"[display]\n" if "--settings" in command else events
+    one = model.read_bytes() if "prune READ" in command else one
+    (folder / "one").write_bytes(one)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("command", READ)
+def test_what_is_read_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, link: Link
+) -> None:
+    prepare(tmp_path, command)
+    before = (tmp_path / "one").read_bytes()
+    other = "other"
+    if "align" in command:
+        (tmp_path / "aligned").mkdir()
+        other = "aligned/one.tsv.gz"
+    link(tmp_path / other, tmp_path / "one")
+    if "READ/" in command:
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "model.ort").hardlink_to(tmp_path / "one")
+        command = command.replace("READ/model.ort", "folder")
+    if "READ.toml" in command:
+        (tmp_path / "one.toml").hardlink_to(tmp_path / "one")
+    command = command.replace("READ", "one").replace("WRITTEN", other)
+    assert "cannot be written: the same run reads it" in ask(tmp_path, command, monkeypatch)
+    assert (tmp_path / "one").read_bytes() == before
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("command", WRITTEN)
+def test_no_file_is_written_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, link: Link
+) -> None:
+    prepare(tmp_path, command)
+    if "--recovery" in command:
+        # A folder has no hard links, and is not there yet.
+        (tmp_path / "one").unlink()
+        (tmp_path / "other").symlink_to("one")
+    else:
+        (tmp_path / "one").write_text("kept")
+        link(tmp_path / "other", tmp_path / "one")
+    command = command.replace("READ", "one").replace("WRITTEN", "other")
+    assert "give each a file of its own" in ask(tmp_path, command, monkeypatch)
+    assert (tmp_path / "one").exists() == ("--recovery" not in command)
+    if "--recovery" not in command:
+        assert (tmp_path / "one").read_text() == "kept"
+
+
+def test_pairs_are_not_aligned_into_what_is_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(tmp_path, "")
+    said = ask(tmp_path, "model align text --to German --by proportion --output one", monkeypatch)
+    assert said == "one: there can be no folder for the pairs (File exists)"
