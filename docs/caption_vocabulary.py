@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from wordfreq import get_frequency_dict
 
-from connectors.gguf_file import read_gguf
-from connectors.model_files import resolve_model
-from connectors.model_vocabulary import tokenizer_of
-from connectors.model_writer import write_model
-from connectors.text_lines import read_texts
-from connectors.vocabulary_list import list_file
+from connectors.corpora.texts import read_texts
+from connectors.gguf.file import read_gguf
+from connectors.models.resolve import resolve_model
+from connectors.models.vocabulary import tokenizer_of
+from connectors.models.vocabulary_list import list_file
+from connectors.models.writer import write_model
 from operators.languages import language
 from operators.models.pruning.choice import Choice
 from operators.models.text_tokens import TextTokenizer

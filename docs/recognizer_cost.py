@@ -12,7 +12,7 @@ from resource import RUSAGE_SELF, getrusage
 from statistics import median, quantiles
 from time import perf_counter
 
-from connectors.audio_decoder import AudioDecoder
+from connectors.audio.decoder import AudioDecoder
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer

@@ -13,13 +13,13 @@ import numpy as np
 from flows.bench_speech.corpus import read_clips, samples
 from operators.decoding.certain import gaps_to_next
 from operators.languages import language
-from operators.recognizers.segmenter import Segmenter
-from operators.recognizers.speech_method import SpeechMethod
-from operators.recognizers.voice import silero
 from operators.recognizers.whisper.decoder import MARGIN, decode
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import RULES
+from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.segmenter import Segmenter
+from operators.recognizers.windowed.voice import silero
 
 
 def measure() -> None:

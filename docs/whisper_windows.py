@@ -15,10 +15,10 @@ from flows.bench_speech.corpus import read_clips, samples
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.metrics.word_errors import spoken_words, word_errors
-from operators.recognizers.speech_method import SpeechMethod
-from operators.recognizers.voice import Samples
 from operators.recognizers.whisper.decoder import decode
 from operators.recognizers.whisper.model import WhisperModel
+from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.voice import Samples
 
 _LONGEST = 28 * SAMPLE_RATE
 

@@ -6,11 +6,11 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Run the command line; exit codes are those of `flows.cli.main`, 3 where llama.cpp does not run here."""
+    """Run the command line; exit codes as `flows.cli.app.main` has them, 3 if llama.cpp cannot run."""
     end_on_interrupt()
     # Imported here: it takes a second, in which Ctrl-C must not show where the program was.
-    from connectors.messages import begin_messages
-    from flows.exits import fail, wants_json
+    from connectors.messages.log import begin_messages
+    from flows.cli.exits import fail, wants_json
     from operators.errors import SurtitleError
 
     begin_messages("json" if wants_json(sys.argv[1:]) else "text")
@@ -18,7 +18,7 @@ def main() -> NoReturn:
         import flows.processor  # noqa: F401 - before the command line
     except SurtitleError as error:
         fail(error)
-    from flows.cli import main as run
+    from flows.cli.app import main as run
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         # From here on something may have been begun that has to be ended.

@@ -4,6 +4,6 @@ Importing llama_cpp loads its library, and one that was compiled for another pro
 even then. So whatever can be started imports this module first.
 """
 
-from connectors.library_trial import require_library
+from connectors.machine.trial import require_library
 
 require_library()

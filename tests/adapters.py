@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.adapter_file import adapter_file
-from connectors.gguf_file import write_gguf
-from connectors.gguf_values import encode
+from connectors.gguf.file import write_gguf
+from connectors.gguf.values import encode
+from connectors.models.adapter import adapter_file
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
 

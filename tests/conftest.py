@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from connectors.model_files import resolve_model
+from connectors.models.resolve import resolve_model
 from operators.models.llama import LlamaModel
 from tests.tiny_gguf import pieces, write_model
 from tests.virtual_microphone import _server, virtual_microphone

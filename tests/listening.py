@@ -17,9 +17,9 @@ import bytewax.operators as op
 import msgspec
 from bytewax.dataflow import Dataflow
 
-from connectors.audio_sink import WavSink
-from connectors.microphone import MicrophoneSource
-from flows.run import run
+from connectors.audio.sink import WavSink
+from connectors.microphone.source import MicrophoneSource
+from flows.running.dataflow import run
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
 from operators.level import level

@@ -13,14 +13,14 @@ from typing import Any
 from bytewax.dataflow import Dataflow
 from typing_extensions import override
 
-from flows.captions import build, job
-from flows.engine import translator_settings
-from flows.load_settings import load_settings
-from flows.methods import method
-from flows.outputs import begin_outputs, held_outputs
-from flows.recovery import recovery
-from flows.run import run
-from flows.runtime import Runtime
+from flows.captions.graph import build, job
+from flows.captions.outputs import begin_outputs, held_outputs
+from flows.captions.recovery import recovery
+from flows.captions.runtime import Runtime
+from flows.engine.methods import method
+from flows.engine.translation import translator_settings
+from flows.running.dataflow import run
+from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
 from operators.events import AudioChunk
 from operators.models.pool import SessionPool

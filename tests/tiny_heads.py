@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.gguf_file import read_gguf, write_gguf
-from connectors.heads_file import heads_file
+from connectors.gguf.file import read_gguf, write_gguf
+from connectors.models.heads import heads_file
 from operators.decoding.heads import Head, Matrix
 
 

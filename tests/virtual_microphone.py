@@ -18,7 +18,10 @@ import pytest
 #: What `list_devices` calls the microphone, which is the default one as well.
 NAME = "stage"
 _PACKAGES = "apt-get install libportaudio2 pulseaudio pulseaudio-utils libasound2-plugins"
-_LIST = "from connectors.portaudio import list_devices; print([device.name for device in list_devices()])"
+_LIST = (
+    "from connectors.microphone.portaudio import list_devices; "
+    "print([device.name for device in list_devices()])"
+)
 
 
 class VirtualMicrophone:

@@ -7,7 +7,7 @@ from threading import Lock
 from time import monotonic
 from typing import NamedTuple
 
-from connectors.status_line import Status
+from connectors.view.status import Status
 from connectors.web.client import Client, Followed
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds

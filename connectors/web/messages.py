@@ -7,7 +7,7 @@ import math
 
 import msgspec
 
-from connectors.status_line import Status
+from connectors.view.status import Status
 from operators.events import ErasureRecord
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.roll_up import settled
+from connectors.view.rows import settled
 from connectors.web.messages import End, Figures, Languages, Message, Segment, Snapshot, State, Update
 from connectors.web.pace import Pace
 from operators.events import Caption

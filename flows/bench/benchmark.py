@@ -9,11 +9,11 @@ from threading import Event as Flag
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.comet_program import check_comet, comet_scores
-from connectors.distinct_files import check_distinct, named_files
-from connectors.messages import tell
-from connectors.tokenizer_files import tokenizer_on_disk
-from connectors.trial_journal import Journal
+from connectors.files.distinct import check_distinct, named_files
+from connectors.messages.log import tell
+from connectors.scoring.comet import check_comet, comet_scores
+from connectors.scoring.journal import Journal
+from connectors.scoring.tokenizers import tokenizer_on_disk
 from flows.bench.corpus import Corpus, load_corpus
 from flows.bench.delay import mean_delay_s
 from flows.bench.likelihood import SIGNATURE, Likelihood
@@ -22,9 +22,9 @@ from flows.bench.plots import check_plots
 from flows.bench.runner import Trial, run_trials, warm_up
 from flows.bench.scores import Row, Scorer
 from flows.bench.signature import Signature, mixing_key, sign
-from flows.engine import conditioning, open_engine
-from flows.run import interrupt_sets
-from flows.waiting import Waiting
+from flows.engine.translation import conditioning, open_engine
+from flows.running.dataflow import interrupt_sets
+from flows.running.waiting import Waiting
 from operators.decoding.translator import Translator
 from operators.display import mask_tail
 from operators.errors import UsageError

@@ -10,7 +10,7 @@ from flows.bench.paper_run import PAIRS, Run
 from flows.bench.plan import USUAL, Grid, columns_of
 from flows.bench.published import MODELS, TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, Figures
 from flows.bench.scores import Row
-from flows.bench.table import Table, number
+from flows.pages.table import Table, number
 
 BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 DEFAULT_BIAS = 0.2

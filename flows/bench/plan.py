@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
-from flows.draft_model import DRAFTED
-from flows.heads import METHOD as HEADS
-from flows.heads import check_heads
-from flows.load_settings import load_settings
-from flows.methods import PROPOSING, SPECULATIVE, final_bias
-from flows.settings import DisplaySettings, TranslateSettings
+from flows.engine.draft_model import DRAFTED
+from flows.engine.heads import METHOD as HEADS
+from flows.engine.heads import check_heads
+from flows.engine.methods import final_bias
+from flows.settings.loading import load_settings
+from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
 from operators.errors import UsageError
 
 METHODS: tuple[str, ...] = get_args(get_type_hints(TranslateSettings)["method"])

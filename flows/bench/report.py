@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from connectors.whole_file import write_whole
+from connectors.files.whole import write_whole
 from flows.bench.benchmark import Job, Results
 from flows.bench.paper import paper_tables
 from flows.bench.paper_run import Run
 from flows.bench.plan import USUAL
 from flows.bench.plots import write_plots
 from flows.bench.signature import Signature
-from flows.bench.table import Table
 from flows.bench.tables import tables
+from flows.pages.table import Table
 
 #: Columns of the output where it is no terminal.
 _PLAIN_WIDTH = 140

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.cpu import cpu_name
+from connectors.machine.cpu import cpu_name
 from flows.bench.corpus import Corpus
 from flows.bench.plan import Plan
-from flows.engine import Engine, closes_unfinished
-from flows.settings import TranslateSettings
+from flows.engine.translation import Engine, closes_unfinished
+from flows.settings.schema import TranslateSettings
 from operators.errors import InputError
 
 #: How speed is counted; see docs/benchmark.md.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from flows.bench.plan import USUAL
 from flows.bench.scores import Row
-from flows.bench.table import Table, number, percent
-from flows.methods import SPECULATIVE
+from flows.pages.table import Table, number, percent
+from flows.settings.schema import SPECULATIVE
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:

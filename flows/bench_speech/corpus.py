@@ -8,9 +8,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from connectors.audio_decoder import AudioDecoder
+from connectors.audio.decoder import AudioDecoder
 from operators.errors import InputError
-from operators.recognizers.voice import Samples
+from operators.recognizers.windowed.voice import Samples
 
 
 class Clip(NamedTuple):

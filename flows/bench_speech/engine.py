@@ -8,9 +8,9 @@ from typing_extensions import override
 
 from operators.errors import UsageError
 from operators.languages import language
-from operators.recognizers.segmenter import SegmentRules, Window
-from operators.recognizers.speech_method import SpeechMethod, doubt_of
-from operators.recognizers.voice import Samples
+from operators.recognizers.windowed.method import SpeechMethod, doubt_of
+from operators.recognizers.windowed.segmenter import SegmentRules, Window
+from operators.recognizers.windowed.voice import Samples
 
 
 class Said(NamedTuple):

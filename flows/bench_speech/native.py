@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import bundled_model
-from operators.recognizers.voice import Samples
+from operators.recognizers.windowed.voice import Samples
 
 #: Without it the library transcribes by a clock of its own.
 _FORCE_UPDATE = 1

@@ -8,17 +8,17 @@ import msgspec
 from rich.console import Console
 from tqdm import tqdm
 
-from connectors.distinct_files import check_distinct
-from connectors.whole_file import write_whole
-from flows.bench.table import Table
+from connectors.files.distinct import check_distinct
+from connectors.files.whole import write_whole
 from flows.bench_speech.corpus import read_clips, samples
 from flows.bench_speech.engine import open_engine
 from flows.bench_speech.native import NativeLibrary
 from flows.bench_speech.scores import Row, native_row, rows
 from flows.bench_speech.signature import SpeechSignature, sign
 from flows.bench_speech.trial import hear
+from flows.pages.table import Table
 from operators.errors import InputError, UsageError
-from operators.recognizers.speech_method import SpeechMethod
+from operators.recognizers.windowed.method import SpeechMethod
 
 #: Columns of the output where it is no terminal.
 _PLAIN_WIDTH = 140

@@ -10,7 +10,7 @@ from flows.bench_speech.settling import settled
 from flows.bench_speech.trial import Trial
 from operators.metrics.erasure import erasure
 from operators.metrics.word_errors import spoken_words, word_errors
-from operators.recognizers.speech_method import SpeechMethod
+from operators.recognizers.windowed.method import SpeechMethod
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

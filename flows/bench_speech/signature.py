@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.cpu import cpu_name
+from connectors.machine.cpu import cpu_name
 from flows.bench_speech.corpus import Clip, checksum
 
 AGGREGATION = "wer,ne:pooled|times:mean-over-updates,ways-in-turns"

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from flows.bench_speech.engine import Engine
 from operators.events import SAMPLE_RATE
-from operators.recognizers.segmenter import Segmenter, Window
-from operators.recognizers.speech_method import SpeechMethod
-from operators.recognizers.steady import steady_text
-from operators.recognizers.voice import Samples, silero
+from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.segmenter import Segmenter, Window
+from operators.recognizers.windowed.steady import steady_text
+from operators.recognizers.windowed.voice import Samples, silero
 
 
 class Update(NamedTuple):

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from connectors.distinct_files import check_distinct
-from flows.waiting import Waiting
+from connectors.files.distinct import check_distinct
+from flows.running.waiting import Waiting
 from operators.errors import OutputError, UsageError
 from operators.languages import language
 
@@ -29,7 +29,7 @@ def align(
     All files are aligned together, as small ones profit by large ones.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    from connectors.pairs_file import read_texts, write_aligned
+    from connectors.corpora.pairs import read_texts, write_aligned
     from operators.training.pairs import by_alignment, by_proportion
 
     if way not in ("alignment", "proportion"):

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from connectors.distinct_files import check_distinct
-from flows.waiting import Waiting
+from connectors.files.distinct import check_distinct
+from flows.running.waiting import Waiting
 from operators.errors import UsageError
 
 
@@ -39,11 +39,11 @@ def assemble(
 ) -> None:
     """Put a model together, to be named with --model."""
     # Imported here: the other commands need none of it, and start the sooner.
-    from connectors.assembled_model import Parts
-    from connectors.assembled_model import assemble as assembled
-    from connectors.captions_model import cached_path
-    from connectors.model_files import resolve_model
-    from connectors.model_writer import write_model
+    from connectors.models.assembled import Parts
+    from connectors.models.assembled import assemble as assembled
+    from connectors.models.captions import cached_path
+    from connectors.models.resolve import resolve_model
+    from connectors.models.writer import write_model
     from operators.models.tensor_types import USUAL, parse_types
     from operators.prompts.trained import TrainedPrompts, labels_of
 

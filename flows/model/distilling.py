@@ -11,12 +11,12 @@ import msgspec
 import torch
 from tqdm import tqdm
 
-from connectors.assembled_model import sum_of
-from connectors.distinct_files import check_distinct
-from connectors.gguf_file import read_gguf
-from connectors.model_files import resolve_model
-from connectors.pairs_file import read_texts, write_texts
-from connectors.trial_journal import Journal
+from connectors.corpora.pairs import read_texts, write_texts
+from connectors.files.distinct import check_distinct
+from connectors.gguf.file import read_gguf
+from connectors.models.assembled import sum_of
+from connectors.models.resolve import resolve_model
+from connectors.scoring.journal import Journal
 from flows.model.in_torch import ends, torch_model
 from operators.errors import InputError, UsageError
 from operators.languages import Direction

@@ -15,15 +15,15 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from connectors.assembled_model import sum_of
-from connectors.cpu import usable_cores
-from connectors.distinct_files import check_distinct
-from connectors.gguf_file import read_gguf
-from connectors.gguf_values import encode
-from connectors.heads_file import heads_file, output_rows, read_heads
-from connectors.model_files import resolve_model
-from connectors.model_writer import write_model
-from connectors.pairs_file import read_aligned
+from connectors.corpora.pairs import read_aligned
+from connectors.files.distinct import check_distinct
+from connectors.gguf.file import read_gguf
+from connectors.gguf.values import encode
+from connectors.machine.cpu import usable_cores
+from connectors.models.assembled import sum_of
+from connectors.models.heads import heads_file, output_rows, read_heads
+from connectors.models.resolve import resolve_model
+from connectors.models.writer import write_model
 from flows.model.heads_measured import RULES, measured
 from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_record
 from operators.decoding.conditioning import Conditioning

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from connectors.gguf_file import GgufFile, rows_of
+from connectors.gguf.file import GgufFile, rows_of
 from operators.models.quantize import dequantize
 from operators.prompts.prompt import Prompt
 from operators.training.gemma import gemma

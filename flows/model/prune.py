@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from connectors.distinct_files import check_distinct
-from flows.waiting import Waiting
+from connectors.files.distinct import check_distinct
+from flows.running.waiting import Waiting
 from operators.errors import UsageError
 from operators.languages import language
 
@@ -48,12 +48,12 @@ def prune(
     Bytes, letters, digits and marks always stay, so that any text can be spelled.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    from connectors.gguf_file import GgufFile, read_gguf
-    from connectors.model_files import resolve_model
-    from connectors.model_vocabulary import tokenizer_of
-    from connectors.model_writer import write_model
-    from connectors.pruned_model import prune as pruned
-    from connectors.vocabulary_list import list_entries, list_file
+    from connectors.gguf.file import GgufFile, read_gguf
+    from connectors.models.pruned import prune as pruned
+    from connectors.models.resolve import resolve_model
+    from connectors.models.vocabulary import tokenizer_of
+    from connectors.models.vocabulary_list import list_entries, list_file
+    from connectors.models.writer import write_model
     from operators.models.pruning.choice import Choice
 
     scripts = {script for name in languages or ["English"] for script in language(name).scripts}
@@ -91,7 +91,7 @@ def prune(
 
 def _counts(path: Path, texts: list[Path], waiting: Waiting) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """How often each token occurs in the texts."""
-    from connectors.text_lines import read_texts
+    from connectors.corpora.texts import read_texts
     from operators.models.text_tokens import TextTokenizer
 
     counter = TextTokenizer(path)

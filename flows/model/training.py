@@ -10,15 +10,15 @@ import msgspec
 import torch
 from tqdm import tqdm
 
-from connectors.adapter_file import adapter_file, read_adapter
-from connectors.assembled_model import sum_of
-from connectors.distinct_files import check_distinct
-from connectors.gguf_file import GgufFile, read_gguf
-from connectors.gguf_values import Entry, encode
-from connectors.model_files import resolve_model
-from connectors.model_writer import write_model
-from connectors.pairs_file import read_aligned
-from connectors.text_file import read_lines
+from connectors.corpora.pairs import read_aligned
+from connectors.files.distinct import check_distinct
+from connectors.files.text import read_lines
+from connectors.gguf.file import GgufFile, read_gguf
+from connectors.gguf.values import Entry, encode
+from connectors.models.adapter import adapter_file, read_adapter
+from connectors.models.assembled import sum_of
+from connectors.models.resolve import resolve_model
+from connectors.models.writer import write_model
 from flows.model.in_torch import ends, torch_model
 from flows.model.record import Point, Record, Used, read_record, write_record
 from operators.errors import UsageError

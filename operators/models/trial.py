@@ -2,7 +2,7 @@
 
 A library that was compiled for another processor dies by a signal at the first instruction that this one
 does not have, and one that was compiled wrongly may compute nonsense. Neither can be found out in a process
-that has to go on, so `connectors.library_trial` makes the trial in a child process.
+that has to go on, so `connectors.machine.trial` makes the trial in a child process.
 """
 
 import ctypes

@@ -15,7 +15,7 @@ from ladder import NATIVE
 from llama_wheel import ROOT, sdist
 from progress import Compiling, Line, run
 
-from connectors.library_trial import library_folder, try_library
+from connectors.machine.trial import library_folder, try_library
 from operators.models.trial import Trial
 
 FLAGS = "-mamx-tile -mamx-int8 -mamx-bf16"

@@ -74,7 +74,7 @@ def paths() -> tuple[Path_, ...]:
 
     :raises LookupError: for one that takes text or a path and of which this module knows nothing.
     """
-    from flows.cli import app
+    from flows.cli.app import app
 
     return tuple(_paths(app, ""))
 

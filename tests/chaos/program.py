@@ -100,8 +100,8 @@ class Counting:
 
 def with_toys() -> None:
     """Put toys where the models and the microphone are."""
-    import flows.captioning
-    from connectors import portaudio
+    import flows.captions.runner
+    from connectors.microphone import portaudio
     from operators.recognizers.protocol import Recognizer
     from tests.recovering import ToyRuntime
 
@@ -111,8 +111,8 @@ def with_toys() -> None:
 
     sound = Microphone()
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
-        (flows.captioning, "Runtime", _Runtime),
-        (flows.captioning, "check_recognizer", lambda *_given, **_how: None),
+        (flows.captions.runner, "Runtime", _Runtime),
+        (flows.captions.runner, "check_recognizer", lambda *_given, **_how: None),
         (portaudio, "_sounddevice", lambda: sound),
     ]
     for module, name, toy in replaced:
@@ -124,8 +124,8 @@ def serve() -> None:
     """Answer requests: arguments, folder and environment, and the files that its output goes to."""
     import flows.bench.benchmark
     import flows.bench_speech.run
-    import flows.cli
-    import flows.report_page.page  # noqa: F401 - so that it need not be imported again and again
+    import flows.cli.app
+    import flows.pages.report.page  # noqa: F401 - so that it need not be imported again and again
 
     for line in sys.stdin:
         asked = json.loads(line)

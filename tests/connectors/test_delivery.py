@@ -21,13 +21,13 @@ from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSource, run_main
 
 import connectors
-from connectors.audio_file import AudioFileSource
-from connectors.audio_sink import WavSink
+from connectors.audio.sink import WavSink
+from connectors.audio.source import AudioFileSource
 from connectors.callback import CallbackSink
-from connectors.jsonl import JsonlSource
-from connectors.jsonl_sink import JsonlSink
-from connectors.microphone import MicrophoneSource
-from connectors.subtitle_sink import SubtitleSink
+from connectors.exports.subtitles import SubtitleSink
+from connectors.jsonl.sink import JsonlSink
+from connectors.jsonl.source import JsonlSource
+from connectors.microphone.source import MicrophoneSource
 from operators.clock import VirtualClock
 from operators.events import AudioChunk, Caption, Partial
 from operators.show import show

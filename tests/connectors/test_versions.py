@@ -7,13 +7,13 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from connectors.audio_file import AudioPosition
-from connectors.audio_sink import WavPosition
-from connectors.event_lines import EVENT_TYPES
-from connectors.jsonl import JsonlPosition, event_type_of, validate
-from connectors.microphone import MicrophonePosition
-from connectors.recovery_folder import SCHEMA
-from connectors.subtitle_sink import SubtitlePosition
+from connectors.audio.sink import WavPosition
+from connectors.audio.source import AudioPosition
+from connectors.exports.subtitles import SubtitlePosition
+from connectors.jsonl.lines import EVENT_TYPES
+from connectors.jsonl.source import JsonlPosition, event_type_of, validate
+from connectors.microphone.source import MicrophonePosition
+from connectors.recovery.folder import SCHEMA
 from operators.errors import InputError
 from operators.events import Event
 from operators.metrics.erasure import ErasureState

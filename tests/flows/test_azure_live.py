@@ -7,7 +7,7 @@ import sys
 import wave
 from pathlib import Path
 
-from tests.operators.recognizers.azure_server import Session, running, say
+from tests.operators.recognizers.azure.server import Session, running, say
 
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 KEY = "0123456789abcdef0123456789abcdef"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import cli
+from flows.cli import app as cli
 from operators.errors import SurtitleError
 from tests.tiny_gguf import pieces, write_model
 

@@ -16,19 +16,19 @@ import webvtt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.jsonl import read_events
-from connectors.roll_up import settled
-from connectors.simulstream import write_simulstream
-from connectors.terminal import open_screen
+from connectors.exports.simulstream import write_simulstream
+from connectors.jsonl.source import read_events
+from connectors.terminal.drawing import open_screen
+from connectors.view.rows import settled
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
-from flows.captions import build
-from flows.load_settings import load_settings
-from flows.report_page.gather import Gathered
-from flows.report_page.page import page
-from flows.report_reading import Reading
-from flows.run import run
-from flows.runtime import Runtime
+from flows.captions.graph import build
+from flows.captions.runtime import Runtime
+from flows.pages.report.gather import Gathered
+from flows.pages.report.page import page
+from flows.pages.report.reading import Reading
+from flows.running.dataflow import run
+from flows.settings.loading import load_settings
 from operators.decoding.translator import SegmentState
 from operators.display import caption, mask_tail
 from operators.errors import InputError
@@ -38,7 +38,7 @@ from operators.metrics.tokenizers import tokenizer
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.writer import Columns, SubtitleWriter
 from operators.text_layout import cleaned, wrap
-from tests.connectors.emulator import Tty
+from tests.connectors.terminal.emulator import Tty
 from tests.echo import echo_translator
 
 NASTY = [

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from connectors import jsonl
+from connectors.jsonl import source as jsonl
 from connectors.web.protocol import Bounds
-from flows.captions import build
-from flows.load_settings import load_settings
-from flows.run import run
+from flows.captions.graph import build
+from flows.running.dataflow import run
+from flows.settings.loading import load_settings
 from operators.events import ErasureRecord
 from operators.metrics.quantiles import Quantiles
 from tests.recovering import ToyRuntime
@@ -50,7 +50,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
 ) -> None:
     # What is bounded is soon full.
     monkeypatch.setattr(f"{vars(jsonl)['SegmentOrder'].__module__}._REMEMBERED", 16)
-    monkeypatch.setattr("connectors.backlog.MOST_WAITING", 4096)
+    monkeypatch.setattr("connectors.files.backlog.MOST_WAITING", 4096)
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._REMEMBERED", 16)
     monkeypatch.setattr(Quantiles, "exact", 64)

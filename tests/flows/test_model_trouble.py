@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from flows.captioning import caption
-from flows.load_settings import begin_settings
-from flows.settings import Settings
+from flows.captions.runner import caption
+from flows.settings.loading import begin_settings
+from flows.settings.schema import Settings
 from operators.decoding.translator import Output, SegmentState, Translator
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Partial

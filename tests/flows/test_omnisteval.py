@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
+from flows.cli.app import app
 from operators.events import Caption
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.summary import SummaryMeter

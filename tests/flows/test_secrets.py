@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from flows import cli
+from flows.cli import app as cli
 from tests.connectors.web.browser import follow
-from tests.operators.recognizers.azure_server import AzureServer, Session, running, say
+from tests.operators.recognizers.azure.server import AzureServer, Session, running, say
 
 ROOT = Path(__file__).parent.parent.parent
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
@@ -25,7 +25,8 @@ KEY = "5ec2e7a0b1c24d3e8f9a0b1c2d3e4f50"
 TOKEN = "pass-the-Museum_77"
 # The program, all of it but the language model.
 PROGRAM = (
-    "from flows import captioning, cli; from tests.recovering import ToyRuntime; "
+    "from flows.captions import runner as captioning; from flows.cli import app as cli; "
+    "from tests.recovering import ToyRuntime; "
     "ToyRuntime.recognizer = captioning.Runtime.recognizer; captioning.Runtime = ToyRuntime; {} cli.main()"
 )
 FILES = {

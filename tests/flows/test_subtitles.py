@@ -11,9 +11,9 @@ import pytest
 import srt as srt_reader
 import webvtt
 
-from flows.captions import build
-from flows.load_settings import load_settings
-from flows.runtime import Runtime
+from flows.captions.graph import build
+from flows.captions.runtime import Runtime
+from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.subtitled import caption
 

@@ -72,9 +72,9 @@ def test_ctrl_c_leaves_a_clean_screen_with_what_was_open_and_the_summary(tmp_pat
 STUCK = """
 import time
 from threading import Event
-from connectors.status_line import Status
-from connectors.terminal import open_screen
-from flows.run import interrupt_sets
+from connectors.view.status import Status
+from connectors.terminal.drawing import open_screen
+from flows.running.dataflow import interrupt_sets
 
 screen, stop = open_screen(), Event()
 with interrupt_sets(stop):

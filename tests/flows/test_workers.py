@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from connectors.jsonl import JsonlSource
-from flows.runtime import Runtime
-from flows.settings import InputSettings, Settings
+from connectors.jsonl.source import JsonlSource
+from flows.captions.runtime import Runtime
+from flows.settings.schema import InputSettings, Settings
 from operators.events import Caption
 from tests.flows.talk import captions
 

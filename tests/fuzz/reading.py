@@ -8,19 +8,19 @@ from typing import Any
 import msgspec
 
 import operators.prompts
-from connectors.jsonl import JsonlSource, event_type_of, read_events, validate
-from connectors.template_file import read_template
+from connectors.jsonl.source import JsonlSource, event_type_of, read_events, validate
+from connectors.models.template import read_template
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
 from flows.bench.corpus import load_corpus
-from flows.bench.drafts_command import bench_drafts
-from flows.captions import build
-from flows.load_settings import load_settings
-from flows.outputs import begin_outputs, held_outputs
-from flows.report_command import report
-from flows.run import run
-from flows.runtime import Runtime
-from flows.settings import InputSettings, OutputSettings, Settings
+from flows.captions.graph import build
+from flows.captions.outputs import begin_outputs, held_outputs
+from flows.captions.runtime import Runtime
+from flows.cli.bench_drafts import bench_drafts
+from flows.cli.report import report
+from flows.running.dataflow import run
+from flows.settings.loading import load_settings
+from flows.settings.schema import InputSettings, OutputSettings, Settings
 from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
 from operators.metrics.erasure import ErasureMeter

@@ -6,9 +6,9 @@ from unittest import mock
 
 import msgspec
 
-from connectors.recovery_folder import RecoveryFolder
-from connectors.trial_journal import Journal
-from connectors.tuning_cache import remember, remembered
+from connectors.machine.tuning import remember, remembered
+from connectors.recovery.folder import RecoveryFolder
+from connectors.scoring.journal import Journal
 from flows.bench.runner import Trial, Update
 from operators.events import Effort
 from operators.models.tuning import Tuning

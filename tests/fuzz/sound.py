@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from connectors.audio_decoder import AudioDecoder, probe
-from connectors.gguf_header import check_gguf
+from connectors.audio.decoder import AudioDecoder, probe
+from connectors.gguf.header import check_gguf
 from operators.events import SAMPLE_RATE
 from tests.fuzz.correct import Subject, refused_clearly, written
 

@@ -11,7 +11,7 @@ from ladder import BASELINE, BUILDS, NATIVE, NO_AMX, PORTABLE, Build, NothingWor
 from llama_build import NO_USE, weigh_amx
 from progress import Line
 
-from connectors.library_trial import Failed
+from connectors.machine.trial import Failed
 from operators.models.trial import Trial
 
 

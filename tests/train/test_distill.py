@@ -12,9 +12,9 @@ import torch
 from typer.testing import CliRunner
 
 import operators.training.distilled as distilled
-from connectors.gguf_file import read_gguf
-from connectors.pairs_file import read_aligned, read_texts
-from flows.cli import app
+from connectors.corpora.pairs import read_aligned, read_texts
+from connectors.gguf.file import read_gguf
+from flows.cli.app import app
 from flows.model.in_torch import ends, torch_model
 from operators.errors import InputError, UsageError
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel

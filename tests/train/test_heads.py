@@ -9,9 +9,9 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from connectors.gguf_file import read_gguf
-from connectors.heads_file import output_rows, read_heads
-from flows.cli import app
+from connectors.gguf.file import read_gguf
+from connectors.models.heads import output_rows, read_heads
+from flows.cli.app import app
 from flows.model.in_torch import torch_model
 from operators.decoding.forward import Task
 from operators.decoding.heads import Heads, StateSolver

@@ -12,8 +12,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from connectors.gguf_file import read_gguf
-from flows.cli import app
+from connectors.gguf.file import read_gguf
+from flows.cli.app import app
 from flows.model.in_torch import torch_model
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
 from operators.prompts.few_shot import few_shot_prompt

@@ -11,7 +11,7 @@ from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import KvCache, PrefixSession
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.model import BEGIN, END
-from operators.recognizers.speech_method import SpeechMethod, decode_speech
+from operators.recognizers.windowed.method import SpeechMethod, decode_speech
 
 #: A pass of the tiny model by its tokens, in milliseconds (docs/moonshine_passes.py).
 COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))

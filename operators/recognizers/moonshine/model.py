@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
-from operators.recognizers.voice import Samples
+from operators.recognizers.windowed.voice import Samples
 from operators.trouble import ModelTrouble, Trouble
 
 #: Of every Moonshine model: the tokens that begin and end a transcript.

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing_extensions import override
 
 from operators.errors import InputError
-from operators.recognizers.drafting import CERTAINTY, DraftingTranscriber, Transcript
 from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
-from operators.recognizers.segmenter import Window
-from operators.recognizers.speech_method import SpeechMethod, doubt_of
-from operators.recognizers.windowed import WindowedRecognizer
+from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, Transcript
+from operators.recognizers.windowed.method import SpeechMethod, doubt_of
+from operators.recognizers.windowed.recognizer import WindowedRecognizer
+from operators.recognizers.windowed.segmenter import Window
 
 
 class MoonshineTranscriber(DraftingTranscriber):

@@ -16,8 +16,8 @@ from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
-from operators.recognizers.speech_method import SpeechMethod, decode_speech
 from operators.recognizers.whisper.encoded import Encoded
+from operators.recognizers.windowed.method import SpeechMethod, decode_speech
 
 #: A pass of tiny.en by its tokens, in milliseconds.
 _COSTS = PassCosts((1, 8, 26), (2.3, 4.8, 9.6))

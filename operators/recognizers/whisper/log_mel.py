@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.voice import Samples
+from operators.recognizers.windowed.voice import Samples
 
 #: Samples between two frames.
 HOP = 160

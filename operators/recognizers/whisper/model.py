@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
-from operators.recognizers.voice import Samples
 from operators.recognizers.whisper.encoded import Encoded, Tensors, tensor
 from operators.recognizers.whisper.folder import WhisperFolder, read_folder
 from operators.recognizers.whisper.log_mel import HOP, log_mel
 from operators.recognizers.whisper.size import POSITIONS
 from operators.recognizers.whisper.weights import Weights
+from operators.recognizers.windowed.voice import Samples
 from operators.trouble import ModelTrouble, Trouble
 
 #: Longest window, silence after the speech included: what the model was trained on.

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing_extensions import override
 
 from operators.languages import Language, language
-from operators.recognizers.drafting import CERTAINTY, DraftingTranscriber, Transcript
-from operators.recognizers.segmenter import SegmentRules, Window
-from operators.recognizers.speech_method import SpeechMethod, doubt_of
 from operators.recognizers.whisper.decoder import decode
 from operators.recognizers.whisper.model import WhisperModel, load_model
-from operators.recognizers.windowed import WindowedRecognizer
+from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, Transcript
+from operators.recognizers.windowed.method import SpeechMethod, doubt_of
+from operators.recognizers.windowed.recognizer import WindowedRecognizer
+from operators.recognizers.windowed.segmenter import SegmentRules, Window
 
 #: The model was trained on 30 s, of which two are the silence after the speech. It hears short utterances
 #: worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this one 4.3 %.

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from connectors.status_line import Status
+from connectors.view.status import Status
 from connectors.web.connection import Connection
 from connectors.web.hub import Hub, Patience
 from connectors.web.protocol import Bounds

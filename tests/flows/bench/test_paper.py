@@ -5,7 +5,7 @@ from rich.console import Console
 
 from flows.bench.paper import MASKS, paper_tables
 from flows.bench.published import TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, Figures
-from flows.bench.table import Table
+from flows.pages.table import Table
 from tests.flows.bench.made_rows import made
 
 RECORDED = "talk.jsonl|updates:recorded"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.comet_program import check_comet, comet_scores
-from connectors.tokenizer_files import tokenizer_on_disk
+from connectors.scoring.comet import check_comet, comet_scores
+from connectors.scoring.tokenizers import tokenizer_on_disk
 from flows.bench.paper import BIASES, GRIDS, paper_tables
 from flows.bench.plan import Grid, columns_of, make_plan
 from flows.bench.plots import against_bias, write_plots
@@ -104,10 +104,10 @@ def test_a_sentencepiece_tokenizer_is_used_only_where_its_file_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SACREBLEU", str(tmp_path))
-    monkeypatch.setattr("connectors.tokenizer_files.find_spec", lambda _name: object())
+    monkeypatch.setattr("connectors.scoring.tokenizers.find_spec", lambda _name: object())
     assert tokenizer_on_disk("13a") == "13a"
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "sacrebleu_tokenizer_spm.model").touch()
     assert tokenizer_on_disk("13a") == "flores101"
-    monkeypatch.setattr("connectors.tokenizer_files.find_spec", lambda _name: None)
+    monkeypatch.setattr("connectors.scoring.tokenizers.find_spec", lambda _name: None)
     assert tokenizer_on_disk("13a") == "13a"

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from connectors.text_file import read_lines
-from connectors.trial_journal import Journal
+from connectors.files.text import read_lines
+from connectors.scoring.journal import Journal
 from flows.bench.corpus import BenchSegment, Corpus, load_corpus
 from flows.bench.plan import Grid, make_plan
 from flows.bench.runner import Trial, run_trials, warm_up
 from flows.bench.signature import Signature, mixing_key
-from flows.engine import translator_settings
-from flows.methods import method
+from flows.engine.methods import method
+from flows.engine.translation import translator_settings
 from operators.decoding.translator import Translator
 from operators.errors import InputError, OutputError, UsageError
 from operators.events import Partial

@@ -5,7 +5,7 @@ import pytest
 from flows.bench_speech.native import NativeTrial, NativeUpdate
 from flows.bench_speech.scores import native_row, rows
 from flows.bench_speech.trial import Trial, Update
-from operators.recognizers.speech_method import SpeechMethod
+from operators.recognizers.windowed.method import SpeechMethod
 
 
 def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> Update:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from connectors.adapter_file import adapter_file
-from connectors.gguf_file import read_gguf, write_gguf
-from connectors.gguf_values import encode
-from flows.cli import app
+from connectors.gguf.file import read_gguf, write_gguf
+from connectors.gguf.values import encode
+from connectors.models.adapter import adapter_file
+from flows.cli.app import app
 from operators.decoding.forward import Logits
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.models.adapter import Adapter, LowRank

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import settings as how
 from hypothesis import strategies as st
 
-from flows.methods import method
-from flows.settings import TranslateSettings
+from flows.engine.methods import method
+from flows.settings.schema import TranslateSettings
 from operators.decoding.decided import unchanged
 from operators.decoding.forward import Method, Origin, Task
 from operators.decoding.recorder import Recorder

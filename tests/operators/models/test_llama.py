@@ -8,8 +8,8 @@ import llama_cpp
 import numpy as np
 import pytest
 
-from connectors.gguf_file import read_gguf
-from connectors.heads_file import output_rows
+from connectors.gguf.file import read_gguf
+from connectors.models.heads import output_rows
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Forward, Logits, Task

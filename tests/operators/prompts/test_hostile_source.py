@@ -74,7 +74,7 @@ def test_windows_fit_into_the_cells_that_are_kept_for_them(prompt: Prompt, text:
     text = cleaned(text * 3)
     if text:
         windows = split_source(text, budget, lambda part: len(prompt.source(part)))
-        # As flows.engine counts.
+        # As flows.engine.translation counts.
         assert max(len(prompt.source(window)) for window in windows) <= budget + 16
 
 

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from typing_extensions import override
 
-from connectors.audio_decoder import AudioDecoder
+from connectors.audio.decoder import AudioDecoder
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import bundled_model
 from operators.recognizers.protocol import Hypothesis, Recognizer

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from operators.recognizers.speech_method import SpeechMethod
 from operators.recognizers.whisper.decoder import (
     Heard,
     compression,
@@ -13,6 +12,7 @@ from operators.recognizers.whisper.decoder import (
     mean_log_probability,
 )
 from operators.recognizers.whisper.encoded import Encoded
+from operators.recognizers.windowed.method import SpeechMethod
 from tests.operators.recognizers.whisper.model_folder import exact_tiny_en, tiny_en
 from tests.operators.recognizers.whisper.speech import samples, windows
 

@@ -7,11 +7,11 @@ import pytest
 
 from operators.errors import UsageError
 from operators.languages import language
-from operators.recognizers.segmenter import Window
-from operators.recognizers.speech_method import SpeechMethod
-from operators.recognizers.voice import Samples
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import WhisperTranscriber, whisper_recognizer
+from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.segmenter import Window
+from operators.recognizers.windowed.voice import Samples
 from operators.trouble import ModelTrouble, Trouble
 from tests.operators.recognizers.speaking import chunks, pcm, silence
 from tests.operators.recognizers.test_protocol import by_segment, hear

@@ -1,0 +1,1 @@
+"""Recordings: read as a source, written as a sink."""

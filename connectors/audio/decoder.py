@@ -1,0 +1,168 @@
+"""Recordings as 16 kHz mono samples, read block by block: WAV, FLAC and what else libsndfile decodes."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import soundfile
+import soxr  # type: ignore[import-untyped] # ships no stubs
+from numpy.typing import NDArray
+
+from connectors.audio.wav_header import OpenEndedWav, read_wav_data
+from operators.errors import InputError
+from operators.events import SAMPLE_RATE
+
+_BLOCK_S = 0.5
+# Samples of all channels in a block: a header of a few bytes can claim a thousand channels.
+_BLOCK_SAMPLES = 2**20
+_RATES = range(1_000, 768_001)
+# libsndfile gives 2^63 - 1 where the header does not tell the length.
+_UNKNOWN_FRAMES = 2**62
+
+
+class AudioFileInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What the header of a recording says, and what of it is not there."""
+
+    #: Seconds of audio that are there; infinite where the header does not tell (FLAC from a pipe).
+    duration_s: float
+    #: Samples per second and channel, in the file.
+    rate: int
+    channels: int
+    #: Container and encoding, as libsndfile names them: ``WAV``, ``PCM_16``.
+    container: str
+    encoding: str
+    #: Seconds that a WAV header promises beyond the end of the file; other formats tell only when read.
+    missing_s: float = 0.0
+
+
+def probe(path: Path) -> AudioFileInfo:
+    """Read a recording's header.
+
+    :raises InputError: when the file is missing, is no file, cannot be read, is in no known format, or
+        has a header that makes no sense or no audio.
+    """
+    with _opened(path) as sound:
+        return _info(path, sound)
+
+
+class AudioDecoder:
+    """Decodes a recording from a position to its end; iterate over the blocks, then read the figures.
+
+    :arg path: The recording.
+    :arg position: Where to begin, in 16 kHz samples.
+    :raises InputError: as `probe` does.
+    """
+
+    def __init__(self, path: Path, position: int = 0) -> None:
+        self._sound = _opened(path)
+        self._info = _info(path, self._sound)
+        self._is_over = False
+        # The resampler has a memory. A whole second of audio before the position fills it, and whole
+        # seconds fall on whole samples at every rate.
+        second = max(0, position // SAMPLE_RATE - 1)
+        if second:
+            self._seek(path, second * self._info.rate)
+        self._frames = second * self._info.rate
+        self._skip = 2 * (position - second * SAMPLE_RATE)
+
+    @property
+    def read_s(self) -> float:
+        """Seconds of the recording that were decoded, those before the position included."""
+        return self._frames / self._info.rate
+
+    @property
+    def missing_s(self) -> float:
+        """Seconds that the header promised and that were not there; 0 until the end was reached."""
+        if not self._is_over:
+            return 0.0
+        # A stream may also have more than its header says.
+        undecoded_s = max(0.0, self._info.duration_s - self.read_s)
+        return self._info.missing_s + (undecoded_s if math.isfinite(undecoded_s) else 0.0)
+
+    def blocks(self) -> Iterator[bytes]:
+        """Runs of int16 little-endian samples, 16 kHz mono, half a second or so each."""
+        rate = self._info.rate
+        # Without a resampler where none is needed, the samples pass unchanged.
+        resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, "float32")
+        while not self._is_over:
+            mono = self._read()
+            if resampler is not None:
+                mono = resampler.resample_chunk(mono, last=self._is_over)
+            pcm = np.clip(np.rint(mono * 32768.0), -32768, 32767).astype("<i2").tobytes()
+            yield pcm[self._skip :]
+            self._skip = max(0, self._skip - len(pcm))
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; more than once does no harm."""
+        self._sound.close()
+
+    def _seek(self, path: Path, frame: int) -> None:
+        try:
+            self._sound.seek(frame)
+        except soundfile.LibsndfileError:
+            self.close()
+            raise InputError(f"{path} has become shorter since the run that is resumed; start anew") from None
+
+    def _read(self) -> NDArray[np.float32]:
+        """The next block as float32 of shape (frames,), the mean of the channels."""
+        frames = min(round(_BLOCK_S * self._info.rate), _BLOCK_SAMPLES // self._info.channels)
+        block = np.full((frames, self._info.channels), np.nan, dtype=np.float32)
+        try:
+            count = len(self._sound.read(out=block))
+        except soundfile.LibsndfileError:
+            # A stream that breaks in the middle: what was decoded before that is in the block.
+            unwritten = np.isnan(block[:, 0])
+            count = int(unwritten.argmax()) if unwritten.any() else frames
+            self._is_over = True
+        self._is_over = self._is_over or count < frames
+        self._frames += count
+        mono: NDArray[np.float32] = np.nan_to_num(block[:count]).mean(axis=1, dtype=np.float32)
+        return mono
+
+
+def _opened(path: Path) -> soundfile.SoundFile:
+    try:
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file; check the path")
+        if not path.is_file():
+            raise InputError(f"{path}: this is not a file; name one recording")
+        data = read_wav_data(path)
+        if data is not None and data.promised is None and data.present:
+            return soundfile.SoundFile(OpenEndedWav(path, data))
+        return soundfile.SoundFile(str(path))
+    except OSError as error:
+        raise InputError(
+            f"{path}: it cannot be read ({error.strerror}); check its name and permissions"
+        ) from error
+    except soundfile.LibsndfileError as error:
+        reason = error.error_string.rstrip(".")
+        raise InputError(
+            f"{path}: it cannot be decoded ({reason}); convert it to WAV or FLAC, for instance with "
+            f"`ffmpeg -i {path.name} {path.stem}-converted.wav`"
+        ) from error
+
+
+def _info(path: Path, sound: soundfile.SoundFile) -> AudioFileInfo:
+    with contextlib.ExitStack() as on_error:
+        on_error.callback(sound.close)
+        if sound.samplerate not in _RATES:
+            raise InputError(
+                f"{path}: its header claims {sound.samplerate} samples a second, which no recording has; "
+                "export it again"
+            )
+        if sound.frames <= 0:
+            raise InputError(f"{path}: it holds no audio; record or export it again")
+        on_error.pop_all()
+    data = read_wav_data(path)
+    return AudioFileInfo(
+        duration_s=sound.frames / sound.samplerate if sound.frames < _UNKNOWN_FRAMES else math.inf,
+        rate=sound.samplerate,
+        channels=sound.channels,
+        container=sound.format,
+        encoding=sound.subtype,
+        missing_s=data.missing_s if data else 0.0,
+    )

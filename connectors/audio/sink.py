@@ -1,0 +1,58 @@
+"""A stream's audio into a WAV file."""
+
+from pathlib import Path
+
+from bytewax.outputs import FixedPartitionedSink
+from typing_extensions import override
+
+from connectors.audio.wav_file import WavFile, WavPosition
+from connectors.files.backlog import Backlog
+from connectors.files.output import check_writable, inherited
+from connectors.files.records import ONE_FILE, Held
+from connectors.files.watch import OutputWatch
+from operators.errors import OutputError
+from operators.events import AudioChunk
+
+__all__ = ["WavPosition", "WavSink"]
+
+#: The sink's resume state.
+HeldChunks = Held[AudioChunk, WavPosition]
+
+
+class WavSink(FixedPartitionedSink[AudioChunk, HeldChunks]):
+    """Records one stream as 16 kHz mono 16-bit WAV; takes pairs of a key, which does not matter, and a chunk.
+
+    Each sample stands where the stream's clock says: what was never heard is silence, so that the file gives
+    the same times when it is replayed. After each chunk the file is valid; past 4 GiB (37 hours) it goes on
+    as RF64.
+
+    Delivery: exactly once with recovery: a resumed run cuts the file back to where the snapshot was taken.
+
+    :arg path: The file; what it held is replaced.
+    :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+    :raises OutputError: when the file cannot be written, here or while the flow runs; when a second stream
+        comes, or a chunk from before what was written already.
+    """
+
+    def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
+        check_writable(path)
+        if path.exists() and (not path.is_file() or inherited(path) is not None):
+            raise OutputError(f"{path} cannot be written: audio needs a regular file")
+        self._path = path
+        self._watch = watch
+
+    @override
+    def list_parts(self) -> list[str]:
+        return [ONE_FILE]
+
+    @override
+    def part_fn(self, item_key: str) -> int:
+        return 0
+
+    @override
+    def build_part(
+        self, step_id: str, for_part: str, resume_state: HeldChunks | None
+    ) -> Backlog[AudioChunk, WavPosition]:
+        position = WavPosition() if resume_state is None else resume_state.position
+        file = None if self._watch is None else self._watch.take(self._path)
+        return Backlog(WavFile(self._path, position, file), self._watch, resume_state).begun()

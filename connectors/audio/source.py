@@ -1,0 +1,175 @@
+"""Recordings as a source, in real time or as fast as it goes."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
+from typing_extensions import override
+
+from connectors.audio.decoder import AudioDecoder, AudioFileInfo, probe
+from connectors.pacing import ALWAYS_DUE, nap
+from operators.errors import UsageError
+from operators.events import SAMPLE_RATE, AudioChunk
+
+__all__ = ["AudioFileInfo", "AudioFileSource", "AudioPosition", "probe"]
+
+# Real time hands over what a microphone would have queued, in batches that stay small.
+_MOST_DUE = 50
+# Less than this is not worth a report: encoders round lengths.
+_MISSING_FROM_S = 0.05
+
+
+class AudioPosition(msgspec.Struct, frozen=True):
+    """The source's resume state."""
+
+    #: 16 kHz samples that were handed over.
+    samples: int = 0
+    #: True when the last chunk was handed over.
+    is_over: bool = False
+
+
+class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
+    """The audio of a file as 16 kHz mono chunks; the last one, which may be empty, says so.
+
+    Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run reads on
+    from there, also after it was stopped. A recording that was read to its end stays over.
+
+    :arg path: The recording.
+    :arg stream: Name of the stream, and of the only partition.
+    :arg realtime: Hand over each chunk when its last sample would have been spoken.
+    :arg chunk_s: Seconds in a chunk, from 0.01 to 10.
+    :arg stop: When set, the source ends. No chunk is the last one: the next run goes on with the recording.
+    :arg progress: Called after each batch with the position and the duration, in seconds; the duration is
+        infinite where the file does not tell it.
+    :arg truncated: Called at the end of a recording that ended before its header said so, with the sentence
+        to report when the flow is done.
+    :arg clock: Seconds since any moment, for real time.
+    :raises InputError: as `probe` does.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        stream: str,
+        realtime: bool = False,
+        chunk_s: float = 0.1,
+        stop: threading.Event | None = None,
+        progress: Callable[[float, float], None] | None = None,
+        truncated: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not 0.01 <= chunk_s <= 10:
+            raise UsageError(f"chunk_s is {chunk_s}; give a value from 0.01 to 10 seconds")
+        self.path = path
+        self.stream = stream
+        self.info = probe(path)
+        self.realtime = realtime
+        self.chunk_samples = round(chunk_s * SAMPLE_RATE)
+        self.stop = stop or threading.Event()
+        self.progress = progress or (lambda _position_s, _duration_s: None)
+        self._truncated = truncated
+        self._clock = clock
+        self._began: float | None = None
+
+    @override
+    def list_parts(self) -> list[str]:
+        return [self.stream]
+
+    @override
+    def build_part(
+        self, step_id: str, for_part: str, resume_state: AudioPosition | None
+    ) -> "_AudioFilePartition":
+        return _AudioFilePartition(self, resume_state or AudioPosition())
+
+    def begin(self, position_s: float) -> None:
+        """Start the stream's clock at a position; only the first call counts."""
+        if self._began is None:
+            self._began = self._clock() - position_s
+
+    def now(self) -> float:
+        """The present on the stream's clock, in seconds; 0 until the first chunk is asked for."""
+        return 0.0 if self._began is None else self._clock() - self._began
+
+    def end(self, decoder: AudioDecoder) -> None:
+        """Report a recording that ended too early, now that it was read to its end."""
+        if self._truncated and decoder.missing_s >= _MISSING_FROM_S:
+            there, promised = decoder.read_s, decoder.read_s + decoder.missing_s
+            self._truncated(
+                f"{self.path} ends after {there:.1f} s of the {promised:.1f} s its header promises; "
+                f"those {there:.1f} s were translated"
+            )
+
+
+class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
+    def __init__(self, source: AudioFileSource, position: AudioPosition) -> None:
+        self._source = source
+        self._position = position.samples
+        self._is_over = position.is_over
+        self._decoder = AudioDecoder(source.path, position.samples)
+        self._blocks = self._decoder.blocks()
+        self._ahead = bytearray()
+        self._has_more = True
+
+    @override
+    def next_batch(self) -> list[AudioChunk]:
+        source = self._source
+        if self._is_over or source.stop.is_set():
+            raise StopIteration
+        source.begin(self._position / SAMPLE_RATE)
+        if source.realtime:
+            chunks: list[AudioChunk] = []
+            while len(chunks) < _MOST_DUE and not self._is_over and self._due_s() <= source.now():
+                chunks.append(self._next())
+            if not chunks:
+                nap(self._due_s() - source.now())
+        else:
+            # One at a time: its partials reach the viewer before the rest of the file is read.
+            chunks = [self._next()]
+        source.progress(self._position / SAMPLE_RATE, source.info.duration_s)
+        return chunks
+
+    @override
+    def next_awake(self) -> datetime | None:
+        return ALWAYS_DUE if self._source.realtime and not self._is_over else None
+
+    @override
+    def snapshot(self) -> AudioPosition:
+        return AudioPosition(self._position, self._is_over)
+
+    @override
+    def close(self) -> None:
+        self._decoder.close()
+
+    def _due_s(self) -> float:
+        """When a microphone would deliver the next chunk: when its last sample was spoken."""
+        self._fill()
+        samples = min(self._source.chunk_samples, len(self._ahead) // 2)
+        return (self._position + samples) / SAMPLE_RATE
+
+    def _next(self) -> AudioChunk:
+        self._fill()
+        size = 2 * self._source.chunk_samples
+        pcm = bytes(self._ahead[:size])
+        del self._ahead[:size]
+        is_last = not self._has_more and not self._ahead
+        if is_last:
+            self._source.end(self._decoder)
+        return self._chunk(pcm, is_last=is_last)
+
+    def _fill(self) -> None:
+        """Decode until more than a chunk is ahead: only then is the next chunk known not to be the last."""
+        while self._has_more and len(self._ahead) <= 2 * self._source.chunk_samples:
+            block = next(self._blocks, None)
+            self._has_more = block is not None
+            self._ahead += block or b""
+
+    def _chunk(self, pcm: bytes, *, is_last: bool) -> AudioChunk:
+        start_s = self._position / SAMPLE_RATE
+        self._position += len(pcm) // 2
+        self._is_over = is_last
+        return AudioChunk(stream=self._source.stream, start_s=start_s, pcm=pcm, is_last=is_last)

@@ -1,0 +1,1 @@
+"""Files of texts to count and to train on."""

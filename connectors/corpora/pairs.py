@@ -1,0 +1,101 @@
+"""Pairs of texts to train on: tab-separated lines, plain or compressed with gzip.
+
+Two columns are a source and its translation. A third holds, for each number of the source's words from 1 on,
+how many pieces of the translation these support: what `surtitle model align` writes. Others are not read.
+"""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, TextIO, cast
+
+from connectors.files.output import check_writable
+from operators.errors import InputError, OutputError
+from operators.training.pairs import Pair
+
+#: A line of two sentences is never this long.
+_LONGEST = 64 * 1024
+_GZIP = b"\x1f\x8b"
+
+
+def read_texts(path: Path) -> list[tuple[str, str]]:
+    """Sources and translations; lines that lack one of them are left out. Raises `InputError`."""
+    return [(columns[0], columns[1]) for _, columns in _columns(path, 2)]
+
+
+def read_aligned(path: Path, language: str) -> list[Pair]:
+    """Pairs with tables of their prefixes; ``language`` is the code of the targets. Raises `InputError`."""
+    pairs = []
+    for number, (source, target, table, *_) in _columns(path, 3):
+        try:
+            pairs.append(Pair.of(source, target, [int(length) for length in table.split()], language))
+        except ValueError:
+            raise InputError(
+                f"{path}, line {number}: the third column is no table of this pair's prefixes; write the "
+                "file again with 'surtitle model align'"
+            ) from None
+    return pairs
+
+
+def write_texts(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    """Write what `read_texts` reads; texts are one line without tabs. Raises `OutputError`."""
+    _write_lines(path, (f"{source}\t{target}\n" for source, target in pairs))
+
+
+def write_aligned(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write what `read_aligned` reads. Raises `OutputError`."""
+    tables = ((pair, " ".join(map(str, pair.supports))) for pair in pairs)
+    _write_lines(
+        path, (f"{' '.join(pair.source)}\t{''.join(pair.target)}\t{table}\n" for pair, table in tables)
+    )
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a file that is there as a whole or not at all, compressed if its name ends in .gz."""
+    check_writable(path)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with cast(
+            TextIO, (gzip.open if path.suffix == ".gz" else open)(partial, "wt", encoding="utf-8")
+        ) as file:
+            file.writelines(lines)
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written, {error.strerror}: name another file") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) < least:
+            wanted = "a source and its translation" if least == 2 else "those and the table of their prefixes"
+            raise InputError(f"{path}, line {number}: it has {len(columns)} columns; {wanted} are needed")
+        if columns[0].strip() and columns[1].strip():
+            yield number, columns
+
+
+def _lines(path: Path) -> Iterator[str]:
+    number = 0
+    try:
+        with path.open("rb") as raw:
+            is_packed = raw.read(2) == _GZIP
+            raw.seek(0)
+            data = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_packed else raw
+            while line := data.readline(_LONGEST + 1):
+                number += 1
+                if len(line) > _LONGEST:
+                    raise InputError(
+                        f"{path}, line {number}: more than {_LONGEST:,} bytes; a line is one pair"
+                    )
+                yield line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 in line {number}; save it as UTF-8") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged after line {number} ({error}): fetch it again") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
+    if not number:
+        raise InputError(f"{path} is empty: give pairs, one a line, with a tab between")

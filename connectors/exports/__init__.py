@@ -1,0 +1,1 @@
+"""Captions in formats that other programs read."""

@@ -1,0 +1,114 @@
+"""Cues into subtitle files, which are whole and valid whenever somebody looks at them."""
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from bytewax.outputs import FixedPartitionedSink
+from typing_extensions import override
+
+from connectors.files.backlog import Backlog
+from connectors.files.output import OutputFile, check_writable
+from connectors.files.records import ONE_FILE, Held
+from connectors.files.watch import OutputWatch
+from operators.subtitles.formats import VTT_HEADER, srt, vtt
+from operators.subtitles.timing import Cue
+
+Format = Literal["srt", "vtt"]
+
+
+class SubtitlePosition(msgspec.Struct, frozen=True):
+    """How far a subtitle file is written."""
+
+    #: Bytes of the file.
+    size: int = 0
+    #: Cues in it.
+    cues: int = 0
+
+
+#: The sink's resume state.
+HeldCues = Held[Cue, SubtitlePosition]
+
+
+class SubtitleSink(FixedPartitionedSink[Cue, HeldCues]):
+    """Writes each cue behind the others, in UTF-8 without a mark of it and with newlines alone.
+
+    One worker writes, however many there are. Each batch reaches the file at once and as whole cues,
+    which are never changed again; a WebVTT file has its header from the beginning.
+
+    Delivery: exactly once with recovery into a regular file, which a resumed run cuts back to where the
+    snapshot was taken; best effort into a pipe or a device.
+
+    :arg path: The file; what it held is replaced.
+    :arg kind: SubRip or WebVTT.
+    :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+    :raises OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+    """
+
+    def __init__(self, path: Path, kind: Format, *, watch: OutputWatch | None = None) -> None:
+        check_writable(path)
+        self._path = path
+        self._kind: Format = kind
+        self._watch = watch
+
+    @override
+    def list_parts(self) -> list[str]:
+        return [ONE_FILE]
+
+    @override
+    def part_fn(self, item_key: str) -> int:
+        return 0
+
+    @override
+    def build_part(
+        self, step_id: str, for_part: str, resume_state: HeldCues | None
+    ) -> Backlog[Cue, SubtitlePosition]:
+        position = SubtitlePosition() if resume_state is None else resume_state.position
+        file = None if self._watch is None else self._watch.take(self._path)
+        cues = _Cues(self._path, self._kind, position, file)
+        return Backlog(cues, self._watch, resume_state).begun()
+
+
+class _Cues:
+    """The file, as the backlog wants it. A cue gets its number when it is written: none is missing."""
+
+    def __init__(self, path: Path, kind: Format, position: SubtitlePosition, file: int | None) -> None:
+        self.path = str(path)
+        self._kind: Format = kind
+        self._cues = position.cues
+        self._file = OutputFile(path, position.size, file)
+
+    @property
+    def position(self) -> SubtitlePosition:
+        return SubtitlePosition(self._file.size, self._cues)
+
+    @property
+    def deletions(self) -> int:
+        return self._file.deletions
+
+    def begin(self) -> None:
+        self._file.reopen()
+        if self._file.size == 0:
+            self._cues = 0
+            if self._kind == "vtt":
+                self._file.write(VTT_HEADER.encode())
+
+    def append(self, record: Cue) -> None:
+        self._file.write(self._text(record).encode())
+        self._cues += 1
+
+    def size_of(self, record: Cue) -> int:
+        return len(vtt(record).encode())
+
+    def _text(self, cue: Cue) -> str:
+        return srt(cue, self._cues + 1) if self._kind == "srt" else vtt(cue)
+
+    def sync(self) -> None:
+        self._file.sync()
+
+    def cut_back(self, position: SubtitlePosition) -> None:
+        self._file.cut_back(position.size)
+        self._cues = position.cues
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,200 @@
+"""Records on their way into a file: kept while it cannot be written, and counted where they were too many.
+
+A file that cannot be written, because its disk is full or its folder is gone, must not end the captions. Its
+records wait here up to `MOST_WAITING` bytes, beyond which the oldest are lost, and every few seconds it is
+tried again. What is lost, or still waits when the run is over, is what the file lacks.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Generic, Self
+
+from bytewax.outputs import StatefulSinkPartition
+from typing_extensions import override
+
+from connectors.files.output import WriteError
+from connectors.files.records import Held, P, RecordFile, T
+from connectors.files.watch import OutputWatch
+from operators.errors import OutputError
+from operators.missing import Missing, Span
+
+#: Bytes of records that wait for one file: an hour of captions, two minutes of sound.
+MOST_WAITING = 4 * 2**20
+#: Seconds between two attempts to write a file again.
+_AGAIN_S = 3.0
+
+
+class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
+    """A sink's partition: what stands between it and its file.
+
+    :arg target: The file.
+    :arg watch: Is told how it goes. Without one nothing is kept: the first error is raised.
+    :arg held: What a resumed run begins with.
+    :arg now: Seconds on a clock that never goes back.
+    :raises WriteError: from every method, without ``watch``, when the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        target: RecordFile[T, P],
+        watch: OutputWatch | None,
+        held: Held[T, P] | None = None,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        self._target = target
+        self._watch = watch
+        self._now = now
+        self._waiting = deque(held.waiting if held else ())
+        self._waiting_bytes = sum(map(target.size_of, self._waiting))
+        self._lost = held.lost if held else Span()
+        self._reason = held.reason if held else ""
+        #: What this process wrote and is on the disk.
+        self._on_disk = Span()
+        # What was written after it, and where the file ended before that.
+        self._unsynced: list[T] = []
+        self._unsynced_bytes = 0
+        self._synced = target.position
+        self._is_lagging = self._overflows = False
+        self._again_at = 0.0
+        if watch is not None:
+            watch.watch(lambda: self.missing)
+
+    @property
+    def missing(self) -> Missing | None:
+        """What the file lacks by now."""
+        span = sum(map(Span.of, self._waiting), self._lost)
+        return Missing(path=self._target.path, span=span, reason=self._reason) if span.records else None
+
+    def begun(self) -> Self:
+        """This one, once the file has what comes before all records, if that is possible."""
+        try:
+            self._catch_up()
+        except WriteError:
+            # Nobody closes a sink that could not be built.
+            self._target.close()
+            raise
+        return self
+
+    @override
+    def write_batch(self, values: list[T]) -> None:
+        """Write records, or keep them until that is possible."""
+        self._waiting.extend(values)
+        self._waiting_bytes += sum(map(self._target.size_of, values))
+        self._catch_up_in_time()
+        while self._waiting_bytes > MOST_WAITING:
+            self._lose(self._waiting.popleft())
+
+    @override
+    def snapshot(self) -> Held[T, P]:
+        """What is in the file for good, and what waits."""
+        self._catch_up_in_time()
+        try:
+            self._sync()
+        except WriteError as error:
+            self._lag(error)
+        return Held(self._target.position, tuple(self._waiting), self._lost, self._reason)
+
+    @override
+    def close(self) -> None:
+        """Try a last time, and close the file, in silence: Bytewax aborts the process over an error here."""
+        with suppress(OutputError):
+            if self._waiting:
+                self._catch_up()
+                self._sync()
+        self._target.close()
+
+    def _catch_up_in_time(self) -> None:
+        if not self._is_lagging or self._now() >= self._again_at:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        try:
+            self._begin()
+            while self._waiting:
+                self._target.append(self._waiting[0])
+                self._keep(self._waiting.popleft())
+        except WriteError as error:
+            self._lag(error)
+        else:
+            self._is_written()
+
+    def _begin(self) -> None:
+        deletions = self._target.deletions
+        try:
+            self._target.begin()
+        finally:
+            if self._target.deletions != deletions:
+                self._begin_anew()
+
+    def _keep(self, record: T) -> None:
+        size = self._target.size_of(record)
+        self._waiting_bytes -= size
+        self._unsynced.append(record)
+        self._unsynced_bytes += size
+        if self._unsynced_bytes > MOST_WAITING:
+            self._sync()
+
+    def _sync(self) -> None:
+        try:
+            self._target.sync()
+        except WriteError:
+            # Asked again the disk would say that all is well, though what it could not take is gone.
+            self._target.cut_back(self._synced)
+            self._take_back()
+            raise
+        self._on_disk = sum(map(Span.of, self._unsynced), self._on_disk)
+        self._forget_unsynced()
+
+    def _forget_unsynced(self) -> None:
+        self._unsynced, self._unsynced_bytes, self._synced = [], 0, self._target.position
+
+    def _take_back(self) -> None:
+        self._waiting.extendleft(reversed(self._unsynced))
+        self._waiting_bytes += self._unsynced_bytes
+        self._forget_unsynced()
+
+    def _begin_anew(self) -> None:
+        self._take_back()
+        self._lost += self._on_disk
+        self._on_disk = Span()
+        if self._lost.records:
+            self._reason = "it was deleted or cut short during the run"
+            self._tell(
+                f"{self._target.path} was deleted or cut short, and begins anew: it lacks {self._lost}", False
+            )
+
+    def _lose(self, record: T) -> None:
+        self._waiting_bytes -= self._target.size_of(record)
+        self._lost += Span.of(record)
+        if not self._overflows:
+            self._overflows = True
+            kept = f"{MOST_WAITING // 2**20} MiB"
+            path = self._target.path
+            self._tell(
+                f"more waits for {path} than the {kept} that are kept: its oldest records are lost", True
+            )
+
+    def _tell(self, sentence: str, is_late: bool) -> None:
+        if self._watch is not None:
+            self._watch.tell(self._target.path, sentence, is_late)
+
+    def _lag(self, error: WriteError) -> None:
+        self._again_at = self._now() + _AGAIN_S
+        if self._watch is None:
+            # A close that follows must not write, after all, what the error was about.
+            self._waiting.clear()
+            raise error from None
+        if not self._is_lagging or error.reason != self._reason:
+            self._tell(
+                f"{error}; {error.what_to_do}, and what it lacks is written then; captions go on",
+                True,
+            )
+        self._is_lagging, self._reason = True, error.reason
+
+    def _is_written(self) -> None:
+        if self._is_lagging:
+            lacks = f"lacks {self._lost}" if self._lost.records else "lacks nothing"
+            self._tell(f"{self._target.path} is written again, and {lacks}", False)
+        self._is_lagging = self._overflows = False

@@ -1,0 +1,193 @@
+"""Reads a GGUF file's header and tensors as they are, and writes them again with some of them exchanged.
+
+Nothing that is not asked for is interpreted: entries and tensors are bytes that are copied, whatever type a
+newer llama.cpp gave them. The layout is that of the GGUF specification in ggml's ``docs/gguf.md``.
+"""
+
+import os
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from connectors.gguf.header import TENSOR_BLOCKS, check_gguf
+from connectors.gguf.values import ARRAY, FORMATS, STRING, Entry, Value, decode, packed
+
+_ALIGNMENT = 32
+_ALIGNMENT_KEY = "general.alignment"
+_COPY_BYTES = 4 * 2**20
+
+Bytes = NDArray[np.uint8]
+
+
+class Tensor(NamedTuple):
+    """One tensor as it stands in the file."""
+
+    #: ggml's number of its type.
+    kind: int
+    #: Elements along each axis, the one that is contiguous in memory first.
+    shape: tuple[int, ...]
+    #: Its bytes, one-dimensional; mapped from the file, not read.
+    data: Bytes
+
+
+class GgufFile(NamedTuple):
+    """A GGUF file: its entries and its tensors, in their order."""
+
+    entries: dict[str, Entry]
+    tensors: dict[str, Tensor]
+
+    def value(self, key: str) -> Value | None:
+        """The value of an entry; None where there is none or it is an array of arrays."""
+        entry = self.entries.get(key)
+        return None if entry is None else decode(entry)
+
+    def text(self, key: str) -> str:
+        """An entry that is a string; empty where it is none."""
+        value = self.value(key)
+        return value if isinstance(value, str) else ""
+
+
+def read_gguf(path: Path) -> GgufFile:
+    """Read the header and map the tensors.
+
+    Raises:
+        InputError: the file is missing, unreadable, of another kind, damaged or cut short.
+    """
+    check_gguf(path)  # from here on what the header says about lengths is true
+    mapped: Bytes = np.memmap(path, np.uint8, "r")
+    cursor = _Cursor(mapped.data)
+    cursor.position = 8
+    tensors, count = cursor.number("Q"), cursor.number("Q")
+    entries = dict(cursor.entry() for _ in range(count))
+    infos = [cursor.tensor_info() for _ in range(tensors)]
+    said = entries.get(_ALIGNMENT_KEY)
+    alignment = struct.unpack("<I", said.data)[0] if said and said.kind == 4 else _ALIGNMENT
+    start = -(-cursor.position // alignment) * alignment
+    ends = _ends(infos, len(mapped) - start)
+    return GgufFile(
+        entries,
+        {
+            name: Tensor(kind, shape, mapped[start + offset : start + end])
+            for (name, kind, shape, offset), end in zip(infos, ends, strict=True)
+        },
+    )
+
+
+def write_gguf(
+    path: Path,
+    entries: Mapping[str, Entry],
+    tensors: Mapping[str, Tensor],
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Write a GGUF file of version 3; ``progress`` is told the fraction done.
+
+    It must not be the file that the tensors are mapped from.
+
+    Raises `OSError` where it cannot be written.
+    """
+    kept = {key: entry for key, entry in entries.items() if key != _ALIGNMENT_KEY}
+    infos, place = [], 0
+    for name, tensor in tensors.items():
+        dimensions = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *tensor.shape)
+        infos.append(packed(name) + dimensions + struct.pack("<IQ", tensor.kind, place))
+        place += _padded(len(tensor.data))
+    header = b"".join(
+        (
+            b"GGUF",
+            struct.pack("<IQQ", 3, len(tensors), len(kept)),
+            *(packed(key) + struct.pack("<I", entry.kind) + entry.data for key, entry in kept.items()),
+            *infos,
+        )
+    )
+    done = 0
+    with path.open("wb") as file:
+        file.write(header.ljust(_padded(len(header)), b"\0"))
+        for tensor in tensors.values():
+            for begin in range(0, len(tensor.data), _COPY_BYTES):
+                part = tensor.data[begin : begin + _COPY_BYTES]
+                file.write(np.ascontiguousarray(part).data)
+                done += len(part)
+                if progress is not None:
+                    progress(done / place)
+            file.write(bytes(_padded(len(tensor.data)) - len(tensor.data)))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def rows_of(tensor: Tensor) -> Bytes:
+    """The bytes of a tensor, one row of its first axis a row.
+
+    Raises `ValueError` for a type that is not known here, and for rows that it does not fill.
+    """
+    block, block_bytes = TENSOR_BLOCKS.get(tensor.kind, (0, 0))
+    if not block or not tensor.shape or not tensor.shape[0] or tensor.shape[0] % block:
+        raise ValueError(f"a tensor of type {tensor.kind} and shape {tensor.shape}")
+    return tensor.data.reshape(-1, tensor.shape[0] // block * block_bytes)
+
+
+def _ends(infos: Iterable[tuple[str, int, tuple[int, ...], int]], size: int) -> list[int]:
+    """Where the data of each tensor ends: by its type, or where the next one begins if that is not known."""
+    infos = list(infos)
+    places = sorted({*(offset for *_, offset in infos), size})
+    following = dict(pairwise(places))
+    ends = []
+    for _, kind, shape, offset in infos:
+        if kind in TENSOR_BLOCKS:
+            block, block_bytes = TENSOR_BLOCKS[kind]
+            ends.append(offset + int(np.prod(shape, dtype=np.int64)) // block * block_bytes)
+        else:
+            ends.append(following.get(offset, offset))
+    return ends
+
+
+def _padded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+class _Cursor:
+    """A position in a header whose lengths were checked."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self.position = 0
+
+    def number(self, form: str) -> int:
+        value: int = struct.unpack_from("<" + form, self._data, self.position)[0]
+        self.position += struct.calcsize(form)
+        return value
+
+    def text(self) -> str:
+        length = self.number("Q")
+        start, self.position = self.position, self.position + length
+        return bytes(self._data[start : self.position]).decode("utf-8", "replace")
+
+    def entry(self) -> tuple[str, Entry]:
+        key, kind = self.text(), self.number("I")
+        start = self.position
+        self._skip(kind)
+        return key, Entry(kind, bytes(self._data[start : self.position]))
+
+    def tensor_info(self) -> tuple[str, int, tuple[int, ...], int]:
+        name = self.text()
+        shape = tuple(self.number("Q") for _ in range(self.number("I")))
+        kind = self.number("I")
+        return name, kind, shape, self.number("Q")
+
+    def _skip(self, kind: int) -> None:
+        if kind == STRING:
+            length = self.number("Q")
+            self.position += length
+        elif kind == ARRAY:
+            element, count = self.number("I"), self.number("Q")
+            if element in FORMATS:
+                self.position += count * struct.calcsize(FORMATS[element])
+            else:
+                for _ in range(count):
+                    self._skip(element)
+        else:
+            self.position += struct.calcsize(FORMATS[kind])

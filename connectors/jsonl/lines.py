@@ -1,0 +1,153 @@
+"""Lines of JSON into events: what a line must hold.
+
+No file is opened here. A line that will not do is a `BadLine`, whose message is plain words; whoever
+knows the file and the line number puts them in front.
+"""
+
+import re
+from typing import Generic, TypeVar
+
+import msgspec
+
+from connectors.files.line_reader import LONGEST_LINE
+from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
+
+E = TypeVar("E", bound=Event)
+
+#: Every event type by the name that the field ``event`` gives it.
+EVENT_TYPES: dict[str, type[Event]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (AudioChunk, Partial, Translation, Caption, ErasureRecord)
+}
+
+# The fields that each type must have, the most specific first: a translation has all those of a partial.
+_NEEDED = {
+    kind: {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
+    for kind in sorted(EVENT_TYPES.values(), key=lambda kind: -len(msgspec.structs.fields(kind)))
+}
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "bytes": "base64 text",
+    "array": "a list",
+    "object": "an object in braces",
+    "null": "nothing",
+}
+_FIELD = re.compile(r" - at `\$\.(.+)`$")
+
+
+class BadLine(ValueError):  # noqa: N818 - it becomes an InputError once file and line are known
+    """A line does not hold the event that it should; the message names the field and what was expected.
+
+    :arg is_json: Whether it is JSON at all, which a line that was cut never is.
+    """
+
+    def __init__(self, message: str, *, is_json: bool = True) -> None:
+        super().__init__(message)
+        self.is_json = is_json
+
+
+def event_name(event_type: type[Event]) -> str:
+    """What the field ``event`` says of events of this type."""
+    return str(event_type.__struct_config__.tag)
+
+
+def type_of_line(line: bytes) -> type[Event]:
+    """The event type that a line holds, by its field ``event`` or else by its fields.
+
+    :raises BadLine: when it is none.
+    """
+    fields = _decode(msgspec.json.Decoder(dict[str, msgspec.Raw]), line)
+    if "event" in fields:
+        name = _text(fields["event"])
+        if name not in EVENT_TYPES:
+            kind_name, _, version = name.partition("/")
+            if kind_name in EVENT_TYPES and version.isdecimal():
+                raise BadLine(
+                    f'field "event": "{name[:40]}" is version {version[:30]} of it, and this surtitle '
+                    "reads version 1; read the file with the surtitle that wrote it, or a newer one"
+                )
+            raise BadLine(f'field "event": expected one of {", ".join(EVENT_TYPES)}, found {name[:40]!r}')
+        return EVENT_TYPES[name]
+    for kind, needed in _NEEDED.items():
+        if needed <= fields.keys():
+            return kind
+    # Of those that it has most fields of, the one that it lacks fewest of.
+    nearest = min(_NEEDED, key=lambda kind: (-len(_NEEDED[kind] & fields.keys()), len(_NEEDED[kind])))
+    lacks = ", ".join(f'"{name}"' for name in sorted(_NEEDED[nearest] - fields.keys()))
+    raise BadLine(f'not an event; of the fields of "{event_name(nearest)}" it lacks {lacks}')
+
+
+def _text(value: msgspec.Raw) -> str:
+    try:
+        return msgspec.json.decode(value, type=str)
+    except msgspec.DecodeError:
+        return bytes(value).decode()
+
+
+class LineDecoder(Generic[E]):
+    """Decodes lines that all hold events of one type; fields that the type does not know are ignored."""
+
+    def __init__(self, event_type: type[E]) -> None:
+        self._event_type = event_type
+        self._decoder = msgspec.json.Decoder(event_type)
+
+    def decode(self, line: bytes) -> E:
+        """The event of one line.
+
+        :raises BadLine: when the line is not UTF-8, not JSON, or not such an event.
+        """
+        try:
+            return _decode(self._decoder, line)
+        except BadLine as bad:
+            if str(bad).startswith('field "event"'):
+                type_of_line(line)
+                expected = event_name(self._event_type)
+                raise BadLine(f'field "event": expected "{expected}", found another event') from None
+            raise
+
+
+D = TypeVar("D")
+
+
+def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
+    if len(line) > LONGEST_LINE:
+        raise BadLine(f"expected at most {LONGEST_LINE:,} bytes in a line, found more")
+    try:
+        # Not left to msgspec, which does not look into fields that it skips.
+        return decoder.decode(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise BadLine(f"not UTF-8 (byte {error.start + 1} of the line)", is_json=False) from None
+    except RecursionError:
+        raise BadLine("not an event: brackets are nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise BadLine(_in_words(str(error))) from None
+    except msgspec.DecodeError as error:
+        reason = str(error).removeprefix("JSON is malformed: ")
+        if reason == "Input data was truncated":
+            reason = "it breaks off in the middle"
+        raise BadLine(f"not valid JSON: {reason}", is_json=False) from None
+
+
+def _in_words(message: str) -> str:
+    """msgspec's message about a field, for people who know neither msgspec nor Python."""
+    where = _FIELD.search(message)
+    message = _FIELD.sub("", message)
+    field = where.group(1).replace("[...]", "") if where else ""
+    if missing := re.match(r"Object missing required field `(\w+)`", message):
+        field = f"{field}.{missing.group(1)}".lstrip(".")
+        return f'field "{field}" is missing'
+    message = re.sub(r"`(\w+)` >= 0(\.0)?", lambda kind: f"{_WORDS[kind.group(1)]} from 0 up", message)
+    message = re.sub(r"`(\w+)` (<|>)= (\S+)", _bound, message)
+    message = re.sub(r"`(\w+)`", lambda kind: _WORDS.get(kind.group(1), kind.group(1)), message)
+    message = message.replace(", got ", ", found ")
+    message = message[:1].lower() + message[1:]
+    return f'field "{field}": {message}' if field else message
+
+
+def _bound(found: re.Match[str]) -> str:
+    side = "at most" if found.group(2) == "<" else "at least"
+    return f"{_WORDS[found.group(1)]} of {side} {float(found.group(3)):,.0f}"

@@ -1,0 +1,168 @@
+"""Whether the llama.cpp that is installed runs on this processor: found out before it is loaded.
+
+It may have been compiled for another one, in a container or a virtual environment that moved, and would end
+the process with an illegal instruction, some of them while it is only being loaded. So it is tried in a child
+process (`operators.models.trial`), once. Where it has passed is remembered, by set-up beside the library and
+by the program in the cache folder: as what the processor there can do, so that one that can do as much
+needs no trial.
+"""
+
+import hashlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from platformdirs import user_cache_path
+
+from connectors.files.damage import DAMAGED
+from connectors.machine.cpu import cpu_features, usable_cores
+from operators.errors import InputError
+from operators.models.trial import Trial
+
+#: Deaths that say that the library, not something around it, is wrong.
+_VERDICTS = frozenset(
+    getattr(signal, name)
+    for name in ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGABRT")
+    if hasattr(signal, name)
+)
+_PATIENCE_S = 300.0
+#: Processors remembered for one library; the oldest goes first.
+_MOST = 20
+RECORD = "surtitle.json"
+
+
+class Failed(NamedTuple):
+    """Why a trial failed, as the rest of a sentence about the library."""
+
+    why: str
+    #: Whether the library is to blame; if not, the trial says nothing.
+    is_verdict: bool = True
+
+
+class Record(msgspec.Struct, frozen=True):
+    """On which processors a library has passed its trial."""
+
+    #: Which library, as `library_identity` tells it.
+    library: str
+    good_on: tuple[frozenset[str], ...]
+
+
+def require_library() -> None:
+    """Return if llama.cpp runs here, or if that cannot be told; raise `InputError` if it does not."""
+    folder = library_folder()
+    if folder is None or is_known_good(folder):
+        return
+    match try_library():
+        case Failed(why, True):
+            raise InputError(_sentence(folder, why))
+        case Failed():
+            return
+        case Trial(wrong=str(wrong)):
+            raise InputError(_sentence(folder, wrong))
+        case Trial():
+            remember_good(folder)
+
+
+def _sentence(folder: Path, why: str) -> str:
+    lacking = missing_features(folder)
+    lacks = f", which lacks {' '.join(lacking)}" if lacking else ""
+    return (
+        f"{folder}: llama.cpp does not work on this processor{lacks} (in a trial {why}); it was compiled for "
+        "another one: compile it here with make clean setup, or as docs/install.md says for images that move"
+    )
+
+
+def library_folder() -> Path | None:
+    """Where llama-cpp-python keeps its libraries, without importing it; None if it is not installed."""
+    if named := os.environ.get("LLAMA_CPP_LIB_PATH"):
+        return Path(named)
+    spec = importlib.util.find_spec("llama_cpp")
+    return Path(spec.origin).parent / "lib" if spec and spec.origin else None
+
+
+def library_identity(folder: Path) -> str:
+    """Tells one build from another, by the names, sizes and dates of its files."""
+    files = []
+    for path in sorted(folder.iterdir()):
+        if path.name != RECORD and path.is_file():
+            status = path.stat()
+            files.append(f"{path.name} {status.st_size} {int(status.st_mtime)}")
+    return hashlib.sha256("\n".join([version("llama-cpp-python"), *files]).encode()).hexdigest()[:24]
+
+
+def try_library(
+    *, timed: bool = False, without_amx: bool = False, environment: Mapping[str, str] | None = None
+) -> Trial | Failed:
+    """Make the trial in a child process; ``without_amx`` llama.cpp is refused its use."""
+    command = [sys.executable, "-m", "connectors.machine.child", str(usable_cores()), *["--timed"] * timed]
+    command += ["--without-amx"] * without_amx
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=_PATIENCE_S, check=False, stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {}), "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Failed(f"it could not be tried: {error}", is_verdict=False)
+    if done.returncode == 0:
+        with suppress(IndexError, *DAMAGED):
+            return msgspec.json.decode(done.stdout.splitlines()[-1], type=Trial)
+    if done.returncode < 0:
+        died = signal.Signals(-done.returncode)
+        return Failed(f"it died of {died.name}", is_verdict=died in _VERDICTS)
+    last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return Failed(f"it ended with {done.returncode}: {last}", is_verdict=False)
+
+
+def is_known_good(folder: Path) -> bool:
+    """Whether the library has passed on this processor, or on one that can do no more than this one."""
+    here = cpu_features()
+    return any(there <= here for there in _good_on(folder))
+
+
+def missing_features(folder: Path, most: int = 6) -> list[str]:
+    """Instruction sets that the processor lacks of those where the library has passed; a few at most."""
+    here = cpu_features()
+    lacking = min((there - here for there in _good_on(folder)), key=len, default=frozenset[str]())
+    known = ("amx", "avx", "fma", "bmi", "f16c", "sse", "ssse", "asimd", "i8mm", "sve", "sme", "bf16")
+    return sorted(one for one in lacking if one.startswith(known))[:most]
+
+
+def remember_good(folder: Path, beside: bool = False) -> None:
+    """Note that the library passes here: ``beside`` it, as its builder may, or in the user's cache folder."""
+    identity = library_identity(folder)
+    path = folder / RECORD if beside else _cached(identity)
+    good_on = (*_read(path, identity), cpu_features())[-_MOST:]
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        own = path.with_suffix(f".{os.getpid()}.partial")
+        own.write_bytes(msgspec.json.encode(Record(identity, good_on), order="sorted"))
+        own.replace(path)
+
+
+def _good_on(folder: Path) -> Iterator[frozenset[str]]:
+    try:
+        identity = library_identity(folder)
+    except OSError:
+        return
+    yield from _read(folder / RECORD, identity)
+    yield from _read(_cached(identity), identity)
+
+
+def _read(path: Path, identity: str) -> tuple[frozenset[str], ...]:
+    try:
+        record = msgspec.json.decode(path.read_bytes(), type=Record)
+    except (OSError, *DAMAGED):
+        return ()
+    return record.good_on if record.library == identity else ()
+
+
+def _cached(identity: str) -> Path:
+    return user_cache_path("surtitle") / "library" / f"{identity}.json"

@@ -1,0 +1,74 @@
+"""Remembers what was measured about a model on this machine, in the user's cache folder.
+
+Best effort: what cannot be read or written is measured again.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from platformdirs import user_cache_path
+
+from connectors.files.damage import DAMAGED
+from connectors.machine.cpu import cpu_name
+from operators.decoding.pass_cost import PassCosts
+from operators.models.pass_times import RowStep
+from operators.models.tuning import Tuning
+
+Measured = TypeVar("Measured", Tuning, RowStep, PassCosts)
+
+#: Seconds after which a machine that was too busy to tell is asked again.
+_ASK_AGAIN_AFTER_S = 3600.0
+_HEADER_BYTES = 2**20
+
+
+def tuning_key(model: Path) -> str:
+    """A name for this model, on this processor, under this version of llama.cpp.
+
+    A model is known by its size and its first megabyte, which holds its header: to hash all of it
+    would take longer than to measure.
+    """
+    with model.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    parts = [str(model.stat().st_size), cpu_name(), version("llama-cpp-python")]
+    return hashlib.sha256("\0".join(parts).encode() + header).hexdigest()[:24]
+
+
+def recalled(key: str, kind: type[Measured], measure: Callable[[], Measured]) -> Measured:
+    """What was measured under ``key``, or else is measured now and kept for the next start."""
+    measured = remembered(key, kind)
+    if measured is None:
+        measured = measure()
+        remember(key, measured)
+    return measured
+
+
+def remembered(key: str, kind: type[Measured]) -> Measured | None:
+    """What was measured under ``key``; None if nothing was, or nothing that still holds."""
+    path = _path(key)
+    try:
+        measured = msgspec.json.decode(path.read_bytes(), type=kind)
+        age_s = time.time() - path.stat().st_mtime
+    except (OSError, *DAMAGED):
+        return None
+    return measured if measured.is_steady or age_s < _ASK_AGAIN_AFTER_S else None
+
+
+def remember(key: str, measured: Tuning | RowStep | PassCosts) -> None:
+    """Keep what was ``measured`` for the next start."""
+    path = _path(key)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        own = path.with_suffix(f".{os.getpid()}.partial")
+        own.write_bytes(msgspec.json.encode(measured))
+        own.replace(path)
+
+
+def _path(key: str) -> Path:
+    return user_cache_path("surtitle") / "tuning" / f"{key}.json"

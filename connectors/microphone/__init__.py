@@ -1,0 +1,1 @@
+"""Microphones as a source, with true times whatever happens to them."""

@@ -1,0 +1,183 @@
+"""A microphone as a source."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+
+import msgspec
+from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
+from typing_extensions import override
+
+from connectors.microphone.buffer import CaptureBuffer, Losses
+from connectors.microphone.capture import Capture
+from connectors.microphone.find_device import find_device
+from connectors.microphone.portaudio import InputDevice
+from connectors.microphone.resample import Resampler
+from connectors.pacing import ALWAYS_DUE, nap
+from operators.errors import UsageError
+from operators.events import SAMPLE_RATE, AudioChunk
+
+__all__ = ["Losses", "MicrophonePosition", "MicrophoneSource"]
+
+_CHUNK_SAMPLES = SAMPLE_RATE // 10
+# How long what was recorded waits to be fetched, at most: little beside a chunk.
+_FETCH_S = 0.02
+
+
+class MicrophonePosition(msgspec.Struct, frozen=True):
+    """The source's resume state."""
+
+    #: Where the stream's clock stood, in 16 kHz samples.
+    samples: int = 0
+
+
+class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
+    """What a microphone hears, as 16 kHz mono chunks of 100 ms at most.
+
+    The device is opened with the first batch. When it goes, the source waits until it is back, and the
+    stream's clock goes on. Where samples were lost, the next chunk begins later: the times stay true.
+
+    Delivery: at most once. A microphone cannot be rewound: what was said while nobody listened, or after the
+    snapshot, is not heard again. A resumed run goes on where the stream's clock stood at the snapshot, or
+    when it was stopped.
+
+    :arg stream: Name of the stream, and of the only partition.
+    :arg device: Index of the device, its name or a part of it; the system's default for None.
+    :arg buffer_s: Seconds that are kept while the flow is busy, from 1 to 600; beyond, the oldest are lost.
+    :arg stop: When set, what was recorded is handed over and the source ends. No chunk is the last one: the
+        stream is not over, and the next run goes on with it.
+    :arg tell: Called on the flow's thread with a sentence when the microphone goes and when it is back.
+    :arg lost: Called on the flow's thread with all losses so far whenever there are more.
+    :raises UsageError: when there is no such device, or several.
+    :raises InputError: when PortAudio is missing; while the flow runs, when the device cannot be opened.
+    """
+
+    def __init__(
+        self,
+        *,
+        stream: str,
+        device: str | int | None = None,
+        buffer_s: float = 30.0,
+        stop: threading.Event | None = None,
+        tell: Callable[[str], None] | None = None,
+        lost: Callable[[Losses], None] | None = None,
+    ) -> None:
+        if not 1 <= buffer_s <= 600:
+            raise UsageError(f"buffer_s is {buffer_s}; give a value from 1 to 600 seconds")
+        self.stream = stream
+        #: What is recorded from.
+        self.device: InputDevice = find_device(device)
+        self.is_default = device is None
+        self.buffer_s = buffer_s
+        self.stop = stop or threading.Event()
+        self.tell = tell or (lambda _sentence: None)
+        self.lost = lost or (lambda _losses: None)
+        self._buffer: CaptureBuffer | None = None
+        self._capture: Capture | None = None
+
+    @property
+    def losses(self) -> Losses:
+        """All that was lost so far, in this run."""
+        return self._buffer.losses if self._buffer else Losses()
+
+    def now(self) -> float:
+        """The present on the stream's clock, in seconds; 0 until the first sample came."""
+        return self._buffer.now() if self._buffer else 0.0
+
+    def close(self) -> None:
+        """Let go of the device; for runs that end otherwise than by ``stop``. More than once does no harm."""
+        if self._capture is not None:
+            self._capture.close()
+
+    @override
+    def list_parts(self) -> list[str]:
+        return [self.stream]
+
+    @override
+    def build_part(
+        self, step_id: str, for_part: str, resume_state: MicrophonePosition | None
+    ) -> "_MicrophonePartition":
+        position = resume_state or MicrophonePosition()
+        self._buffer = CaptureBuffer(self.buffer_s, position.samples)
+        self._capture = Capture(self.device, self._buffer, by_name=not self.is_default)
+        return _MicrophonePartition(self, position, self._buffer, self._capture)
+
+
+class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePosition]):
+    def __init__(
+        self, source: MicrophoneSource, position: MicrophonePosition, buffer: CaptureBuffer, capture: Capture
+    ) -> None:
+        self._source = source
+        self._position = position.samples
+        self._is_stopped = False
+        self._buffer = buffer
+        self._capture = capture
+        self._resampler = Resampler()
+        self._losses = buffer.losses
+
+    @override
+    def next_batch(self) -> list[AudioChunk]:
+        if self._is_stopped:
+            raise StopIteration
+        self._is_stopped = self._source.stop.is_set()
+        if self._is_stopped:
+            # Waits for the device to let go, so that nothing is recorded after the last chunk.
+            self._capture.close()
+        else:
+            self._capture.start()
+        chunks = [self._chunk(start, pcm) for start, pcm in _joined(self._pieces())]
+        self._report()
+        if not self._is_stopped and self._capture.error is not None:
+            raise self._capture.error
+        if not chunks and not self._is_stopped:
+            nap(_FETCH_S)
+        return chunks
+
+    @override
+    def next_awake(self) -> datetime | None:
+        return None if self._is_stopped else ALWAYS_DUE
+
+    @override
+    def snapshot(self) -> MicrophonePosition:
+        return MicrophonePosition(self._position)
+
+    @override
+    def close(self) -> None:
+        self._capture.close()
+
+    def _pieces(self) -> Iterator[tuple[int, bytes]]:
+        yield from self._resampler.pieces(self._buffer.take())
+        if self._is_stopped:
+            yield from self._resampler.rest()
+
+    def _chunk(self, start: int, pcm: bytes) -> AudioChunk:
+        # The end of a run that was resampled may reach a sample or two into the next one.
+        start = max(start, self._position)
+        self._position = start + len(pcm) // 2
+        return AudioChunk(stream=self._source.stream, start_s=start / SAMPLE_RATE, pcm=pcm)
+
+    def _report(self) -> None:
+        while self._capture.changes:
+            self._source.tell(self._capture.changes.popleft())
+        losses = self._buffer.losses
+        if losses is not self._losses and losses != self._losses:
+            self._losses = losses
+            self._source.lost(losses)
+
+
+def _joined(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Pieces that follow each other put together, and cut to the length of a chunk."""
+    start, ahead = 0, bytearray()
+    for at, pcm in pieces:
+        if ahead and at != start + len(ahead) // 2:
+            yield start, bytes(ahead)
+            ahead.clear()
+        if not ahead:
+            start = at
+        ahead += pcm
+        while len(ahead) >= 2 * _CHUNK_SAMPLES:
+            yield start, bytes(ahead[: 2 * _CHUNK_SAMPLES])
+            del ahead[: 2 * _CHUNK_SAMPLES]
+            start += _CHUNK_SAMPLES
+    if ahead:
+        yield start, bytes(ahead)

@@ -1,0 +1,1 @@
+"""Files of models: found, fetched, checked, put together and written."""

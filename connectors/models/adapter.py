@@ -1,0 +1,98 @@
+"""An adapter in a file: GGUF as llama.cpp reads it with ``--lora``, or safetensors with peft's names.
+
+What is written can be laid over the base model by llama.cpp as it is.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from connectors.gguf.file import GgufFile, Tensor, read_gguf, rows_of
+from connectors.gguf.values import Entry, encode
+from connectors.models.peft import read_peft
+from operators.errors import InputError
+from operators.models.adapter import Adapter, LowRank, Matrix
+from operators.models.quantize import dequantize, quantize
+from operators.models.tensor_types import number_of
+
+_A, _B = ".lora_a", ".lora_b"
+
+
+def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, dict[str, Entry]]:
+    """An adapter for a model of ``architecture``, and the entries of its header that are about surtitle.
+
+    Args:
+        path: a GGUF file, or a ``.safetensors`` file of peft with its ``.json``, which has no such entries.
+        architecture: the base model's, as GGUF names it.
+        blocks: its layers.
+
+    Raises:
+        InputError: it is none, damaged, or for another architecture.
+    """
+    if path.suffix == ".safetensors":
+        adapter, entries = read_peft(path, architecture, blocks), {}
+    else:
+        file = read_gguf(path)
+        adapter = _from_gguf(file, path, architecture)
+        entries = {key: entry for key, entry in file.entries.items() if key.startswith("surtitle.")}
+    for name, low in adapter.added.items():
+        if not low.is_sound():
+            raise InputError(f"{path}: the matrices for {name} do not fit together or hold what is no number")
+    return adapter, entries
+
+
+def adapter_file(
+    adapter: Adapter, architecture: str, entries: Mapping[str, Entry], kind: str = "Q8_0"
+) -> GgufFile:
+    """The content of a GGUF file that holds an adapter.
+
+    Args:
+        adapter: what it adds.
+        architecture: the base model's, as GGUF names it.
+        entries: more of the header, such as ``surtitle.templates`` and what it was trained on.
+        kind: type of the matrices; F16 where its blocks do not fill their rows.
+    """
+    tensors = {}
+    for name, low in adapter.added.items():
+        for suffix, matrix in ((_A, low.a), (_B, low.b)):
+            number = number_of(kind, matrix.shape[1])
+            tensors[name + suffix] = Tensor(number, matrix.shape[::-1], quantize(matrix, number))
+    header = {
+        "general.architecture": encode(architecture),
+        "general.type": encode("adapter"),
+        "adapter.type": encode("lora"),
+        "adapter.lora.alpha": encode(float(adapter.alpha)),
+        **entries,
+    }
+    return GgufFile(header, tensors)
+
+
+def _from_gguf(file: GgufFile, path: Path, architecture: str) -> Adapter:
+    if file.text("general.type") != "adapter" or file.text("adapter.type") != "lora":
+        raise InputError(f"{path}: this is no adapter (LoRA); give what 'surtitle model train' has written")
+    if (found := file.text("general.architecture")) != architecture:
+        raise InputError(f"{path}: this adapter is for {found!r}, and the base model is {architecture!r}")
+    alpha = file.value("adapter.lora.alpha")
+    if not isinstance(alpha, float) or not np.isfinite(alpha):
+        raise InputError(f"{path}: this adapter does not say by how much it counts (adapter.lora.alpha)")
+    names = [name.removesuffix(_A) for name in file.tensors if name.endswith(_A)]
+    whole = {name + suffix for name in names for suffix in (_A, _B)}
+    if not names or (others := set(file.tensors) ^ whole):
+        odd = min(others) if names else "lora_a"
+        raise InputError(f"{path}: this adapter has no pair of matrices (A and B) for {odd}")
+    pairs = {
+        name: LowRank(*(_matrix(file.tensors[name + end], path, name) for end in (_A, _B))) for name in names
+    }
+    return Adapter(alpha, pairs)
+
+
+def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
+    try:
+        if len(tensor.shape) == 2:
+            return dequantize(rows_of(tensor), tensor.kind)
+    except (ValueError, NotImplementedError):
+        pass
+    raise InputError(
+        f"{path}: the matrices for {name} are stored in a way that is not known here; use Q8_0 or F16"
+    )

@@ -1,0 +1,53 @@
+"""Models for captions: put together in the user's cache from the base model and files of ours."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from importlib.resources import as_file
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from connectors.models.assembled import Parts, assemble, fingerprint
+from connectors.models.captions_folder import ADAPTER, VOCABULARY
+from connectors.models.writer import remove_abandoned, write_model
+from operators.errors import OutputError
+from operators.models.tensor_types import USUAL
+
+Progress = Callable[[str, float | None], None]
+
+
+def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
+    """The path of a model for captions, put together if it is not in the cache.
+
+    Args:
+        base: the file of the base model.
+        folder: where the adapter and the list of tokens are; it has the name of the direction.
+        progress: told what is done, and how much of it.
+
+    Raises:
+        InputError: a part is missing or damaged.
+        OutputError: the cache cannot hold the model.
+    """
+    with ExitStack() as stack:
+        adapter, vocabulary = (stack.enter_context(as_file(folder / name)) for name in (ADAPTER, VOCABULARY))
+        parts = Parts(base, adapter, vocabulary, USUAL)
+        # It gets this name when all of it is there, so that a name is proof enough.
+        target = cached_path(parts, f"captions-{folder.name}")
+        if not target.exists():
+            remove_abandoned(target)
+            model = assemble(parts, progress)
+            write_model(target, model, lambda part: progress("writing the model for captions", part))
+    return target
+
+
+def cached_path(parts: Parts, name: str = "captions") -> Path:
+    """Where in the user's cache the model of these parts is kept. Raises `OutputError` without a cache."""
+    folder = user_cache_path("surtitle")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"the cache folder {folder} cannot be made, {error.strerror}: set XDG_CACHE_HOME to another one"
+        ) from None
+    return folder / f"{name}-{fingerprint(parts)}.gguf"

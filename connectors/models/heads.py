@@ -1,0 +1,137 @@
+"""Proposal heads in a file: GGUF, the matrices of each head, and which tokens they choose among."""
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from connectors.gguf.file import GgufFile, Tensor, read_gguf, rows_of
+from connectors.gguf.values import Entry, count_of, encode
+from operators.decoding.heads import Head, Heads, Matrix
+from operators.errors import InputError
+from operators.models.quantize import dequantize, quantize
+from operators.models.tensor_types import number_of
+
+#: Heads of one model at most; the authors tried ten.
+MOST_HEADS = 16
+_TYPE = "heads"
+_WIDTH, _VOCABULARY, _TOKENS = (f"surtitle.heads.{name}" for name in ("width", "vocabulary", "tokens"))
+
+
+def heads_file(
+    heads: Sequence[Head],
+    tokens: NDArray[np.int32],
+    model: GgufFile,
+    entries: Mapping[str, Entry],
+    kind: str = "F16",
+) -> GgufFile:
+    """The content of a GGUF file that holds heads.
+
+    Args:
+        heads: in the order of the places that they are for.
+        tokens: the ids that they can say, the most usual ones first.
+        model: the model that they were trained for.
+        entries: more of the header, such as what they were trained on.
+        kind: type of the matrices; F16 where its blocks do not fill their rows.
+    """
+    tensors = {}
+    for place, head in enumerate(heads, start=1):
+        for name, matrix in zip(_names(place), head, strict=True):
+            number = number_of(kind, matrix.shape[1])
+            tensors[name] = Tensor(number, matrix.shape[::-1], quantize(matrix, number))
+    header = {
+        "general.architecture": encode(model.text("general.architecture")),
+        "general.type": encode(_TYPE),
+        _WIDTH: encode(_width(model)),
+        _VOCABULARY: encode(_vocabulary(model)),
+        _TOKENS: encode(tokens.astype(np.int32)),
+        **entries,
+    }
+    return GgufFile(header, tensors)
+
+
+def read_heads(path: Path, model_path: Path) -> Heads:
+    """The heads in ``path`` for the model in the file ``model_path``.
+
+    Raises `InputError` where there are none, damaged ones, or those of another model.
+    """
+    file, model = read_gguf(path), read_gguf(model_path)
+    if file.text("general.type") != _TYPE:
+        raise InputError(
+            f"{path}: there are no proposal heads in it; give what 'surtitle model heads' has written"
+        )
+    _check_fits(file, model, path, model_path)
+    tokens = file.value(_TOKENS)
+    are_ids = isinstance(tokens, np.ndarray) and tokens.dtype == np.int32
+    ids = np.asarray(tokens if are_ids else [], np.int32)
+    if not 0 < len(ids) == len(np.unique(ids)) or ids.min() < 0 or ids.max() >= _vocabulary(model):
+        raise InputError(f"{path}: the list of tokens of these heads is damaged: fetch or train them again")
+    places = takewhile(lambda place: set(_names(place)) <= set(file.tensors), range(1, MOST_HEADS + 1))
+    heads = [Head(*(_matrix(file.tensors[name], path, name) for name in _names(place))) for place in places]
+    if not heads or 2 * len(heads) != len(file.tensors) or not all(_is_sound(one, model) for one in heads):
+        raise InputError(
+            f"{path}: the matrices of these heads do not fit together: fetch or train them again"
+        )
+    return Heads(heads, ids, output_rows(model, model_path, ids))
+
+
+def output_rows(model: GgufFile, path: Path, tokens: NDArray[np.int32] | slice) -> Matrix:
+    """The rows of a model's output matrix for some tokens. Raises `InputError` if it cannot be read."""
+    tensor = model.tensors.get("output.weight", model.tensors.get("token_embd.weight"))
+    try:
+        if tensor is not None and len(tensor.shape) == 2:
+            return dequantize(rows_of(tensor)[tokens], tensor.kind)
+    except (ValueError, NotImplementedError):
+        pass
+    raise InputError(
+        f"{path}: its output matrix cannot be read here; take a model with one in F16, Q8_0 or a K-quant"
+    )
+
+
+def _check_fits(file: GgufFile, model: GgufFile, path: Path, model_path: Path) -> None:
+    has, wants = (
+        f"a {architecture} model of width {width} with {size} tokens"
+        for architecture, width, size in (
+            (file.text("general.architecture"), file.value(_WIDTH), file.value(_VOCABULARY)),
+            (model.text("general.architecture"), _width(model), _vocabulary(model)),
+        )
+    )
+    if has != wants:
+        raise InputError(
+            f"{path}: these heads are for {has}, and {model_path.name} is {wants}; "
+            "train some for it with 'surtitle model heads'"
+        )
+
+
+def _names(place: int) -> tuple[str, str]:
+    return f"head.{place}.inner.weight", f"head.{place}.outer.weight"
+
+
+def _width(model: GgufFile) -> int:
+    width = model.value(f"{model.text('general.architecture')}.embedding_length")
+    return width if isinstance(width, int) else 0
+
+
+def _vocabulary(model: GgufFile) -> int:
+    entry = model.entries.get("tokenizer.ggml.tokens")
+    return 0 if entry is None else count_of(entry)
+
+
+def _is_sound(head: Head, model: GgufFile) -> bool:
+    width = _width(model)
+    return (
+        head.inner.shape[1] == width
+        and head.outer.shape == head.inner.shape[::-1]
+        and bool(np.isfinite(head.inner).all() and np.isfinite(head.outer).all())
+    )
+
+
+def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
+    try:
+        if len(tensor.shape) == 2:
+            return dequantize(rows_of(tensor), tensor.kind)
+    except (ValueError, NotImplementedError):
+        pass
+    raise InputError(f"{path}: {name} is stored in a way that is not known here; use Q8_0 or F16")

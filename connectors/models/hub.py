@@ -1,0 +1,150 @@
+"""Fetches a GGUF file from the Hugging Face Hub into the cache that its library shares between programs.
+
+What is in the cache is used without a network. A file is compared with the checksum that the hub names for
+it, once: then a note in surtitle's own cache folder says so. The library's own settings hold (HF_ENDPOINT,
+HF_HOME, HF_HUB_OFFLINE, HF_TOKEN).
+"""
+
+import errno
+import hashlib
+import logging
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+
+from connectors.models.download import fetch_content
+from operators.errors import InputError, OutputError, SurtitleError, UsageError
+
+HUB_PREFIX = "hub:"
+
+_NAME = re.compile(r"([\w.-]+/[\w.-]+):((?!/)(?!.*\.\./)[^:\\]+\.gguf)", re.ASCII)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_BLOCK_BYTES = 4 * 2**20
+
+
+def fetch_model(name: str, progress: Callable[[str, float | None], None]) -> Path:
+    """Return the path of a file of the hub, fetched if it is not in the cache.
+
+    Args:
+        name: ``hub:OWNER/REPO:FILE.gguf``, the file possibly in a folder of the repository.
+        progress: told what is done, and how much of it.
+
+    Raises:
+        UsageError: the name has another form.
+        InputError: there is no such file for this user, no way to reach it, or it arrived damaged.
+        OutputError: the cache cannot hold it.
+    """
+    match = _NAME.fullmatch(name.removeprefix(HUB_PREFIX))
+    if match is None:
+        raise UsageError(f"{name!r} names no model of the hub: write hub:OWNER/REPO:FILE.gguf")
+    repo, file = match.groups()
+    # It takes a moment to import, and most users bring a file.
+    from huggingface_hub import hf_hub_download
+
+    bar = _bar(f"fetching {file}", progress)
+    # It tells of each connection that breaks, on lines of its own; what comes of it is told by us.
+    logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
+    try:
+        fetch_content(repo, file, bar)
+        path = hf_hub_download(repo, file, library_name="surtitle", tqdm_class=bar)
+    except Exception as error:  # those of its HTTP libraries, too
+        raise _in_words(error, repo, file) from error
+    _verify(Path(path), file, progress)
+    return Path(path)
+
+
+def _bar(what: str, progress: Callable[[str, float | None], None]) -> Any:
+    """A class of progress bars, as the hub's library wants one, that tells ``progress`` and draws nothing."""
+    from tqdm import tqdm
+
+    class Bar(tqdm):  # type: ignore[type-arg]  # it counts, and holds nothing
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **{**options, "disable": True})
+
+        def update(self, n: float | None = 1) -> None:
+            self.n += n or 0
+            progress(what, min(self.n / self.total, 1.0) if self.total else None)
+
+    return Bar
+
+
+def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]) -> None:
+    """Compare the file with its checksum, unless that was done before.
+
+    The hub's checksum of a large file is the name that its library gives to the content, which the file's
+    place in the repository only links to. Without such a link (Windows) or such a name there is nothing to
+    compare with.
+    """
+    blob = path.parent / path.readlink() if path.is_symlink() else path
+    sha256 = blob.name
+    if not _SHA256.fullmatch(sha256):
+        return
+    status = blob.stat()
+    note = user_cache_path("surtitle") / "verified" / sha256
+    seen = f"{status.st_size} {status.st_mtime_ns}"
+    with suppress(OSError):
+        if note.read_text() == seen:
+            return
+    if (found := _sum(blob, f"checking {file}, sha256 {sha256}", progress)) != sha256:
+        for damaged in (path, blob.resolve(), blob):
+            damaged.unlink(missing_ok=True)
+        raise InputError(
+            f"{file} arrived damaged (sha256 {found} instead of {sha256}) and was removed: fetch it again"
+        )
+    with suppress(OSError):  # then it is compared again next time
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(seen)
+
+
+def _sum(path: Path, what: str, progress: Callable[[str, float | None], None]) -> str:
+    digest, size, done = hashlib.sha256(), path.stat().st_size, 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+            done += len(block)
+            progress(what, done / size)
+    return digest.hexdigest()
+
+
+def _in_words(error: Exception, repo: str, file: str) -> SurtitleError:
+    """What went wrong between us and the hub, as a sentence for the user."""
+    from huggingface_hub import errors
+
+    offline = isinstance(error.__cause__, errors.OfflineModeIsEnabled)
+    if isinstance(error, errors.HFValidationError):
+        return UsageError(f"{repo!r} is no name of a repository: write hub:OWNER/REPO:FILE.gguf")
+    if isinstance(error, errors.GatedRepoError):
+        return InputError(
+            f"{repo} wants its licence accepted: do that on its page, "
+            "then log in with 'hf auth login' or set HF_TOKEN"
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return InputError(
+            f"the hub shows no repository {repo}: check the name, "
+            "and if it is private log in with 'hf auth login' or set HF_TOKEN"
+        )
+    if isinstance(error, errors.RemoteEntryNotFoundError):
+        return InputError(f"{repo} has no file {file}: look for the name on its page, under Files")
+    if isinstance(error, errors.LocalEntryNotFoundError) and offline:
+        return InputError(
+            f"{repo} is not in the cache, and HF_HUB_OFFLINE forbids to fetch it: unset that once"
+        )
+    if isinstance(error, errors.LocalEntryNotFoundError):
+        return InputError(
+            f"{file} is not in the cache, and the hub cannot be reached: check the network, or HF_ENDPOINT"
+        )
+    if isinstance(error, errors.HfHubHTTPError):
+        return InputError(f"the hub refused {repo} with status {error.response.status_code}: try again later")
+    if isinstance(error, OSError) and error.errno:
+        room = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check the folder"
+        return OutputError(
+            f"{file} cannot be stored, {error.strerror}: {room}, or set HF_HOME to another one"
+        )
+    why = " ".join(str(error).split())[:120] or type(error).__name__
+    return InputError(
+        f"fetching {file} broke off ({why}): check the network and run it again, it goes on where it was"
+    )

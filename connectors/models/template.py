@@ -1,0 +1,19 @@
+"""A prompt's template in a file of the user's own."""
+
+from pathlib import Path
+
+from connectors.files.toml import read_toml
+from operators.errors import InputError
+from operators.prompts.template import Template, template_of
+
+
+def read_template(path: Path) -> Template:
+    """The template that a file holds.
+
+    Raises:
+        InputError: it cannot be read, or holds something else.
+    """
+    try:
+        return template_of(read_toml(path.expanduser(), "template", "--template"))
+    except ValueError as error:
+        raise InputError(f"{path}: this is no template: {error}; docs/models.md shows one") from None

@@ -1,0 +1,58 @@
+"""The tokens that stay of a vocabulary, in a file: a GGUF header with a bit for each token of the whole.
+
+A pruned model carries the same entries, so that it can be given for its list.
+"""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from connectors.gguf.file import GgufFile, read_gguf
+from connectors.gguf.values import Entry, count_of, encode
+from operators.errors import InputError
+
+_SIZE, _SUM, _KEPT = (f"surtitle.vocabulary.{name}" for name in ("size", "sha256", "kept"))
+_TOKENS = "tokenizer.ggml.tokens"
+
+
+def list_entries(file: GgufFile, size: int, kept: NDArray[np.int32]) -> dict[str, Entry]:
+    """The entries that say which of the ``size`` tokens of ``file`` stay."""
+    bits = np.zeros(size, np.bool_)
+    bits[kept] = True
+    return {_SIZE: encode(size), _SUM: encode(_sum(file)), _KEPT: encode(np.packbits(bits))}
+
+
+def list_file(file: GgufFile, size: int, kept: NDArray[np.int32]) -> GgufFile:
+    """The content of a file that holds such a list alone."""
+    head = {
+        "general.architecture": encode(file.text("general.architecture")),
+        "general.type": encode("vocabulary"),
+    }
+    return GgufFile(head | list_entries(file, size, kept), {})
+
+
+def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
+    """The old ids, ascending, that a list (or a pruned model) keeps of the vocabulary of ``base``.
+
+    Raises `InputError` where it is none, or one for another vocabulary.
+    """
+    file = read_gguf(path)
+    size, bits = file.value(_SIZE), file.value(_KEPT)
+    if not isinstance(size, int) or not isinstance(bits, np.ndarray) or bits.dtype != np.uint8:
+        raise InputError(
+            f"{path}: there is no list of tokens in it; give one that 'surtitle model prune' has written"
+        )
+    if (size, file.text(_SUM)) != (_size(base), _sum(base)) or len(bits) != -(-size // 8):
+        raise InputError(f"{path}: these tokens are of another vocabulary than that of {base_path}")
+    return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size)).astype(np.int32)
+
+
+def _size(file: GgufFile) -> int:
+    return count_of(file.entries[_TOKENS]) if _TOKENS in file.entries else 0
+
+
+def _sum(file: GgufFile) -> str:
+    entry = file.entries.get(_TOKENS)
+    return hashlib.sha256(entry.data).hexdigest() if entry else ""

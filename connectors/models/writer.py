@@ -1,0 +1,51 @@
+"""Writes a model file: it appears under its name when it is complete, and the sum of its bytes is known."""
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from connectors.gguf.file import GgufFile, write_gguf
+from operators.errors import OutputError
+
+#: What the name of a file ends in that is not complete yet.
+PARTIAL_SUFFIX = ".partial"
+_ABANDONED_AFTER_S = 3600.0
+
+
+def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | None = None) -> str:
+    """Write ``file`` to ``path``, and return its sha256. ``progress`` is told the fraction done.
+
+    Processes that do this at the same time each write a file of their own; the last one stays.
+    Raises `OutputError` where it cannot be written.
+    """
+    try:
+        handle, name = tempfile.mkstemp(PARTIAL_SUFFIX, f"{path.name}.", path.parent)
+        os.close(handle)
+        partial = Path(name)
+        try:
+            write_gguf(partial, file.entries, file.tensors, progress)
+            with partial.open("rb") as written:
+                sha256 = hashlib.file_digest(written, "sha256").hexdigest()
+            partial.chmod(0o644)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        size = sum(len(tensor.data) for tensor in file.tensors.values()) / 1e6
+        raise OutputError(
+            f"{path} cannot be written, {error.strerror}: make room for {size:.0f} MB, or name another file"
+        ) from None
+    return sha256
+
+
+def remove_abandoned(target: Path) -> None:
+    """Remove what killed processes left beside ``target``; one file is as large as the model."""
+    for partial in target.parent.glob(f"{target.name}.*{PARTIAL_SUFFIX}"):
+        try:
+            if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER_S:
+                partial.unlink()
+        except FileNotFoundError:
+            continue  # its process was alive after all, and finished it

@@ -1,0 +1,1 @@
+"""What a benchmark asks of other programs, and the journal of its trials."""

@@ -1,0 +1,1 @@
+"""Captions on a terminal, or as lines where there is none."""

@@ -1,0 +1,172 @@
+"""Captions on the terminal: finished lines scroll up, the open caption grows below them, a status under it.
+
+The cursor is never hidden and the keyboard never changed, so a run that is killed leaves a usable terminal
+behind.
+"""
+
+import contextlib
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+from time import monotonic
+from typing import NamedTuple, TextIO
+
+from typing_extensions import override
+
+from connectors.terminal.redraw import erase, redraw
+from connectors.terminal.screen import Lines, LoggedLines, Screen, encoding_of, write
+from connectors.view.rows import COLUMNS, ROWS, Row, roll_up, row_width, settled
+from connectors.view.status import Status, sayable, status_text
+from operators.errors import OutputError
+from operators.events import Caption
+from operators.text_layout import cleaned, wrap
+
+# Captions that are waiting for their final; when there are more, the oldest counts as finished.
+_MOST_OPEN = 8
+# Seconds between two drawings of the status.
+_STATUS_INTERVAL_S = 0.1
+# Columns to the right of the status that stay free for the echo of Ctrl-C.
+_ECHO = 2
+
+
+def open_screen(
+    columns: int = COLUMNS,
+    out: TextIO | None = None,
+    *,
+    is_logged: bool = False,
+    now: Callable[[], float] = monotonic,
+) -> Screen:
+    """A screen that draws where the output is a terminal, and writes one line for each final elsewhere.
+
+    On a terminal the newest open caption is drawn in at most two lines and becomes plain lines above them
+    when it is final. What is new in it is dim until the next update leaves it standing; so is the ``…``
+    for what is withheld.
+
+    :arg columns: Width of a caption line; `operators.languages` knows it for a language. Lines
+        are narrower when the terminal is.
+    :arg out: Where to write; standard output unless given.
+    :arg is_logged: Draw nothing, and log what is no caption.
+    :arg now: Seconds on a clock that never goes back.
+    """
+    out = out or sys.stdout
+    if is_logged:
+        return LoggedLines(out)
+    if out.isatty() and os.environ.get("TERM") != "dumb":
+        return _Drawn(out, columns, now)
+    return Lines(out)
+
+
+class _Size(NamedTuple):
+    columns: int
+    rows: int
+
+
+class _Open(NamedTuple):
+    """A caption that waits for its final."""
+
+    text: str
+    #: Characters of it that stood in the caption before.
+    stands: int
+    goes_on: bool
+
+
+class _Drawn(Screen):
+    """Remembers what the lowest rows show; the cursor is always in the last of them."""
+
+    def __init__(self, out: TextIO, columns: int, now: Callable[[], float]) -> None:
+        self._out = out
+        self._columns = columns
+        self._now = now
+        self._lock = Lock()
+        self._open: dict[tuple[str, int], _Open] = {}
+        self._drawn = [Row("")]
+        self._is_closed = False
+        self._newest_status: Status | None = None
+        self._status: Status | None = None
+        self._status_at = -math.inf
+
+    @override
+    def draw(self, captions: Sequence[Caption]) -> None:
+        with self._lock:
+            self._draw(self._take(captions))
+
+    @override
+    def status(self, status: Status) -> None:
+        with self._lock, contextlib.suppress(OutputError):
+            self._newest_status = status
+            self._draw()
+
+    @override
+    def tell(self, sentence: str) -> None:
+        with self._lock, contextlib.suppress(OutputError):
+            self._draw(notice=self._sayable(f"surtitle: {sentence}"))
+
+    @override
+    def close(self) -> None:
+        with self._lock, contextlib.suppress(OutputError):
+            left = [left.text for left in self._open.values()]
+            self._open.clear()
+            self._is_closed = True
+            self._draw(left)
+
+    def _take(self, captions: Sequence[Caption]) -> list[str]:
+        """Remember what is open; the texts of what is finished."""
+        finished = []
+        for caption in captions:
+            key = (caption.stream, caption.segment)
+            text = self._sayable(caption.shown)
+            before = self._open.pop(key, None)
+            if caption.is_final:
+                finished.append(text)
+            else:
+                stands = settled(before.text, text) if before else 0
+                self._open[key] = _Open(text, stands, bool(caption.withheld))
+            if len(self._open) > _MOST_OPEN:
+                finished.append(self._open.pop(next(iter(self._open))).text)
+        return finished
+
+    def _draw(self, finished: Iterable[str] = (), notice: str = "") -> None:
+        size = _size_of(self._out)
+        # The last column stays free: terminals differ in where the cursor is once it was written.
+        columns = max(2, min(self._columns, size.columns - 1))
+        above = [Row(line) for text in finished for line in wrap(text, columns)]
+        above += [Row("", line) for line in wrap(notice, max(2, size.columns - 1))]
+        below = self._caption_rows(columns, size.rows) + self._status_rows(size) or [Row("")]
+        change = ""
+        if any(row_width(row) >= size.columns for row in self._drawn) or len(self._drawn) > size.rows:
+            change = erase(self._drawn, size.columns)
+            self._drawn = [Row("")]
+        change += redraw(self._drawn, above + below)
+        # Forgotten before it can fail: a screen that is closed after an error must not draw it again.
+        self._drawn = below
+        write(self._out, change)
+
+    def _caption_rows(self, columns: int, rows: int) -> list[Row]:
+        if not self._open:
+            return []
+        newest = self._open[next(reversed(self._open))]
+        rows = max(1, min(ROWS, rows - 2))
+        return roll_up(newest.text, columns, stands=newest.stands, goes_on=newest.goes_on, rows=rows)
+
+    def _status_rows(self, size: _Size) -> list[Row]:
+        now = self._now()
+        if self._status is not self._newest_status and now - self._status_at >= _STATUS_INTERVAL_S:
+            self._status, self._status_at = self._newest_status, now
+        if self._status is None or self._is_closed or size.rows < 2:
+            return []
+        text = status_text(self._status, max(2, size.columns - 1 - _ECHO), encoding_of(self._out))
+        return [Row("", text)]
+
+    def _sayable(self, text: str) -> str:
+        return sayable(cleaned(text), encoding_of(self._out))
+
+
+def _size_of(out: TextIO) -> _Size:
+    try:
+        size = os.get_terminal_size(out.fileno())
+    except (OSError, ValueError):
+        return _Size(80, 24)
+    # A terminal that does not know its size says 0.
+    return _Size(size.columns or 80, size.lines or 24)

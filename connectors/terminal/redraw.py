@@ -1,0 +1,121 @@
+"""What to send to a terminal so that it shows other rows than before: what changed, and nothing else.
+
+Only a few sequences are used that every terminal knows (ECMA-48). Everything here is pure.
+"""
+
+from itertools import groupby
+from typing import NamedTuple
+
+from connectors.view.rows import Row, row_width
+from operators.text_layout import cluster_width, clusters
+
+_DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
+_ERASE_LINE = "\x1b[K"
+
+
+class _Cell(NamedTuple):
+    """One character of a row."""
+
+    text: str
+    is_dim: bool
+    column: int
+
+    @property
+    def is_sure(self) -> bool:
+        """False where terminals disagree about the width."""
+        return len(self.text) == 1 and cluster_width(self.text) > 0
+
+
+def redraw(before: list[Row], after: list[Row]) -> str:
+    """What to send to a terminal that shows ``before`` to make it show ``after``.
+
+    The cursor is in the last row, and afterwards at its end; neither list is empty. Rows that are too
+    many for the screen scroll up.
+    """
+    if before == after:
+        return ""
+    # Keys that were typed may have left their echo there.
+    parts = [_to_column(row_width(before[-1])), _ERASE_LINE]
+    at = len(before) - 1
+    for number, row in enumerate(after):
+        if number >= len(before):
+            parts += [_vertically(number - 1 - at), "\r\n", _styled(_cells(row))]
+        elif row != before[number]:
+            parts += [_vertically(number - at), _row_change(_cells(before[number]), _cells(row))]
+        else:
+            continue
+        at = number
+    last = len(after) - 1
+    if len(before) > len(after):
+        parts += [_vertically(last + 1 - at), _erase_rows(len(before) - len(after), downwards=True)]
+        at = len(before) - 1
+    parts += [_vertically(last - at), _to_column(row_width(after[last]))]
+    return "".join(parts)
+
+
+def erase(drawn: list[Row], columns: int) -> str:
+    """Erase rows, and leave the cursor where the first began; it is in the last row.
+
+    :arg drawn: What was drawn, never empty.
+    :arg columns: Columns of the terminal now: it has broken what is wider in two.
+    """
+    height = sum(max(1, -(-row_width(row) // columns)) for row in drawn)
+    return _erase_rows(height, downwards=False)
+
+
+def _erase_rows(count: int, *, downwards: bool) -> str:
+    # One by one: a terminal may take erasing all that it shows as scrolling it away, into its history.
+    next_row = _vertically(1 if downwards else -1)
+    return next_row.join([f"\r{_ERASE_LINE}"] * count)
+
+
+def _cells(row: Row) -> list[_Cell]:
+    cells, column = [], 0
+    for text, is_dim in ((row.plain, False), (row.dim, True)):
+        for cluster in clusters(text):
+            cells.append(_Cell(cluster, is_dim, column))
+            column += cluster_width(cluster)
+    return cells
+
+
+def _row_change(before: list[_Cell], after: list[_Cell]) -> str:
+    start = 0
+    for old, new in zip(before, after, strict=False):
+        if old != new or not new.is_sure:
+            break
+        start += 1
+    if not all(cell.is_sure for cell in [*before[start:], *after[start:]]):
+        # From there on nobody knows what stands in which column.
+        return f"{_to_column(_end(after[:start]))}{_styled(after[start:])}{_ERASE_LINE}"
+    there = set(before)
+    parts = []
+    for is_there, same in groupby(after, there.__contains__):
+        if not is_there:
+            cells = list(same)
+            parts += [_to_column(cells[0].column), _styled(cells)]
+    if _end(after) < _end(before):
+        parts += [_to_column(_end(after)), _ERASE_LINE]
+    return "".join(parts)
+
+
+def _end(cells: list[_Cell]) -> int:
+    return cells[-1].column + cluster_width(cells[-1].text) if cells else 0
+
+
+def _styled(cells: list[_Cell]) -> str:
+    spans = ((is_dim, "".join(cell.text for cell in span)) for is_dim, span in groupby(cells, _is_dim))
+    return "".join(f"{_DIM}{text}{_NOT_DIM}" if is_dim else text for is_dim, text in spans)
+
+
+def _is_dim(cell: _Cell) -> bool:
+    return cell.is_dim
+
+
+def _vertically(rows: int) -> str:
+    if rows == 0:
+        return ""
+    return f"\x1b[{rows}B" if rows > 0 else f"\x1b[{-rows}A"
+
+
+def _to_column(column: int) -> str:
+    return f"\r\x1b[{column}C" if column else "\r"

@@ -1,0 +1,78 @@
+"""Captions as rows of a fixed width, as on television: the newest two lines, rolling up.
+
+Everything here is pure; `connectors.terminal.drawing` draws the rows.
+"""
+
+from itertools import takewhile
+from typing import NamedTuple
+
+import regex
+
+from operators.prefix import common_prefix
+from operators.text_layout import width, wrap
+
+#: Columns of a caption line, unless the language has a number of its own.
+COLUMNS = 42
+#: Lines of an unfinished caption that are on display.
+ROWS = 2
+#: Stands for the tail that is withheld.
+ELLIPSIS = "…"
+
+# Where a word may end (Unicode word boundaries, UAX 29): in scripts without spaces after each ideograph.
+_BOUNDARY = regex.compile(r"(?w)\b")
+
+
+class Row(NamedTuple):
+    """One line on display: plain text, and dim text that follows it."""
+
+    plain: str
+    dim: str = ""
+
+
+def settled(before: str, after: str) -> int:
+    """Characters of ``after`` that stood in ``before`` already: the whole words that both begin with."""
+    common = common_prefix(before, after)
+    return max(_word_ends(before, common) & _word_ends(after, common), default=0)
+
+
+def _word_ends(text: str, last: int) -> set[int]:
+    ends = (boundary.start() for boundary in _BOUNDARY.finditer(text))
+    return set(takewhile(lambda end: end <= last, ends))
+
+
+def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int = ROWS) -> list[Row]:
+    """The last rows of an unfinished caption.
+
+    :arg shown: The text on display, cleaned.
+    :arg columns: Columns of a line.
+    :arg stands: Characters at the start of ``shown`` that are settled; all others are dim.
+    :arg goes_on: Whether a tail is withheld.
+    :arg rows: Rows to return, at most.
+    """
+    # Spaces do not count: those at which lines break are gone.
+    left = stands - shown.count(" ", 0, stands)
+    drawn = []
+    for line in wrap(shown, columns):
+        plain = _start(line, left)
+        left -= len(plain) - plain.count(" ")
+        drawn.append(Row(plain, line[len(plain) :]))
+    if goes_on:
+        if not drawn or row_width(drawn[-1]) + width(ELLIPSIS) > columns:
+            # In a line of its own the ellipsis moves no word that is already on display.
+            drawn.append(Row(""))
+        drawn[-1] = drawn[-1]._replace(dim=drawn[-1].dim + ELLIPSIS)
+    return drawn[-rows:]
+
+
+def _start(line: str, count: int) -> str:
+    """As much of a line as has ``count`` characters beside its spaces."""
+    for end, char in enumerate(line):
+        if count == 0:
+            return line[:end]
+        count -= char != " "
+    return line
+
+
+def row_width(row: Row) -> int:
+    """Columns that a row takes."""
+    return width(row.plain) + width(row.dim)

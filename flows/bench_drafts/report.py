@@ -1,0 +1,120 @@
+"""What ``surtitle bench-drafts`` prints and writes, and reads again."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from rich.console import Console
+
+from connectors.files.text import read_lines
+from connectors.files.whole import write_whole
+from flows.bench.report import signature_lines
+from flows.bench_drafts.tables import Costs, Steps, Time, by_method, steps_of, tables, times_of
+from operators.decoding.pass_cost import PassCosts, is_measured
+from operators.decoding.trajectory import Trajectory
+from operators.errors import InputError
+from operators.text_layout import cleaned
+
+Line = TypeVar("Line")
+
+#: Columns of the output where it is no terminal.
+_PLAIN_WIDTH = 140
+
+
+class Drafts(msgspec.Struct, frozen=True):
+    """What was decoded, how it was measured, and what passes cost where it was."""
+
+    signature: dict[str, Any]
+    costs: list[Costs]
+    trajectories: list[Trajectory]
+
+
+class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first line of a file of trajectories."""
+
+    signature: dict[str, Any]
+    costs: list[Costs] = []
+
+
+class _Results(msgspec.Struct, frozen=True):
+    """What ``--json`` holds."""
+
+    signature: dict[str, Any]
+    steps: list[Steps]
+    times: list[Time]
+
+
+def publish(
+    drafts: Drafts,
+    ratios: Sequence[float],
+    *,
+    json: Path | None,
+    markdown: Path | None,
+    trajectories: Path | None,
+) -> None:
+    """Print the tables and write what was asked for; ``ratios`` are passes in steps of the draft model."""
+    found = by_method(drafts.trajectories)
+    steps = [steps_of(method, some) for method, some in found.items()]
+    times = [times_of(found, costs) for costs in [*drafts.costs, *map(_at_ratio, ratios)]]
+    shown = tables(steps, times)
+    lines = signature_lines(drafts.signature)
+    if json is not None:
+        results = _Results(drafts.signature, steps, [one for some in times for one in some])
+        write_whole(json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    if markdown is not None:
+        parts = [table.markdown() for table in shown]
+        parts.append("\n".join(f"- {name}: `{value}`" for name, value in lines))
+        write_whole(markdown, ("\n\n".join(parts) + "\n").encode())
+    if trajectories is not None:
+        head = _Head(drafts.signature, drafts.costs)
+        records = [head, *drafts.trajectories]
+        write_whole(trajectories, b"".join(msgspec.json.encode(one) + b"\n" for one in records))
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    for table in shown:
+        console.print(table.title, style="bold")
+        console.print(table.rich())
+        console.print()
+    for name, value in lines:
+        console.print(f"{name:>17}  {value}", soft_wrap=True, markup=False)
+    for path in (json, markdown, trajectories):
+        if path is not None:
+            console.print(f"{'written':>17}  {path}", soft_wrap=True, markup=False)
+
+
+def read_drafts(path: Path) -> Drafts:
+    """Trajectories that were written. Raises `InputError` for a file that holds none."""
+    lines = read_lines(path)
+    head = _line(path, 1, lines[0] if lines else "", _Head)
+    made = [_line(path, number, line, Trajectory) for number, line in enumerate(lines[1:], start=2)]
+    if not made:
+        raise InputError(f"{path} has no trajectories; write them with --trajectories")
+    if not all(is_measured(one) for costs in head.costs for one in (costs.draft, costs.target)):
+        raise InputError(f"{path}:1: the costs of passes contradict each other; measure them anew")
+    # What is printed comes from a file: no control characters, and no more than a line has room for.
+    named = [msgspec.structs.replace(one, method=cleaned(one.method)[:80]) for one in made]
+    costs = [msgspec.structs.replace(one, name=cleaned(one.name)[:80]) for one in head.costs]
+    signature = {cleaned(name)[:40]: _plain(value) for name, value in head.signature.items()}
+    return Drafts(signature, costs, named)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {cleaned(str(name))[:40]: _plain(part) for name, part in value.items()}
+    return cleaned(value)[:400] if isinstance(value, str) else value
+
+
+def _line(path: Path, number: int, line: str, kind: type[Line]) -> Line:
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(
+            f"{path}:{number}: this is no line of trajectories ({error}); write them with --trajectories"
+        ) from None
+
+
+def _at_ratio(ratio: float) -> Costs:
+    """The costs of a pair on a machine where a pass costs the same whatever it evaluates."""
+    name = f"in steps of the draft model, of which a pass costs {ratio:g} whatever it evaluates"
+    return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)))

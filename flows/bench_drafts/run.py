@@ -1,0 +1,55 @@
+"""Decodes a corpus with a pair of models, in all ways, and tells what their passes cost here."""
+
+from threading import Event as Flag
+from typing import Any
+
+import msgspec
+import typer
+
+from connectors.messages.log import tell
+from flows.bench.corpus import Corpus
+from flows.bench.plan import Plan
+from flows.bench.signature import sign
+from flows.bench_drafts.report import Drafts
+from flows.bench_drafts.tables import Costs
+from flows.bench_drafts.ways import Sweep, trajectories, ways
+from flows.engine.translation import Engine, open_engine
+from flows.running.dataflow import INTERRUPTED, interrupt_sets
+from flows.running.waiting import Waiting
+from flows.settings.loading import load_settings
+from operators.decoding.trajectory import Trajectory
+
+# What of a benchmark's signature says nothing about trajectories.
+_IDLE = {"aggregation", "order", "repeats", "speed", "tokenizer"}
+
+
+def run_drafts(corpus: Corpus, common: dict[str, Any], draft_model: str, sweep: Sweep) -> Drafts:
+    """Decode the finals of ``corpus`` with the models that ``common`` and ``draft_model`` name.
+
+    Raises `InputError` for models that cannot be used together.
+    """
+    settings = load_settings(None, {"translate": {**common, "draft_model": draft_model}}).translate
+    texts = [segment.updates[-1] for segment in corpus.segments if segment.updates[-1].strip()]
+    stop = Flag()
+    with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
+        engine = open_engine(settings, waiting.doing)
+        costs = _costs(engine)
+        made: list[Trajectory] = []
+        for number, some in enumerate(trajectories(engine, texts, ways(sweep))):
+            made += some
+            waiting.doing("drafting", (number + 1) / len(texts))
+            if stop.is_set():
+                tell("bench_interrupted", f"interrupted after {number + 1} of {len(texts)} texts")
+                raise typer.Exit(INTERRUPTED)
+        signature = sign(corpus, engine, Plan((settings,), ()), "none", 1, None)
+        waiting.end()
+    signed = {name: value for name, value in msgspec.to_builtins(signature).items() if name not in _IDLE}
+    prediction = sweep.prediction
+    signed["drafting"] = f"length:{prediction.length}|branches:{prediction.branches}|reach:{prediction.reach}"
+    return Drafts(signed, costs, made)
+
+
+def _costs(engine: Engine) -> list[Costs]:
+    """What passes of the two models cost on this machine."""
+    draft = engine.draft_costs()
+    return [] if draft is None else [Costs("in milliseconds as measured here", draft, engine.costs())]

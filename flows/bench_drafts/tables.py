@@ -1,0 +1,158 @@
+"""The tables of ``surtitle bench-drafts``.
+
+What SpecASR (Wei et al. 2025) has in figures 11 to 13, table II.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from flows.pages.table import Table
+from operators.decoding.pass_cost import PassCosts
+from operators.decoding.trajectory import Replayed, Trajectory, autoregressive, replay
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """What passes of a pair of models cost."""
+
+    name: str
+    draft: PassCosts
+    target: PassCosts
+    #: What each text costs besides, however it is drafted: the encoders of speech models.
+    draft_encoder: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+    target_encoder: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
+    """What the trajectories of one way of drafting have in common, whatever their passes cost."""
+
+    method: str
+    texts: int
+    tokens: int
+    rounds: int
+    #: Passes of the draft model; tokens that were drafted, in all branches, and stood.
+    draft_steps: int
+    drafted: int
+    accepted: int
+    #: Steps of the draft model of which no token stood.
+    ineffective_steps: int
+
+    @property
+    def accepted_a_round(self) -> float:
+        """Drafted tokens that stood, for each pass that verified some."""
+        return self.accepted / max(1, self.rounds)
+
+    @property
+    def acceptance(self) -> float:
+        """The decoding-acceptance ratio: of the drafted tokens those that stood."""
+        return self.accepted / max(1, self.drafted)
+
+
+class Time(msgspec.Struct, frozen=True, kw_only=True):
+    """What the trajectories of one way cost, as a mean of a text, in milliseconds or as ``costs`` says."""
+
+    method: str
+    costs: str
+    draft: float
+    target: float
+    #: Against decoding with the first model alone, and against the first way.
+    speedup: float
+    speedup_over_first: float
+
+
+def by_method(trajectories: Sequence[Trajectory]) -> dict[str, list[Trajectory]]:
+    """The trajectories of each way, in the order in which they come first."""
+    found: dict[str, list[Trajectory]] = {}
+    for trajectory in trajectories:
+        found.setdefault(trajectory.method, []).append(trajectory)
+    return found
+
+
+def steps_of(method: str, trajectories: Sequence[Trajectory]) -> Steps:
+    """Count what was done."""
+    rounds = [one for trajectory in trajectories for one in trajectory.rounds]
+    draft_steps = sum(len(one.steps) for one in rounds)
+    return Steps(
+        method=method,
+        texts=len(trajectories),
+        tokens=sum(trajectory.tokens for trajectory in trajectories),
+        rounds=len(rounds),
+        draft_steps=draft_steps,
+        drafted=sum(one.drafted for one in rounds),
+        accepted=sum(one.accepted for one in rounds),
+        ineffective_steps=draft_steps - sum(one.stepped for one in rounds),
+    )
+
+
+def times_of(found: dict[str, list[Trajectory]], costs: Costs) -> list[Time]:
+    """Replay the trajectories of all ways."""
+    times: list[Time] = []
+    first = 0.0
+    for method, trajectories in found.items():
+        count = max(1, len(trajectories))
+        passes = replay(trajectories, costs.draft, costs.target)
+        encoders = count * costs.draft_encoder, count * costs.target_encoder
+        spent = Replayed(passes.draft + encoders[0], passes.target + encoders[1])
+        alone = autoregressive(trajectories, costs.target) + encoders[1]
+        first = first or spent.total
+        times.append(
+            Time(
+                method=method,
+                costs=costs.name,
+                draft=spent.draft / count,
+                target=spent.target / count,
+                speedup=alone / max(1e-9, spent.total),
+                speedup_over_first=first / max(1e-9, spent.total),
+            )
+        )
+    return times
+
+
+def tables(steps: Sequence[Steps], times: Sequence[Sequence[Time]]) -> tuple[Table, ...]:
+    """A table of what was done, and one of what it costs for each pair of costs."""
+    return _steps_table(steps), *(_times_table(some) for some in times)
+
+
+def _steps_table(steps: Sequence[Steps]) -> Table:
+    first = max(1, steps[0].ineffective_steps) if steps else 1
+    return Table(
+        "What was done, means of a text",
+        (
+            *("drafting", "rounds", "draft steps", "drafted", "accepted", "accepted/round"),
+            *("accepted/drafted", "ineffective steps", "of the first row's"),
+        ),
+        tuple(
+            (
+                one.method,
+                *(
+                    f"{count / max(1, one.texts):.1f}"
+                    for count in (one.rounds, one.draft_steps, one.drafted, one.accepted)
+                ),
+                f"{one.accepted_a_round:.2f}",
+                f"{100 * one.acceptance:.1f} %",
+                f"{one.ineffective_steps / max(1, one.texts):.1f}",
+                f"{100 * one.ineffective_steps / first:.0f} %",
+            )
+            for one in steps
+        ),
+    )
+
+
+def _times_table(times: Sequence[Time]) -> Table:
+    return Table(
+        f"What a text costs, {times[0].costs}" if times else "What a text costs",
+        ("drafting", "draft", "target", "total", "draft's share", "speedup", "over the first row"),
+        tuple(
+            (
+                one.method,
+                f"{one.draft:.0f}",
+                f"{one.target:.0f}",
+                f"{one.draft + one.target:.0f}",
+                f"{100 * one.draft / max(1e-9, one.draft + one.target):.0f} %",
+                f"{one.speedup:.2f}",
+                f"{one.speedup_over_first:.2f}",
+            )
+            for one in times
+        ),
+    )

@@ -1,0 +1,113 @@
+"""Drafting with a second model, without a last output: trajectories of every way to do it, on the same texts.
+
+The texts are the finals of a corpus, translated from scratch, or utterances, transcribed so. Each model is
+asked once for what it says after some tokens (`Memory`), so that all ways meet the same two models and give
+the same output.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from flows.engine.translation import Engine
+from operators.decoding.beams import TwoBeams
+from operators.decoding.blockwise import decode
+from operators.decoding.drafter import Drafter
+from operators.decoding.drive import drive
+from operators.decoding.forward import Task
+from operators.decoding.greedy import retranslate
+from operators.decoding.prediction import Prediction
+from operators.decoding.remembered import Memory, Remembered
+from operators.decoding.second_model import SecondModel
+from operators.decoding.trajectory import Trajectory, record
+from operators.prompts.prompt import Prompt
+from operators.text_layout import cleaned
+
+_KEY = "drafts"
+
+
+class Way(NamedTuple):
+    """One way to draft."""
+
+    name: str
+    drafter: Callable[[Task], Drafter]
+
+
+class Sweep(NamedTuple):
+    """Which ways are compared."""
+
+    #: Lengths of plain speculative decoding, one and two beams.
+    lengths: Sequence[int] = (8, 16)
+    beamed: Sequence[int] = (8,)
+    #: Probabilities below which adaptive prediction stops or branches.
+    thresholds: Sequence[float] = (0.4,)
+    #: Of the adaptive ones.
+    prediction: Prediction = Prediction(branches=2)
+
+
+def ways(sweep: Sweep) -> list[Way]:
+    """Plain speculative decoding, then SpecASR's techniques, each with those before it."""
+    plain = [
+        _predicting(f"plain, {length}", Prediction(length=length, threshold=0.0, recycles=False))
+        for length in sweep.lengths
+    ]
+    beams = [Way(f"plain, {length}, 2 beams", _beams(length)) for length in sweep.beamed]
+    adaptive = []
+    for threshold in sweep.thresholds:
+        tree = msgspec.structs.replace(sweep.prediction, threshold=threshold, recycles=True)
+        recycling = msgspec.structs.replace(tree, branches=0)
+        single = msgspec.structs.replace(recycling, recycles=False)
+        adaptive += [
+            _predicting(f"adaptive, {threshold:g}", single),
+            _predicting(f"+ recycling, {threshold:g}", recycling),
+            _predicting(f"+ sparse tree, {threshold:g}", tree),
+        ]
+    return [*plain, *beams, *adaptive]
+
+
+def _beams(length: int) -> Callable[[Task], Drafter]:
+    return lambda task: TwoBeams(task, length)
+
+
+def _predicting(name: str, prediction: Prediction) -> Way:
+    return Way(name, lambda task: SecondModel(task, prediction))
+
+
+def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) -> Iterator[list[Trajectory]]:
+    """The trajectories of each text, one for each way.
+
+    Raises `RuntimeError` if a way gives another output than greedy decoding, which none may.
+    """
+    if engine.drafts is None:
+        raise ValueError("there is no second model")
+    for text in texts:
+        task = _task(engine.prompt, text)
+        with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as draft:
+            memories = Memory(session, task.prompt), Memory(draft, task.prompt)
+            yield compared_on(text, task, *memories, compared)
+
+
+def _task(prompt: Prompt, text: str) -> Task:
+    source = prompt.source(cleaned(text))
+    # The limit of a translation, see the translator.
+    return Task(prompt.build(source), (), prompt.stop, 2 * len(source) + 24, is_final=True, source=source)
+
+
+def compared_on(
+    text: str, task: Task, memory: Memory, second: Memory, compared: Sequence[Way]
+) -> list[Trajectory]:
+    """The trajectories of one text, whose ``task`` the two models were asked.
+
+    Raises `RuntimeError` as `trajectories` does.
+    """
+    greedy, _ = drive(retranslate(task), Remembered(memory))
+    made = []
+    for way in compared:
+        decoded, rounds = record(
+            decode(task, way.drafter(task)), task, Remembered(memory), Remembered(second), second.prompt
+        )
+        if decoded.tokens != greedy.tokens:
+            raise RuntimeError(f"{way.name} gave another output than greedy decoding of {text[:40]!r}")
+        made.append(Trajectory(text=text, method=way.name, tokens=len(decoded.tokens), rounds=rounds))
+    return made

@@ -1,0 +1,69 @@
+"""How a run is remembered, under surtitle's own runner and under Bytewax'."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from connectors.recovery.folder import RecoveryFolder
+from flows.running.dataflow import Recovery
+from flows.settings.schema import Settings
+from operators.errors import UsageError
+
+
+@contextmanager
+def recovery(settings: Settings) -> Iterator[Recovery | None]:
+    """How the settings want a run to be remembered; the folder is this process' own meanwhile."""
+    if settings.recovery.folder is None:
+        yield None
+        return
+    with RecoveryFolder(Path(settings.recovery.folder), _identity(settings)) as folder:
+        yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
+
+
+def is_bytewax_job() -> bool:
+    """Whether this process is ``python -m bytewax.run``."""
+    return getattr(sys.modules["__main__"].__spec__, "name", None) == "bytewax.run"
+
+
+def is_bytewax_cluster() -> bool:
+    """Whether this process is one of several of ``python -m bytewax.run``."""
+    return is_bytewax_job() and getattr(sys.modules["__main__"], "addresses", None) is not None
+
+
+def take_bytewax_folder(settings: Settings) -> bool:
+    """Make ready the folder that ``python -m bytewax.run`` was given with ``-r``; this process keeps it.
+
+    Whether a run goes on there that broke off, or is over.
+
+    Bytewax begins when the flow is built, so what must not be found in the folder is deleted here.
+
+    :raises UsageError: when the settings ask for a folder and Bytewax was given none, or another one; when a
+        cluster of processes was given one.
+    """
+    program = sys.modules["__main__"]
+    # It reads its command line before it builds a flow, and keeps what it read as variables of its module.
+    given: Path | None = getattr(program, "recovery_directory", None)
+    asked = settings.recovery.folder
+    if asked is not None and (given is None or given.resolve() != Path(asked).resolve()):
+        raise UsageError(
+            f"recovery.folder is {asked}, but Bytewax' runner only goes by its own options: "
+            f"add -r {asked} -s 1 -b 0"
+        )
+    if given is not None and getattr(program, "addresses", None) is not None:
+        raise UsageError(
+            f"{given} can be the folder of one process only: give it more workers (-w) instead of -a"
+        )
+    return given is not None and RecoveryFolder(given, _identity(settings)).is_resumed
+
+
+def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
+    """What has to be the same when a run goes on; not where it runs, how it is shown and how fast."""
+    same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
+    del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
+    del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
+    del same["metrics"], same["messages"]
+    return same

@@ -1,0 +1,91 @@
+"""What a run prints and writes when it is over."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from connectors.files.whole import write_whole
+from connectors.messages.log import tell
+from operators.metrics.quantiles import Quantiles
+from operators.metrics.summary import LatencyParts, Percentiles, Summary
+from operators.text_layout import cleaned
+
+
+def write_summary(summary: Summary, path: Path) -> None:
+    """Write the summary as one JSON object; raises `OutputError`."""
+    write_whole(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
+
+
+def print_summary(summary: Summary, log: str | None) -> None:
+    """Print the summary for a person."""
+    lines = {
+        "segments": f"{summary.segments} of {summary.updates} updates",
+        "erasure": f"NE raw {_number(summary.ne_raw)}, shown {_number(summary.ne_shown)}"
+        f"  ({summary.signature})",
+        "draft": f"A/D {_percent(summary.accepted_over_drafted)}, "
+        f"A/O {_percent(summary.accepted_over_output)}, {summary.passes} forward passes",
+        "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
+        f"{_latency(summary.latency_from_speech_ms)} from speech",
+        "parts": _parts(summary.latency_parts_ms),
+        "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else None,
+        "trouble": ", ".join(f"{name} {count}" for name, count in summary.troubles.items()),
+        "sound": _sound(summary),
+        "missing": "; ".join(cleaned(str(one)) for one in summary.missing),
+        "log": log,
+    }
+    print()
+    for name, text in lines.items():
+        if text:
+            print(f"{name:>9}  {text}")
+    sys.stdout.flush()
+
+
+def figures(summary: Summary) -> dict[str, Any]:
+    """The summary in numbers, for a message."""
+    everything: dict[str, Any] = msgspec.to_builtins(summary)
+    for name in ("settings", "signature", "latency_parts_ms"):
+        del everything[name]
+    return everything
+
+
+def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
+    """Print what an update costs beside the forward passes."""
+    if not overheads_s.count or not summary.updates:
+        tell("profile_empty", "too few updates to profile")
+        return
+    everything = 1000 * overheads_s.total / overheads_s.count
+    median_s, model = overheads_s.at(0.5)[0], 1000 * summary.model_s / summary.updates
+    print(
+        f"{'profile':>9}  per update: {1000 * median_s:.2f} ms at the median beside the model's "
+        f"forward passes (mean {everything:.2f} ms), forward passes {model:.1f} ms (mean)"
+    )
+
+
+def _parts(parts: LatencyParts) -> str | None:
+    """The parts of the latency that are known, each at the median and at the 95th percentile."""
+    known = {name: getattr(parts, name) for name in parts.__struct_fields__}
+    told = [f"{name} {part.p50:.0f}/{part.p95:.0f}" for name, part in known.items() if part is not None]
+    return f"{', '.join(told)} ms (p50/p95)" if told else None
+
+
+def _sound(summary: Summary) -> str | None:
+    told = [
+        f"{seconds:.1f} s {what}"
+        for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "without a microphone"))
+        if seconds >= 0.05
+    ]
+    return ", ".join(told) or None
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def _latency(value: Percentiles | None) -> str:
+    return "–" if value is None else f"p50 {value.p50:.0f} ms and p95 {value.p95:.0f} ms"

@@ -1,0 +1,114 @@
+"""``surtitle bench-drafts``: its options, and what it prints and writes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.files.distinct import check_distinct, named_files
+from flows.cli.lists import numbers_of
+from flows.settings.options import usual
+from operators.errors import UsageError
+
+#: Words that no line of a text has.
+_WHOLE = 1_000_000
+
+
+def bench_drafts(
+    source: Annotated[
+        list[Path] | None,
+        typer.Argument(help="A text (a sentence a line) or partials (JSONL); recordings for speech."),
+    ] = None,
+    draft_model: Annotated[
+        str | None,
+        typer.Option(
+            help="The model that drafts: a GGUF file with the same vocabulary; for speech a Whisper folder."
+        ),
+    ] = None,
+    speech_model: Annotated[
+        Path | None,
+        typer.Option(help="Transcribe recordings instead, with the Whisper model in this folder."),
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="Replay trajectories from a file instead of decoding.")
+    ] = None,
+    to: Annotated[str, typer.Option("--to", help="Language of the translation.")] = usual("translate", "to"),
+    from_: Annotated[str, typer.Option("--from", help="Language of the source.")] = usual(
+        "translate", "from"
+    ),
+    model: Annotated[str, typer.Option(help="Path of a GGUF file, or 'default'.")] = usual(
+        "translate", "model"
+    ),
+    template: Annotated[
+        str, typer.Option(help="few-shot, chat, tower, qwen3, or a .toml file of your own.")
+    ] = usual("translate", "template"),
+    lengths: Annotated[str, typer.Option(help="Tokens of plain speculative decoding's drafts.")] = "8,16",
+    beamed: Annotated[str, typer.Option(help="The same with two beams.")] = "8",
+    thresholds: Annotated[
+        str, typer.Option(help="Probabilities below which adaptive drafts stop or branch.")
+    ] = "0.2,0.4,0.6,0.8",
+    draft_length: Annotated[int, typer.Option(min=1, max=256, help="Tokens of those at most.")] = 24,
+    branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 2,
+    reach: Annotated[int, typer.Option(min=1, max=64, help="Tokens of a branch that meets nothing.")] = 3,
+    ratio: Annotated[
+        str, typer.Option(help="Costs to replay at, too: passes of the model in steps of the draft model.")
+    ] = "6.1,8.8,11.8",
+    limit: Annotated[int | None, typer.Option(min=1, help="Segments to take, or utterances.")] = None,
+    skip: Annotated[int, typer.Option(min=0, help="Those to leave out at the beginning.")] = 0,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads of the models.", show_default="measured")
+    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
+    trajectories: Annotated[
+        Path | None, typer.Option(help="Write what was done, round by round (JSONL), for --replay.")
+    ] = None,
+) -> None:
+    """Measure ways to draft with a second model: rounds, steps, what stands, and what that costs.
+
+    Texts are translated, or utterances transcribed, from scratch, with no last output to begin with. Each way
+    gives the same output.
+    """
+    # Imported here: the other commands need none of it, and start the sooner.
+    from flows.bench.corpus import load_corpus
+    from flows.bench_drafts.report import publish, read_drafts
+    from flows.bench_drafts.run import run_drafts
+    from flows.bench_drafts.ways import Sweep
+    from operators.decoding.prediction import Prediction
+
+    common = {"from": from_, "to": to, "model": model, "template": template, "threads": threads}
+    sweep = Sweep(
+        numbers_of("--lengths", lengths, int),
+        numbers_of("--beamed", beamed, int),
+        numbers_of("--thresholds", thresholds, float),
+        Prediction(length=draft_length, branches=branches, reach=reach),
+    )
+    ratios = numbers_of("--ratio", ratio, float)
+    if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
+        raise UsageError("--lengths, --beamed and --ratio: a number is not above 0; give greater ones")
+    sources = source or []
+    outputs = [("--json", json), ("--markdown", markdown), ("--trajectories", trajectories)]
+    # The draft model of speech is a folder.
+    folder = None if speech_model is None or draft_model is None else Path(draft_model)
+    models = named_files(model, template, draft_model)
+    check_distinct(outputs, [*sources, replay, speech_model, folder, *models])
+    if replay is not None:
+        if sources or draft_model is not None:
+            raise UsageError("--replay decodes nothing; leave out the source and --draft-model")
+        made = read_drafts(replay)
+    elif not sources or draft_model is None:
+        raise UsageError("there is nothing to decode; give a source and --draft-model, or --replay")
+    elif speech_model is not None:
+        from flows.bench_drafts.speech import SpeechPair, run_speech_drafts
+
+        pair = SpeechPair(sources, speech_model, Path(draft_model), from_, threads or 2, skip, limit)
+        made = run_speech_drafts(pair, sweep)
+    elif len(sources) > 1:
+        raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
+    else:
+        # Only the last update of each segment is decoded, whatever a text grows by.
+        corpus = load_corpus(sources[0], None, lag=_WHOLE, skip=skip, limit=limit)
+        count = len(corpus.segments)
+        corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")
+        made = run_drafts(corpus, common, draft_model, sweep)
+    publish(made, ratios, json=json, markdown=markdown, trajectories=trajectories)

@@ -1,0 +1,34 @@
+"""How the program ends on an error that its user can mend: one sentence and an exit code."""
+
+import logging
+import os
+import sys
+from itertools import pairwise
+from typing import NoReturn
+
+from connectors.messages.log import tell
+from operators.errors import InputError, OutputError, SurtitleError, UsageError
+
+_EVENTS = {UsageError: "usage_error", InputError: "input_error", OutputError: "output_error"}
+
+
+def fail(error: SurtitleError) -> NoReturn:
+    """Tell the error, and exit with its code."""
+    _forget_output()
+    tell(_EVENTS.get(type(error), "error"), str(error), level=logging.ERROR, exit_code=error.exit_code)
+    sys.exit(error.exit_code)
+
+
+def wants_json(arguments: list[str]) -> bool:
+    """Whether the command line, which may be wrong in all else, asks for messages in JSON."""
+    given = [one.partition("=")[2] for one in arguments if one.startswith("--log-format=")]
+    given += [value for name, value in pairwise(arguments) if name == "--log-format"]
+    return given == ["json"]
+
+
+def _forget_output() -> None:
+    """Keep Python from complaining once more when it flushes into a pipe that nobody reads."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

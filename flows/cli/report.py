@@ -1,0 +1,108 @@
+"""``surtitle report``: its options, and what it prints and writes."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from connectors.exports.simulstream import write_simulstream
+from connectors.files.distinct import check_distinct
+from connectors.files.whole import write_whole
+from connectors.jsonl.source import read_events
+from flows.pages.report.reading import Reading, kind_of
+from operators.errors import UsageError
+from operators.events import Caption, ErasureRecord
+from operators.languages import language
+from operators.metrics.tokenizers import latency_tokenizer, tokenizer
+
+
+def report(
+    events: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Captions, or an erasure log (JSONL); two files are compared.", metavar="EVENTS..."
+        ),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="Language of the captions: what they are split by.", show_default="German"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="Reference translations, a line for each segment: lengths for AL, LAAL."),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option("--tokenizer", help="Count latency in these tokens.", show_default="word, or char"),
+    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write all figures here.")] = None,
+    simulstream: Annotated[
+        Path | None, typer.Option(help="Write the captions here, as a log that OmniSTEval reads.")
+    ] = None,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(help="Show this trace (of surtitle trace --json) on the page; may be repeated."),
+    ] = None,
+) -> None:
+    """Tell how late and how stable captions were, from what a run wrote.
+
+    A file of captions tells everything. An erasure log has no text: it tells erasure and where the time went.
+    """
+    # Imported here: the other commands need none of it, and start the sooner.
+    from flows.engine.tracing import read_trace
+    from flows.pages.report.gather import Gathered
+    from flows.pages.report.page import write_page
+    from flows.pages.report.tables import print_report
+
+    traced = trace or []
+    if traced and output is None:
+        raise UsageError("--trace is shown on a page; say with --output where to write it")
+    spoken = language(to or "German")
+    files = {"--output": output, "--json": json, "--simulstream": simulstream}
+    _check_count(events, files)
+    readings = [Reading(path, kind_of(path), spoken, split) for path in events]
+    for reading in readings:
+        if reading.kind is ErasureRecord:
+            _refuse_without_text(
+                reading.path, {"--reference": reference, "--tokenizer": split, "--simulstream": simulstream}
+            )
+    check_distinct(files.items(), [*events, reference, *traced])
+    written = [path for path in files.values() if path is not None]
+    traces = [read_trace(path) for path in traced]
+    results = []
+    for reading in readings:
+        gathered = Gathered(reading)
+        results.append((gathered, reading.report(reference, None if output is None else gathered.look)))
+    if json is not None:
+        write_whole(json, msgspec.json.format(msgspec.json.encode(results[0][1])) + b"\n")
+    if simulstream is not None:
+        captions = read_events(events[0], Caption, lambda _told: None)
+        write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(spoken)))
+    if output is not None:
+        write_page(results, output, traces)
+    for number, (_, result) in enumerate(results, 1):
+        if len(results) > 1:
+            typer.echo(f"{result.source}\n")
+        print_report(result, written if number == len(results) else [])
+
+
+def _check_count(events: Sequence[Path], files: Mapping[str, Path | None]) -> None:
+    if len(events) > 2:
+        raise UsageError(f"{len(events)} files were given; a report is about one, or compares two")
+    given = [name for name in ("--json", "--simulstream") if files[name] is not None]
+    if len(events) > 1 and given:
+        raise UsageError(f"{' and '.join(given)} cannot tell two files apart; give one file")
+
+
+def _refuse_without_text(events: Path, options: dict[str, object]) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise UsageError(
+            f"{events} is an erasure log: it has no text for {' and '.join(given)}; give a file of captions "
+            "(written with --captions)"
+        )

@@ -1,0 +1,69 @@
+"""``surtitle trace``: its options, and what it prints and writes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from connectors.files.distinct import check_distinct, named_files
+from connectors.files.whole import write_whole
+from flows.running.waiting import Waiting
+from flows.settings.loading import load
+from flows.settings.options import TRANSLATION, Group, Overrides, takes
+
+if TYPE_CHECKING:
+    pass
+
+#: What is not about decoding has no say in a trace.
+_DECODING: Group = {name: option for name, option in TRANSLATION.items() if option.stage == "translate"}
+
+
+@takes(_DECODING)
+def trace(
+    overrides: Overrides,
+    partials: Annotated[Path, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS")],
+    segment: Annotated[int, typer.Option(min=0, help="Number of the segment.")] = 0,
+    stream: Annotated[str | None, typer.Option(help="Its stream, where several have such a segment.")] = None,
+    settings: Annotated[
+        Path | None, typer.Option("--settings", help="TOML file; options override it.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures into this folder (SVG).")] = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="Write the trace here, for surtitle report --trace.")
+    ] = None,
+) -> None:
+    """Tell for one segment which pass decided which token, and draw it.
+
+    Each update is translated; of every token the trace says where it came from, which pass decided it, how
+    probable it was and what the model would have said.
+    """
+    # Imported here: the other commands need none of it, and start the sooner.
+    from flows.engine.tracing import partials_of, record
+    from flows.engine.translation import open_engine
+    from flows.pages.trace.files import check_folder, write_pictures
+    from flows.pages.trace.page import write_trace_page
+    from flows.pages.trace.tables import print_trace
+
+    loaded = load(settings, overrides)
+    loaded.tell_of_idle()
+    wanted = loaded.settings.translate
+    models = named_files(wanted.model, wanted.template, wanted.draft_model)
+    outputs = [("--output", output), ("--json", json)]
+    check_distinct(outputs, [partials, settings, *models], [("--svg", svg)])
+    if svg is not None:
+        check_folder(svg)
+    updates = partials_of(partials, segment, stream)
+    with Waiting(quiet=False, captions=False) as waiting:
+        made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)
+    written = [str(path) for path in (json, output) if path is not None]
+    if json is not None:
+        write_whole(json, msgspec.json.encode(made) + b"\n")
+    if output is not None:
+        write_trace_page(made, output)
+    if svg is not None:
+        written.append(f"{len(write_pictures(made, svg))} pictures in {svg}")
+    print_trace(made, written)

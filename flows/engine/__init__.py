@@ -1,0 +1,1 @@
+"""What the settings name, put together: the translator, the recogniser, the second model."""

@@ -1,0 +1,67 @@
+"""The recogniser that the settings name."""
+
+from collections.abc import Callable
+
+from flows.settings.schema import RecognizeSettings
+from operators.errors import UsageError
+from operators.languages import language
+from operators.recognizers.azure.settings import service
+from operators.recognizers.protocol import Recognizer
+from operators.recognizers.windowed.method import SpeechMethod
+
+
+def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
+    """Look at what an engine needs to know, before a model is loaded. Raises `UsageError`."""
+    if settings.engine == "azure":
+        service(settings.azure)
+        if not is_live:
+            raise UsageError("Azure takes audio no faster than it is spoken: add --realtime")
+    elif settings.engine in ("vosk", "whisper") and settings.model is None:
+        raise UsageError(
+            f"{settings.engine} comes without a model: name the folder of one with --speech-model"
+        )
+
+
+def make_recognizer(
+    settings: RecognizeSettings, *, spoken: str = "English", tell: Callable[[str], None]
+) -> Recognizer:
+    """A recogniser for one stream; engines are imported here, as nobody needs all of them.
+
+    :arg spoken: Name or code of the language that is spoken.
+    :arg tell: Told what happens to it, in a sentence.
+    :raises SurtitleError: when the engine, its model or what it needs to know is missing.
+    """
+    match settings.engine:
+        case "azure":
+            from operators.recognizers.azure.recognizer import AzureRecognizer
+
+            return AzureRecognizer(settings.azure, tell)
+        case "vosk":
+            assert settings.model is not None, "check_recognizer has looked"
+            from operators.recognizers.vosk import VoskRecognizer
+
+            return VoskRecognizer(model_path=settings.model, update_interval_s=settings.update_interval_s)
+        case "moonshine":
+            from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+
+            return moonshine_recognizer(
+                model_path=settings.model,
+                update_interval_s=settings.update_interval_s,
+                method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
+                certainty=settings.certainty,
+                threads=settings.threads,
+                tell=tell,
+            )
+        case "whisper":
+            assert settings.model is not None, "check_recognizer has looked"
+            from operators.recognizers.whisper.recognizer import whisper_recognizer
+
+            return whisper_recognizer(
+                model_path=settings.model,
+                spoken=language(spoken),
+                update_interval_s=settings.update_interval_s,
+                method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
+                certainty=settings.certainty,
+                threads=settings.threads,
+                tell=tell,
+            )

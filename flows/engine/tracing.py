@@ -1,0 +1,142 @@
+"""Decodes one segment of a file of partials, update by update, and records what each pass decided."""
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from connectors.jsonl.source import event_type_of, read_events
+from flows.engine.methods import final_bias
+from flows.engine.translation import Engine, translator_settings
+from flows.settings.schema import TranslateSettings
+from operators.decoding.decided import unchanged
+from operators.decoding.recorder import Recorder
+from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled
+from operators.decoding.translator import SegmentState, Translator
+from operators.errors import InputError, UsageError
+from operators.events import Partial
+from operators.text_layout import cleaned
+
+# Bytes of a file with a trace: one of 200 updates with 100 tokens has a tenth.
+_LARGEST = 200_000_000
+# Segments or streams that an error names.
+_NAMED = 12
+
+
+def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
+    """The updates of one segment, in their order.
+
+    :raises InputError: when the file cannot be read or has no such segment; it names those that there are.
+    :raises UsageError: when several streams have it and none is given.
+    """
+    kind = event_type_of(path)
+    if kind is not Partial:
+        raise InputError(
+            f"{path} holds {kind.__name__.lower()} events; a trace is made of partials "
+            "(written with --save-partials)"
+        )
+    found: dict[str, list[Partial]] = {}
+    there: dict[str, set[int]] = {}
+    for partial in read_events(path, Partial):
+        there.setdefault(partial.stream, set()).add(partial.segment)
+        if partial.segment == segment and stream in (None, partial.stream):
+            found.setdefault(partial.stream, []).append(partial)
+    if not found:
+        where = "" if stream is None else f" of stream {stream!r}"
+        raise InputError(f"{path} has no segment {segment}{where}; it has {_segments(there)}")
+    if len(found) > 1:
+        raise UsageError(
+            f"{path} has a segment {segment} in {len(found)} streams; name one with --stream: "
+            f"{_some(repr(cleaned(name)) for name in sorted(found))}"
+        )
+    return next(iter(found.values()))
+
+
+def record(
+    engine: Engine,
+    settings: TranslateSettings,
+    partials: Sequence[Partial],
+    tell: Callable[[str, float | None], None],
+) -> Trace:
+    """Translate a segment's updates with the settings' method, and tell what became of each token.
+
+    What segments before it said is not looked up. ``tell`` hears how much is done, from 0 to 1.
+    """
+    recorder = Recorder(engine.method(settings), engine.pool)
+    translator = Translator(
+        engine.prompt, recorder, recorder.method, translator_settings(settings, engine.prompt), engine.drafts
+    )
+    state, updates = SegmentState(), list[Update]()
+    for number, partial in enumerate(partials):
+        tell("tracing", number / len(partials))
+        state, output = translator.update(partial.key, state, partial.text, is_final=partial.is_final)
+        made = recorder.take()
+        windows = (
+            made.get(f"{partial.key}/{place}") or unchanged(window.output)
+            for place, window in enumerate(state.windows)
+        )
+        updates.append(_update(partial, "".join(output.pieces), tuple(windows)))
+    translator.release(partials[0].key, state)
+    tell("tracing", 1.0)
+    piece = engine.prompt.vocabulary.piece
+    return Trace(
+        surtitle=version("surtitle"),
+        stream=partials[0].stream,
+        segment=partials[0].segment,
+        model=engine.path.name,
+        settings=msgspec.to_builtins(settings)
+        | {"final_bias": final_bias(settings, knows_unfinished=engine.prompt.knows_unfinished)},
+        pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
+        updates=tuple(updates),
+    )
+
+
+def read_trace(path: Path) -> Trace:
+    """A trace from a file. Raises `InputError` if it is none."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise InputError(f"{path} is larger than any trace ({_LARGEST // 10**6} MB); choose another file")
+        trace = msgspec.json.decode(path.read_bytes(), type=Trace)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(
+            f"{path} is no trace that this version reads ({error}); make one with surtitle trace --json"
+        ) from None
+    if not consistent(trace):
+        raise InputError(f"{path}: the parts of this trace contradict each other; make it anew")
+    return trace
+
+
+def _update(partial: Partial, text: str, windows: tuple[Decoding, ...]) -> Update:
+    return Update(
+        revision=partial.revision,
+        is_final=partial.is_final,
+        source=partial.text,
+        text=text,
+        windows=windows,
+    )
+
+
+def _segments(there: dict[str, set[int]]) -> str:
+    if len(there) == 1:
+        return f"the segments {_some(_ranges(next(iter(there.values()))))}"
+    return "; ".join(
+        f"{_some(_ranges(numbers))} in stream {cleaned(stream)!r}"
+        for stream, numbers in sorted(there.items())[:_NAMED]
+    ) + ("; …" if len(there) > _NAMED else "")
+
+
+def _ranges(numbers: Iterable[int]) -> Iterable[str]:
+    """Numbers with those that follow each other put together, as in 0–4."""
+    ordered = sorted(numbers)
+    for _, group in groupby(enumerate(ordered), lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        yield str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}"
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:_NAMED]) + (", …" if len(listed) > _NAMED else "")

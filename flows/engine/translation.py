@@ -1,0 +1,205 @@
+"""Puts a translator together from its settings: the model, the prompt, the sessions, the method."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from connectors.machine.cpu import others_s, usable_cores
+from connectors.machine.tuning import recalled, tuning_key
+from connectors.models.resolve import resolve_model
+from connectors.models.template import read_template
+from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_pool, sequences
+from flows.engine.heads import check_heads, open_heads
+from flows.engine.methods import final_bias, is_lenient, method, weighs_costs
+from flows.settings.schema import SPECULATIVE, TranslateSettings
+from operators.decoding.commit import CommitRule
+from operators.decoding.conditioning import Conditioning
+from operators.decoding.forward import Method, Task
+from operators.decoding.heads import Heads
+from operators.decoding.pass_cost import FLAT, PassCosts
+from operators.decoding.prediction import Prediction
+from operators.decoding.translator import Translator, TranslatorSettings
+from operators.errors import InputError
+from operators.languages import language
+from operators.models.llama import ContextSettings, LlamaModel
+from operators.models.memory_plan import recurrent_memory
+from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_row_step
+from operators.models.pool import SessionPool
+from operators.models.recurrent import RecurrentMemory
+from operators.models.tuning import LlamaProbe, Tuning, tune
+from operators.prompts.prompt import Prompt
+from operators.prompts.select import TemplateName, select_prompt
+from operators.prompts.template import Template
+from operators.trouble import ModelTrouble
+
+#: Told what is being done and how much of it, from 0 to 1; None where that is not known.
+Progress = Callable[[str, float | None], None]
+
+
+class Engine(NamedTuple):
+    """A loaded model with a prompt and the sessions that all translators on it share."""
+
+    path: Path
+    prompt: Prompt
+    pool: SessionPool
+    #: The second model; None where there is none.
+    draft: DraftModel | None
+    #: The proposal heads; None where there are none.
+    heads: Heads | None
+    context: ContextSettings
+    #: Tells what passes cost here; measured when first asked. The same of the second model.
+    costs: Callable[[], PassCosts]
+    draft_costs: Callable[[], PassCosts | None]
+
+    def translator(self, settings: TranslateSettings) -> Translator:
+        """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
+        return Translator(
+            self.prompt,
+            self.pool,
+            self.method(settings),
+            translator_settings(settings, self.prompt),
+            self.drafts,
+        )
+
+    @property
+    def drafts(self) -> SessionPool | None:
+        """The sessions of the second model."""
+        return None if self.draft is None else self.draft.pool
+
+    def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
+        """The decoding method that ``settings`` name, weighing what passes cost here where it does so."""
+        costs = self.costs() if weighs_costs(settings) else FLAT
+        return method(settings, costs, self.heads, knows_unfinished=self.prompt.knows_unfinished)
+
+
+def open_translator(settings: TranslateSettings, progress: Progress | None = None) -> Translator:
+    """Load the model and evaluate the prompt's head.
+
+    Raises `InputError` for a model that cannot be used, `UsageError` for a template or a language that is
+    not for it.
+    """
+    return open_engine(settings, progress).translator(settings)
+
+
+def open_engine(settings: TranslateSettings, progress: Progress | None = None) -> Engine:
+    """Load the model and evaluate the prompt's head, for any number of translators; raises likewise."""
+    check_drafted(settings)
+    check_heads(settings)
+    tell = progress or (lambda _what, _fraction: None)
+    path = resolve_model(settings.model, settings.direction, progress=progress)
+    try:
+        return _open(path, settings, tell)
+    except ModelTrouble as trouble:
+        raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
+
+
+def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
+    model = LlamaModel(path, lambda fraction: tell("loading the model", fraction))
+    prompt = select_prompt(model, _template(settings.template), settings.source, settings.target)
+    tuning = _tuning(path, model, tell) if settings.threads is None else Tuning(settings.threads)
+    tell("evaluating the prompt", None)
+    row_step = _row_step(path, model, tuning, tell)
+    memory = recurrent_memory(model, settings.sessions)
+    context = _context_settings(settings, prompt, tuning, row_step, memory)
+    pool = open_pool(settings, model, prompt.head, context, memory)
+    draft = open_draft_model(settings, model, prompt.head, context, tell)
+    return Engine(
+        path, prompt, pool, draft, open_heads(settings, path), context,
+        cache(lambda: _pass_costs(path, model, context, tell)),
+        cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, tell)),
+    )  # fmt: skip
+
+
+def _template(chosen: str) -> TemplateName | Template:
+    return read_template(Path(chosen)) if chosen.endswith(".toml") else cast(TemplateName, chosen)
+
+
+def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:
+    """What the translator has to know of the settings."""
+    speculates = settings.method in SPECULATIVE
+    # An exact rule gives what re-translation gives, to the token; a token believed unseen might not.
+    commits = speculates and is_lenient(settings)
+    last_bias = final_bias(settings, knows_unfinished=prompt.knows_unfinished)
+    return TranslatorSettings(
+        max_source=settings.max_source,
+        max_output=_max_output(settings),
+        scripts=language(settings.target).scripts,
+        conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
+        commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
+        draft_mask=settings.draft_mask,
+        finals_differ=speculates and settings.accept == "bias" and last_bias != settings.bias,
+        drop_revised=settings.drop_revised,
+    )
+
+
+def conditioning(settings: TranslateSettings, closes: bool) -> Conditioning:
+    """What unfinished text goes through before the model sees it."""
+    return Conditioning(settings.strip_punctuation, settings.hold_back, closes)
+
+
+def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
+    """Whether unfinished text gets a full stop. If nothing is said: unless the model was trained on such."""
+    chosen = settings.close_unfinished
+    return not prompt.knows_unfinished if chosen is None else chosen
+
+
+def _max_output(settings: TranslateSettings) -> int:
+    return 2 * settings.max_source + 24
+
+
+def _tuning(path: Path, model: LlamaModel, tell: Progress) -> Tuning:
+    """What suits this model on this machine: measured at the first start, remembered afterwards."""
+
+    def measure() -> Tuning:
+        with LlamaProbe(model) as probe:
+            return tune(
+                probe,
+                usable_cores(),
+                others_s,
+                done=lambda fraction: tell("finding out how many threads are fastest", fraction),
+            )
+
+    return recalled(tuning_key(path), Tuning, measure)
+
+
+def _row_step(path: Path, model: LlamaModel, tuning: Tuning, tell: Progress) -> int:
+    def measure() -> RowStep:
+        with LlamaProbe(model) as probe:
+            return measure_row_step(
+                lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows),
+                lambda fraction: tell("finding out how logits are computed fastest", fraction),
+            )
+
+    return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
+
+
+def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: Progress) -> PassCosts:
+    """What a pass costs with so many threads."""
+
+    def measure() -> PassCosts:
+        with LlamaProbe(model) as probe:
+            return measure_costs(
+                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
+                lambda fraction: tell("measuring what a pass costs", fraction),
+            )
+
+    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
+
+
+def _context_settings(
+    settings: TranslateSettings, prompt: Prompt, tuning: Tuning, row_step: int, memory: RecurrentMemory | None
+) -> ContextSettings:
+    # A source of max_source tokens may be off by a few where windows are joined from words.
+    window = settings.max_source + 16 + len(prompt.tail) + _max_output(settings)
+    # Of all sessions only the one in use has a tree.
+    nodes = Prediction().nodes if settings.draft_tree else 0
+    cells = len(prompt.head) + settings.sessions * window + nodes
+    return ContextSettings(
+        cells=-(-cells // 256) * 256,
+        sequences=sequences(settings, memory),
+        ubatch=tuning.ubatch,
+        threads=tuning.threads,
+        row_step=row_step,
+        rollback=memory.rollback if memory else 0,
+    )

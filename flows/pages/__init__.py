@@ -1,0 +1,1 @@
+"""Pages and tables: what the report and the trace are drawn with."""

@@ -1,0 +1,123 @@
+"""What a run wrote, read into the figures of a report."""
+
+import sys
+from collections.abc import Callable, Collection, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from connectors.files.text import read_lines
+from connectors.jsonl.source import event_type_of, read_events
+from operators.errors import InputError
+from operators.events import Caption, ErasureRecord, Event
+from operators.languages import Language
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.figures import Report
+from operators.metrics.report import ReportMeter
+from operators.metrics.tokenizers import erasure_signature, latency_tokenizer, tokenizer
+from operators.text_layout import cleaned
+
+#: How latency is counted; see docs/figures.md.
+_LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"
+
+
+class Measured(NamedTuple):
+    """One update: how much it rewrote, and the caption that was measured, where the file has it."""
+
+    record: ErasureRecord
+    caption: Caption | None
+
+
+class Reading(NamedTuple):
+    """How a file is read.
+
+    :ivar path: Captions, or an erasure log.
+    :ivar kind: Which of them.
+    :ivar spoken: The language of the captions.
+    :ivar split: What latency is counted in; None for the language's own.
+    """
+
+    path: Path
+    kind: type[Event]
+    spoken: Language
+    split: str | None = None
+
+    def measured(self, only: Collection[tuple[str, int]] | None = None) -> Iterator[Measured]:
+        """Each update of the file, in its order; of the segments ``only`` if that is given.
+
+        NE of the stream then counts those segments alone. A last line that a crash cut is left out, and told.
+        """
+        # Who asks for some segments has read the file before.
+        cut = _tell if only is None else lambda _sentence: None
+        if self.kind is ErasureRecord:
+            for record in read_events(self.path, ErasureRecord, cut):
+                if only is None or (record.stream, record.segment) in only:
+                    yield Measured(record, None)
+            return
+        signature = erasure_signature(self.spoken.tokenizer, None)
+        meters: dict[str, ErasureMeter] = {}
+        for caption in read_events(self.path, Caption, cut):
+            if only is not None and (caption.stream, caption.segment) not in only:
+                continue
+            _check_times(self.path, caption)
+            if caption.stream not in meters:
+                meters[caption.stream] = ErasureMeter(tokenizer(self.spoken.tokenizer), signature)
+            yield Measured(meters[caption.stream].record(caption), caption)
+
+    def report(self, reference: Path | None = None, look: Callable[[Measured], None] | None = None) -> Report:
+        """All figures of the file.
+
+        :arg reference: A reference translation in each line, one for each segment.
+        :arg look: Is shown each update.
+        :raises InputError: when one of the files will not do.
+        """
+        name = self.split or latency_tokenizer(self.spoken)
+        meter = ReportMeter(tokenizer(name))
+        signatures, clocks = dict[str, None](), dict[str, None]()
+        for one in self.measured():
+            meter.add(one.record, one.caption)
+            signatures[one.record.signature] = None
+            if one.caption is not None:
+                clocks["ready_s" if one.caption.shown_s is None else "shown_s"] = None
+            if look is not None:
+                look(one)
+        if self.kind is ErasureRecord:
+            return meter.report(str(self.path), "erasure", " and ".join(signatures))
+        references = None if reference is None else _references(reference, meter.segments, self.path)
+        length = "hypothesis" if references is None else "reference"
+        latency = f"{_LATENCY}|ref:{length}|tok:{name}|cu:end_s|ca:{'+'.join(sorted(clocks))}"
+        signature = f"latency {latency}|surtitle:{version('surtitle')}, erasure {' and '.join(signatures)}"
+        return meter.report(str(self.path), "caption", signature, references)
+
+
+def kind_of(events: Path) -> type[Event]:
+    """Whether a file holds captions or erasure records; raises `InputError` if neither."""
+    kind = event_type_of(events)
+    if kind not in (Caption, ErasureRecord):
+        raise InputError(
+            f"{events} holds {kind.__name__.lower()} events, which say nothing about what a viewer saw; "
+            "give captions (written with --captions) or an erasure log (--log)"
+        )
+    return kind
+
+
+def _tell(sentence: str) -> None:
+    print(f"surtitle: {cleaned(sentence)}", file=sys.stderr)
+
+
+def _check_times(events: Path, caption: Caption) -> None:
+    place = f"{events}: stream {caption.stream!r}, segment {caption.segment}, revision {caption.revision}"
+    if caption.end_s < caption.start_s:
+        raise InputError(
+            f"{place}: its speech ends at {caption.end_s:g} s, before it begins; correct its times"
+        )
+
+
+def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> list[str]:
+    lines = read_lines(path)
+    if len(lines) != len(segments):
+        raise InputError(
+            f"{path} has {len(lines)} lines, but {events} {len(segments)} segments; a reference is one line "
+            "for each segment, in the order of the streams and of their segments"
+        )
+    return lines

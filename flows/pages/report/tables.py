@@ -1,0 +1,161 @@
+"""A report's tables for a terminal."""
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from flows.pages.table import Table, number
+from operators.metrics.figures import Lag, Report, SegmentFigures, StreamFigures, worst
+from operators.metrics.summary import Percentiles
+from operators.text_layout import cleaned
+
+# Columns of output that goes to a file: wide enough for every table.
+_PLAIN_WIDTH = 160
+_WORST = 5
+_SNIPPET = 48
+
+
+def print_report(report: Report, written: Sequence[object]) -> None:
+    """Print a report for a person, and which files were written."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    for table in tables(report):
+        console.print(table.title, style="bold", markup=False)
+        console.print(table.rich())
+        console.print()
+    if report.kind == "erasure":
+        console.print(
+            "An erasure log has no text: AL, LAAL and lag are told of a file of captions (--captions)",
+            soft_wrap=True,
+        )
+    console.print(f"{'signature':>9}  {report.signature}", soft_wrap=True, markup=False)
+    for path in written:
+        console.print(f"{'written':>9}  {path}", soft_wrap=True, markup=False)
+
+
+def tables(report: Report) -> list[Table]:
+    """What was counted, what is late, where the time went, and the segments that are worst."""
+    shown = stream_tables(report)
+    if report.segments:
+        shown.append(_worst(worst(report.segments, _WORST), report.kind))
+    return shown
+
+
+def stream_tables(report: Report) -> list[Table]:
+    """What was counted, what is late, and where the time went, a row for each stream and one for all."""
+    rows = report.streams if len(report.streams) == 1 else [report.total, *report.streams]
+    shown = [_counts(rows)]
+    if report.kind == "caption":
+        shown.append(_lagging(rows))
+    shown.append(_parts(rows))
+    return shown
+
+
+def _counts(rows: Sequence[StreamFigures]) -> Table:
+    return Table(
+        "What was shown, and taken back",
+        ("stream", "segments", "unfinished", "updates", "overtaken", "NE raw", "shown"),
+        tuple(
+            (
+                _name(row),
+                *(str(count) for count in (row.segments, row.unfinished, row.updates, row.overtaken)),
+                number(row.ne_raw, 2),
+                number(row.ne_shown, 2),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _lagging(rows: Sequence[StreamFigures]) -> Table:
+    return Table(
+        "How far captions are behind the speaker, in seconds (CA: computation-aware)",
+        (
+            "stream",
+            "AL",
+            "LAAL",
+            "AL CA",
+            "LAAL CA",
+            "lag: mean",
+            "p50",
+            "p95",
+            "first shown: mean",
+            "p50",
+            "p95",
+        ),
+        tuple(
+            (
+                _name(row),
+                number(row.al.unaware_s, 2),
+                number(row.laal.unaware_s, 2),
+                number(row.al.aware_s, 2),
+                number(row.laal.aware_s, 2),
+                *_lag(row.lag),
+                *_lag(row.lag_first),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _parts(rows: Sequence[StreamFigures]) -> Table:
+    return Table(
+        "Where the time from speech to caption went, in milliseconds (p50/p95)",
+        ("stream", "from speech", "recogniser", "queue", "model", "display"),
+        tuple(
+            (
+                _name(row),
+                *(
+                    _percentiles(part)
+                    for part in (
+                        row.latency_from_speech_ms,
+                        row.latency_parts_ms.recogniser,
+                        row.latency_parts_ms.queue,
+                        row.latency_parts_ms.model,
+                        row.latency_parts_ms.display,
+                    )
+                ),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _worst(segments: Sequence[SegmentFigures], kind: str) -> Table:
+    if kind == "erasure":
+        return Table(
+            "Worst segments, by the greatest latency from speech, in seconds",
+            ("stream", "segment", "updates", "latency", "NE shown"),
+            tuple(_always(one) for one in segments),
+        )
+    return Table(
+        "Worst segments, by the mean lag of their tokens, in seconds",
+        ("stream", "segment", "updates", "latency", "NE shown", "lag", "begins at", "text"),
+        tuple(
+            (*_always(one), number(one.lag_s, 2), number(one.start_s, 1), _snippet(one.text or ""))
+            for one in segments
+        ),
+    )
+
+
+def _always(one: SegmentFigures) -> tuple[str, ...]:
+    """What is known of a segment whatever was read."""
+    counts = cleaned(one.stream), str(one.segment), str(one.updates)
+    return *counts, f"{one.latency_s:.2f}", f"{one.ne_shown:.2f}"
+
+
+def _name(row: StreamFigures) -> str:
+    return "all" if row.stream is None else cleaned(row.stream)
+
+
+def _lag(lag: Lag | None) -> tuple[str, str, str]:
+    return ("–", "–", "–") if lag is None else (f"{lag.mean_s:.2f}", f"{lag.p50_s:.2f}", f"{lag.p95_s:.2f}")
+
+
+def _percentiles(value: Percentiles | None) -> str:
+    return "–" if value is None else f"{value.p50:.0f}/{value.p95:.0f}"
+
+
+def _snippet(text: str) -> str:
+    text = cleaned(text)
+    return text if len(text) <= _SNIPPET else text[: _SNIPPET - 1].rstrip() + "…"

@@ -1,0 +1,91 @@
+"""What a pass made of each place that it looked at, as a picture tells it."""
+
+from enum import Enum
+from typing import NamedTuple
+
+from flows.pages.trace.picture import Labels
+from operators.decoding.forward import Origin
+from operators.decoding.trace import Decoding, Row
+
+
+class State(Enum):
+    """What a pass said about a place, in words."""
+
+    #: The offered token stands: it is the model's choice, or the rule took it although it is not.
+    STOOD = "stood, as the model’s own choice"
+    LEANED = "stood, though the model’s choice was another"
+    #: The offered token fell, and the model's choice took its place.
+    CORRECTED = "fell; the model’s choice took its place"
+    #: Nothing was offered.
+    OWN = "the model’s own next token"
+    #: Decided, and cut from the output, which had begun to repeat itself.
+    CUT = "decided, and cut: the output repeated itself"
+    #: The output ends here.
+    END = "the model ended the output"
+    #: Offered behind a token that fell.
+    GUESS = "offered behind the divergence: nothing decided"
+
+
+#: The forms that need explaining, by their class.
+FORMS = {
+    State.LEANED: ("leaned", "stood, though the model’s choice (≠) was another"),
+    State.CORRECTED: ("fell", "offered, and fell"),
+    State.GUESS: ("guess", "offered behind the divergence, nothing decided (→ the model’s guess)"),
+    State.CUT: ("cut-off", "cut: the output repeated itself"),
+    State.END: ("end", "the output ends"),
+}
+
+
+class Cell(NamedTuple):
+    """What is drawn of one row of logits."""
+
+    state: State
+    row: Row
+    #: The token that is written, and that of the second line with a mark before it; None for none.
+    token: int | None
+    second: int | None
+    mark: str
+    origin: Origin
+
+
+def cells(one: Decoding) -> list[dict[int, Cell]]:
+    """For each pass the places that it looked at, as far as there is something to say."""
+    made: list[dict[int, Cell]] = []
+    for each in one.passes:
+        looked: dict[int, Cell] = {}
+        for place, row in enumerate(each.rows, each.begin):
+            origin = one.output[place].origin if place < len(one.output) else None
+            cell = _cell(row, origin)
+            if cell is not None:
+                looked[place] = cell
+        made.append(looked)
+    return made
+
+
+def _cell(row: Row, origin: Origin | None) -> Cell | None:
+    if row.ends:
+        return Cell(State.END, row, None, row.offered, "", Origin.OWN)
+    if row.stands is None:
+        if row.offered is None:
+            return None
+        other = None if row.choice == row.offered else row.choice
+        return Cell(State.GUESS, row, row.offered, other, "→ ", Origin.OWN)
+    if origin is None:
+        return Cell(State.CUT, row, row.stands, None, "", Origin.OWN)
+    if row.offered is None:
+        return Cell(State.OWN, row, row.stands, None, "", Origin.OWN)
+    if row.offered != row.stands:
+        return Cell(State.CORRECTED, row, row.stands, row.offered, "", Origin.OWN)
+    if row.choice == row.stands:
+        return Cell(State.STOOD, row, row.stands, None, "", origin)
+    return Cell(State.LEANED, row, row.stands, row.choice, "≠ ", origin)
+
+
+def cell_words(cell: Cell, labels: Labels) -> str:
+    """What is to be said of a cell."""
+    row = cell.row
+    choice = f"the model’s choice “{labels.of(row.choice).text}” {row.p_choice:.2f}"
+    if row.offered is None:
+        return f"{cell.state.value}, {choice}"
+    p = "" if row.p_offered is None else f" {row.p_offered:.2f}"
+    return f"“{labels.of(row.offered).text}”{p} {cell.state.value}; {choice}"

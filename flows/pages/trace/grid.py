@@ -1,0 +1,174 @@
+"""The iterations of one output (Santilli et al. 2023, figure 6): each pass a row, each place a column.
+
+A cell shows what the pass made of a place: the token that came to stand there, in the colour of its origin,
+or an offered one behind the divergence, of which the pass decided nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from flows.pages.svg import line, rect, tag, text
+from flows.pages.trace.cells import Cell, State, cell_words, cells
+from flows.pages.trace.overview import token_words
+from flows.pages.trace.picture import (
+    LETTER,
+    NARROWEST,
+    SMALL,
+    WIDTH,
+    Labels,
+    Picture,
+    chip,
+    chip_width,
+    standing,
+)
+from operators.decoding.trace import Decoding, Pass
+
+_LEFT, _TOP = 96.0, 4.0
+# A row without and with a second line of text; from a row to the next; the numbers of the places.
+_LOW, _TALL, _GAP, _NUMBERS = 23.0, 35.0, 4.0, 14.0
+# Between the bands of a long output.
+_BETWEEN = 22.0
+# Places behind the output's end that are drawn.
+_BEHIND = 6
+
+
+class _Band(NamedTuple):
+    """Some neighbouring columns, as many as fit side by side."""
+
+    first: int
+    #: Where each column begins, and where the last one ends.
+    edges: list[float]
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.edges) - 1
+
+    def cell(self, place: int) -> tuple[float, float]:
+        """Where the cell of a place begins and ends."""
+        return self.edges[place - self.first], self.edges[place - self.first + 1] - 3
+
+
+def grid(one: Decoding, labels: Labels) -> Picture:
+    """The picture of one output's iterations."""
+    looked = cells(one)
+    end = max([1, len(one.output), *(each.begin + each.decided for each in one.passes)])
+    seen = max((max(places, default=-1) + 1 for places in looked), default=0)
+    widths = _widths(one, looked, labels, max(end, min(seen, end + 1 + _BEHIND)))
+    # What is behind the end is worth no band of its own.
+    bands = [band for band in _bands(widths) if band.first <= end]
+    parts: list[Markup] = []
+    y = _TOP
+    for band in bands:
+        drawn, y = _drawn_band(one, looked, band, y, labels)
+        parts += drawn
+    y -= _BETWEEN
+    more = sum(place >= bands[-1].end for places in looked for place in places)
+    if more:
+        told = f"{_many(more, 'guess')} further behind the end left out"
+        y += 16
+        parts.append(text(_LEFT, y, told, class_="small"))
+    words = f"Iterations: {_many(len(one.passes), 'pass')} over {_many(len(one.output), 'token')}"
+    wide = max(NARROWEST, *(band.edges[-1] for band in bands))
+    return Picture(wide, y + 10, tuple(parts), words)
+
+
+def _drawn_band(
+    one: Decoding, looked: Sequence[Mapping[int, Cell]], band: _Band, y: float, labels: Labels
+) -> tuple[list[Markup], float]:
+    """A band's rows, and where the next band begins."""
+    parts: list[Markup] = []
+    for place in range(band.first, band.end):
+        x, right = band.cell(place)
+        parts.append(text((x + right) / 2, y + 9, str(place + 1), class_="small", text_anchor="middle"))
+    y += _NUMBERS
+    for number, places in enumerate(looked, 1):
+        within = {place: cell for place, cell in places.items() if band.first <= place < band.end}
+        if within:
+            high = _TALL if any(cell.second is not None for cell in within.values()) else _LOW
+            parts.append(text(0, y + 15, f"pass {number}", class_="head"))
+            if min(places) in within and high > _LOW:
+                parts.append(text(0, y + 28, _cost(one.passes[number - 1]), class_="small"))
+            parts += _row(number, within, band, y, high, labels)
+            y += high + _GAP
+    parts += _output(one, band, y, labels)
+    return parts, y + _LOW + _BETWEEN
+
+
+def _widths(one: Decoding, looked: Sequence[Mapping[int, Cell]], labels: Labels, count: int) -> list[float]:
+    wide = [22.0] * count
+    for place, token in enumerate(one.output):
+        wide[place] = chip_width(labels.of(token.id))
+    for places in looked:
+        for place, cell in places.items():
+            if place < count:
+                wide[place] = max(wide[place], _cell_width(cell, labels))
+    return wide
+
+
+def _cell_width(cell: Cell, labels: Labels) -> float:
+    main = 3 if cell.token is None else labels.of(cell.token).columns
+    second = 0 if cell.second is None else len(cell.mark) + labels.of(cell.second).columns
+    return max(LETTER * main + 16, SMALL * second + 12)
+
+
+def _bands(widths: Sequence[float]) -> Iterator[_Band]:
+    first, edges = 0, [_LEFT]
+    for place, wide in enumerate(widths):
+        if edges[-1] + wide + 3 > WIDTH and len(edges) > 1:
+            yield _Band(first, edges)
+            first, edges = place, [_LEFT]
+        edges.append(edges[-1] + wide + 3)
+    yield _Band(first, edges)
+
+
+def _row(
+    number: int, within: Mapping[int, Cell], band: _Band, y: float, high: float, labels: Labels
+) -> Iterator[Markup]:
+    left, _ = band.cell(min(within))
+    if left > _LEFT:
+        yield line(_LEFT, y + high / 2, left - 3, y + high / 2, class_="known")
+    for place, cell in within.items():
+        x, right = band.cell(place)
+        yield _drawn(cell, x, y, right - x, high, labels, f"pass {number}, place {place + 1}")
+
+
+def _drawn(cell: Cell, x: float, y: float, wide: float, high: float, labels: Labels, where: str) -> Markup:
+    if cell.state is State.GUESS:
+        shape = rect(x, y, wide, high, rx=3.0, class_="guess")
+    elif cell.state is State.END:
+        shape = rect(x + wide / 2 - 4, y + 8, 8, 8, class_="end")
+    else:
+        how = {State.LEANED: " leaned", State.CUT: " cut-off"}.get(cell.state, "")
+        p = cell.row.p_choice if cell.token == cell.row.choice else cell.row.p_offered
+        shape = standing(x, y, wide, high, cell.origin, p, how)
+    parts = [tag("title", f"{where}: {cell_words(cell, labels)}"), shape]
+    middle = x + wide / 2 + (0 if cell.state in (State.GUESS, State.END) else 3)
+    if cell.token is not None:
+        idle = {State.GUESS: " idle", State.CUT: " fell"}.get(cell.state, "")
+        told = labels.of(cell.token).text
+        parts.append(text(middle, y + 16.5, told, class_=f"token{idle}", text_anchor="middle"))
+    if cell.second is not None:
+        fell = " fell" if cell.state in (State.CORRECTED, State.END) else ""
+        told = cell.mark + labels.of(cell.second).text
+        parts.append(text(middle, y + 29, told, class_=f"small{fell}", text_anchor="middle"))
+    return tag("g", Markup("").join(parts))
+
+
+def _output(one: Decoding, band: _Band, y: float, labels: Labels) -> Iterator[Markup]:
+    yield text(0, y + 15, "output", class_="head")
+    for place in range(band.first, min(band.end, len(one.output))):
+        token = one.output[place]
+        x, right = band.cell(place)
+        label = labels.of(token.id)
+        yield chip(x, y, right - x, _LOW, label, token, token_words(token, label.text, place + 1))
+
+
+def _cost(one: Pass) -> str:
+    return f"{_many(one.evaluated, 'token')}, {_many(len(one.rows), 'row')}"
+
+
+def _many(count: int, what: str) -> str:
+    ending = "" if count == 1 else "es" if what.endswith("s") else "s"
+    return f"{count} {what}{ending}"

@@ -1,0 +1,87 @@
+"""A whole segment: each update a row of its output's tokens, in the colours of their origins."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from flows.pages.svg import line, text
+from flows.pages.trace.picture import (
+    MEANINGS,
+    SMALL,
+    WIDTH,
+    Label,
+    Labels,
+    Picture,
+    chip,
+    chip_width,
+    safe,
+    shortened,
+)
+from operators.decoding.trace import Token, Update
+
+LEFT, TOP = 96.0, 4.0
+#: Of a token's cell, and from one line of them to the next.
+HIGH, PITCH = 24.0, 28.0
+#: Between two tokens, and between two words.
+GAP, SPACE = 1.0, 5.0
+
+
+class Placed(NamedTuple):
+    """A cell on a line of cells."""
+
+    line: int
+    x: float
+    width: float
+    label: Label
+
+
+def flowing(labels: Sequence[Label], left: float = LEFT) -> list[Placed]:
+    """Cells side by side, broken into lines as words are."""
+    placed: list[Placed] = []
+    number, x = 0, left
+    for label in labels:
+        wide = chip_width(label)
+        gap = 0.0 if x == left else SPACE if label.begins else GAP
+        if x > left and x + gap + wide > WIDTH - 4:
+            number, x, gap = number + 1, left, 0.0
+        placed.append(Placed(number, x + gap, wide, label))
+        x += gap + wide
+    return placed
+
+
+def overview(updates: Sequence[Update], labels: Labels) -> Picture:
+    """The picture of a segment."""
+    parts: list[Markup] = []
+    y = TOP
+    for update in updates:
+        parts += [line(0, y, WIDTH, y, class_="rule"), *_head(update, y)]
+        y += 22
+        tokens = update.tokens
+        placed = flowing([labels.of(token.id) for token in tokens])
+        for number, (token, at) in enumerate(zip(tokens, placed, strict=True), 1):
+            tip = token_words(token, at.label.text, number)
+            parts.append(chip(at.x, y + at.line * PITCH, at.width, HIGH, at.label, token, tip))
+        y += (placed[-1].line + 1 if placed else 1) * PITCH + 6
+    words = f"{len(updates)} updates of a segment, each with the tokens of its output and their origins"
+    return Picture(WIDTH, y, tuple(parts), words)
+
+
+def _head(update: Update, y: float) -> Iterator[Markup]:
+    passes = update.passes
+    yield text(0, y + 15, name(update), class_="head")
+    yield text(0, y + 38, f"{passes} pass{'' if passes == 1 else 'es'}" if passes else "unchanged")
+    heard = shortened(safe(update.source), int((WIDTH - LEFT) / SMALL) - 4, end=True)
+    yield text(LEFT, y + 15, heard, class_="said")
+
+
+def name(update: Update) -> str:
+    """What an update is called."""
+    return f"{'final' if update.is_final else 'update'} {update.revision}"
+
+
+def token_words(token: Token, label: str, number: int) -> str:
+    """What is to be said of a token."""
+    where = f" in pass {token.decided}" if token.decided else ""
+    p = "" if token.p is None else f", probability {token.p:.2f}"
+    return f"{number}: “{label}”, {MEANINGS[token.origin]}{where}{p}"

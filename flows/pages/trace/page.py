@@ -1,0 +1,50 @@
+"""A trace as a page of its own: one file, without a script, that asks nobody for anything."""
+
+from pathlib import Path
+
+import msgspec
+from markupsafe import Markup
+
+from flows.pages.document import packaged, policy, render
+from flows.pages.trace.picture import safe, style_sheet
+from flows.pages.trace.section import section
+from flows.settings.schema import TranslateSettings
+from operators.decoding.trace import Trace
+from operators.errors import OutputError
+
+# Settings that are told even if they are the usual ones.
+_ALWAYS = ("from", "to", "method", "bias", "final_bias")
+
+
+def write_trace_page(trace: Trace, path: Path) -> None:
+    """Write the page; raises `OutputError`."""
+    try:
+        path.write_text(trace_page(trace), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def trace_page(trace: Trace) -> str:
+    """The page as HTML. The same trace gives the same page."""
+    style = packaged("flows.pages", "page.css") + style_sheet()
+    return render(
+        "flows.pages.trace",
+        "page.html",
+        policy=policy(style),
+        style=Markup(style),
+        trace=trace,
+        stream=safe(trace.stream),
+        section=section(trace, 1),
+        signature=signature(trace),
+    )
+
+
+def signature(trace: Trace) -> str:
+    """The model, the method, and the settings that are not as they always are."""
+    usual: dict[str, object] = msgspec.to_builtins(TranslateSettings())
+    told = "|".join(
+        f"{name}:{value}"
+        for name, value in trace.settings.items()
+        if name in _ALWAYS or (value is not None and value != usual.get(name))
+    )
+    return safe(f"{trace.model}|{told}|surtitle:{trace.surtitle}")

@@ -1,0 +1,160 @@
+"""A picture of a trace: the same shapes inside a page and as a file of their own."""
+
+from importlib.resources import files
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from flows.pages.svg import rect, tag, text
+from operators.decoding.forward import Origin
+from operators.decoding.trace import Token
+from operators.text_layout import cleaned, cluster_width, clusters, width
+
+#: How wide a picture is at least and at most; and a column of text in it, of tokens and of small print.
+NARROWEST, WIDTH = 620.0, 1000.0
+LETTER, SMALL = 7.6, 5.8
+#: Columns of text that a token is shown with.
+LONGEST = 16
+
+#: What tells origins apart beside their colour.
+LETTERS = {
+    Origin.COMMITTED: "C",
+    Origin.DRAFT: "D",
+    Origin.RECYCLED: "R",
+    Origin.LOOKED_UP: "L",
+    Origin.PARALLEL: "P",
+    Origin.MODEL: "M",
+    Origin.OWN: "O",
+}
+MEANINGS = {
+    Origin.COMMITTED: "committed: of the draft, stands unseen",
+    Origin.DRAFT: "of the draft, verified",
+    Origin.RECYCLED: "recycled from the draft’s rejected tail",
+    Origin.LOOKED_UP: "looked up in an earlier text",
+    Origin.PARALLEL: "guessed in parallel",
+    Origin.MODEL: "drafted by a second model",
+    Origin.OWN: "the model’s own next token, alone",
+}
+
+# What XML has no room for.
+_NOT_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
+
+
+class Picture(NamedTuple):
+    """Shapes with their text alternative."""
+
+    width: float
+    height: float
+    parts: tuple[Markup, ...]
+    label: str
+
+    def inline(self) -> Markup:
+        """The picture inside a page, which has its style."""
+        return self._svg(self.parts)
+
+    def file(self) -> str:
+        """The picture as a file, which brings its style."""
+        ground = rect(0, 0, self.width, self.height, class_="ground")
+        # Ours, and the same for every picture.
+        style = tag("style", Markup(style_sheet()))
+        title = tag("title", self.label)
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{self._svg((title, style, ground, *self.parts))}\n'
+
+    def _svg(self, parts: tuple[Markup, ...]) -> Markup:
+        return tag(
+            "svg",
+            Markup("").join(parts),
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {self.width:g} {self.height:g}",
+            width=f"{self.width:g}",
+            height=f"{self.height:g}",
+            role="img",
+            aria_label=self.label,
+            class_="trace",
+        )
+
+
+class Label(NamedTuple):
+    """The text of a token as it is drawn."""
+
+    text: str
+    columns: int
+    #: Whether a word begins with it.
+    begins: bool
+
+
+class Labels:
+    """The texts of tokens from outside, made safe and short."""
+
+    def __init__(self, pieces: dict[int, str]) -> None:
+        self._pieces = pieces
+        self._labels: dict[int, Label] = {}
+
+    def of(self, token: int) -> Label:
+        """The label of a token."""
+        label = self._labels.get(token)
+        if label is None:
+            label = self._labels[token] = _label(token, self._pieces[token])
+        return label
+
+
+def _label(token: int, piece: str) -> Label:
+    words = safe(piece)
+    if not words:
+        # White space is told by a mark, and what has no text by its number.
+        words = ("⏎" if "\n" in piece else "␣") if piece.isspace() else f"#{token}"
+    words = shortened(words, LONGEST)
+    return Label(words, width(words), piece[:1].isspace())
+
+
+def safe(words: str) -> str:
+    """A text from outside without what a browser or a reader of XML would not show."""
+    return cleaned(words).translate(_NOT_XML)
+
+
+def shortened(words: str, columns: int, *, end: bool = False) -> str:
+    """The beginning of a safe text, or its ``end``, in so many columns."""
+    if width(words) <= columns:
+        return words
+    kept: list[str] = []
+    used = 1
+    each = clusters(words)
+    for cluster in reversed(each) if end else each:
+        used += cluster_width(cluster)
+        if used > columns:
+            break
+        kept.append(cluster)
+    return "…" + "".join(reversed(kept)).lstrip() if end else "".join(kept).rstrip() + "…"
+
+
+def kind(origin: Origin) -> str:
+    """The class of an origin's shapes."""
+    return origin.value.replace(" ", "-")
+
+
+def standing(
+    x: float, y: float, wide: float, high: float, origin: Origin, p: float | None, more: str = ""
+) -> Markup:
+    """The shape of a token that stands: the colour and the letter of its origin, its probability as a bar."""
+    shape = rect(x, y, wide, high, rx=3.0, class_=f"cell {kind(origin)}{more}")
+    shape += text(x + 3, y + 9, LETTERS[origin], class_=f"letter {kind(origin)}")
+    if p:
+        shape += rect(x + 3, y + high - 3.5, (wide - 6) * p, 1.5, class_=f"letter {kind(origin)}")
+    return shape
+
+
+def chip(x: float, y: float, wide: float, high: float, label: Label, token: Token, tip: str) -> Markup:
+    """A token of an output."""
+    shape = standing(x, y, wide, high, token.origin, token.p)
+    told = text(x + wide / 2 + 3, y + 16.5, label.text, class_="token", text_anchor="middle")
+    return tag("g", tag("title", tip) + shape + told)
+
+
+def chip_width(label: Label) -> float:
+    """How wide a token's cell is, with room for its letter."""
+    return LETTER * label.columns + 16
+
+
+def style_sheet() -> str:
+    """The style of the pictures."""
+    return files("flows.pages.trace").joinpath("trace.css").read_text(encoding="utf-8")

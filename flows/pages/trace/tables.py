@@ -1,0 +1,82 @@
+"""A trace for a terminal: its updates with their counts, and the outputs in the colours of their origins."""
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from flows.pages.table import Table
+from flows.pages.trace.overview import name
+from flows.pages.trace.page import signature
+from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, safe
+from flows.pages.trace.section import summary
+from operators.decoding.forward import Origin
+from operators.decoding.trace import Trace, Update
+
+# Columns of output that goes to a file: wide enough for the table.
+_PLAIN_WIDTH = 160
+_STYLES = {
+    Origin.COMMITTED: "dim",
+    Origin.DRAFT: "blue",
+    Origin.RECYCLED: "yellow",
+    Origin.LOOKED_UP: "magenta",
+    Origin.PARALLEL: "green",
+    Origin.MODEL: "cyan",
+    Origin.OWN: "bold",
+}
+
+
+def print_trace(trace: Trace, written: Sequence[object]) -> None:
+    """Print a trace for a person, and which files were written."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    labels = Labels(trace.pieces)
+    table = _counts(trace)
+    console.print(table.title, style="bold", markup=False)
+    console.print(table.rich())
+    console.print()
+    for update in trace.updates:
+        console.print(_output(update, labels), soft_wrap=True)
+    console.print()
+    occur = {token.origin for update in trace.updates for token in update.tokens}
+    for origin in (one for one in Origin if one in occur):
+        line = Text(f"{LETTERS[origin]:>9}  {MEANINGS[origin]}", style=_STYLES[origin])
+        console.print(line, soft_wrap=True)
+    console.print(f"{'all':>9}  {summary(trace)}", soft_wrap=True, markup=False)
+    console.print(f"{'signature':>9}  {signature(trace)}", soft_wrap=True, markup=False)
+    for path in written:
+        console.print(f"{'written':>9}  {path}", soft_wrap=True, markup=False)
+
+
+def _counts(trace: Trace) -> Table:
+    return Table(
+        f"How segment {trace.segment} of {safe(trace.stream)} was decoded",
+        ("update", "passes", "evaluated", "rows", "tokens", *(origin.value for origin in Origin)),
+        tuple(_row(update) for update in trace.updates),
+    )
+
+
+def _row(update: Update) -> tuple[str, ...]:
+    tokens = update.tokens
+    passes = [one for window in update.windows for one in window.passes]
+    counts = (
+        len(passes),
+        sum(one.evaluated for one in passes),
+        sum(len(one.rows) for one in passes),
+        len(tokens),
+        *(sum(token.origin is origin for token in tokens) for origin in Origin),
+    )
+    return name(update), *(str(count) for count in counts)
+
+
+def _output(update: Update, labels: Labels) -> Text:
+    """The output: before the tokens of each origin its letter."""
+    line = Text(f"{name(update):>9} ")
+    before: Origin | None = None
+    for token in update.tokens:
+        label = labels.of(token.id)
+        if token.origin is not before:
+            line.append(f" {LETTERS[token.origin]}:", "dim")
+            before = token.origin
+        line.append((" " if label.begins else "") + label.text, _STYLES[token.origin])
+    return line

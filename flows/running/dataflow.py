@@ -1,0 +1,125 @@
+"""Runs a flow in this process: clean ends on Ctrl-C, and errors as their users can read them."""
+
+import os
+import signal
+import sys
+from _thread import start_new_thread
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event as Flag
+from types import FrameType
+from typing import Any, NamedTuple
+
+from bytewax.dataflow import Dataflow
+from bytewax.recovery import RecoveryConfig
+from bytewax.testing import cluster_main, run_main
+
+from connectors.recovery.folder import store_error
+from operators.errors import SurtitleError
+
+
+class Recovery(NamedTuple):
+    """How a run remembers how far it came."""
+
+    config: RecoveryConfig
+    #: Seconds between two snapshots.
+    interval_s: float
+    #: Whether the run goes on that was begun there.
+    is_resumed: bool
+
+
+def run(
+    dataflow: Dataflow,
+    stop: Flag,
+    release: Callable[[], None] = lambda: None,
+    recovery: Recovery | None = None,
+    workers: int = 1,
+) -> None:
+    """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as `interrupt_sets` has it.
+
+    ``workers`` are threads, among which the streams are dealt out. ``release`` is called when it is over,
+    however it ended. Raises the `SurtitleError` that a stage raised, without what Bytewax wraps around it.
+    """
+    options = {}
+    if recovery is not None:
+        interval = timedelta(seconds=recovery.interval_s)
+        options = {"epoch_interval": interval, "recovery_config": recovery.config}
+    with interrupt_sets(stop), _no_panic_text():
+        try:
+            if workers == 1:
+                # Not a cluster of one: the thread that waits for its worker takes a third of the speed away.
+                run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+            else:
+                cluster_main(dataflow, [], 0, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
+        except Exception as error:
+            user_error = _cause(error) or (store_error(error, recovery.config) if recovery else None)
+            if user_error is not None:
+                raise user_error from None
+            raise
+        finally:
+            release()
+
+
+@contextmanager
+def _no_panic_text() -> Iterator[None]:
+    """Send what native code writes to descriptor 2 nowhere; Python's stderr stays.
+
+    Rust panics aloud on any exception of a stage, even one that we report ourselves.
+    """
+    sys.stderr.flush()
+    python_stderr, terminal = sys.stderr, os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        with os.fdopen(os.dup(terminal), "w", buffering=1) as sys.stderr:
+            yield
+    finally:
+        sys.stderr = python_stderr
+        os.dup2(terminal, 2)
+        os.close(terminal)
+
+
+def _cause(error: BaseException | None) -> SurtitleError | None:
+    while error is not None and not isinstance(error, SurtitleError):
+        error = error.__cause__
+    return error
+
+
+@contextmanager
+def interrupt_sets(stop: Flag) -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and SIGHUP set ``stop`` instead of raising wherever the program happens to be.
+
+    A second Ctrl-C or SIGTERM ends the process at once. A terminal that is closed sends SIGHUP, often more
+    than one; ``nohup`` has it ignored, and so it stays.
+
+    An exception that is raised while llama.cpp calls back into Python would be lost.
+    """
+    before = let_interrupt_set(stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def let_interrupt_set(stop: Flag) -> dict[signal.Signals, Any]:
+    """The same for the rest of the process; what was there before, by signal."""
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        if stop.is_set() and number != signal.SIGHUP:
+            if os.isatty(1):
+                os.write(1, b"\r\n")  # whatever the cursor stands behind stays as it is
+            os._exit(128 + number)  # asked twice: not even the sinks are waited for
+        # Not here: whoever waits for it in this thread may hold the lock that setting it takes.
+        start_new_thread(stop.set, ())
+
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ends.append(signal.SIGHUP)
+    return {number: signal.signal(number, interrupt) for number in ends}
+
+
+#: Exit code of a run that Ctrl-C ended (128 + SIGINT).
+INTERRUPTED = 130

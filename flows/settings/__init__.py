@@ -1,0 +1,1 @@
+"""Settings: their fields, how they are read, and the options that override them."""

@@ -1,0 +1,232 @@
+"""The options that several commands share: each names the setting that it overrides, once for all of them.
+
+What the help calls a default is the setting's own, unless words say it better.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import typer
+
+from flows.settings.schema import Settings
+
+
+class Option(NamedTuple):
+    """An option of the command line and the setting that it overrides."""
+
+    #: Stage and key in the settings file.
+    stage: str
+    key: str
+    kind: type
+    #: Its flag, where that is not the option's name, and what typer is to show of it.
+    names: tuple[str, ...]
+    help: str
+    #: What the help calls its default, where the setting's own value does not say it.
+    default: str
+
+
+Group = Mapping[str, Option]
+#: What a command gets: the values that were given, by stage and key.
+Overrides = dict[str, dict[str, Any]]
+
+
+_USUAL: dict[str, dict[str, Any]] = msgspec.to_builtins(Settings())
+
+
+def usual(stage: str, key: str) -> str:
+    """The default of a setting as one would type it; empty for a switch and for what is absent."""
+    value = _USUAL[stage][key]
+    if value is None or isinstance(value, bool):
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str = "") -> Option:
+    return Option(stage, key, kind, names, help, default or usual(stage, key))
+
+
+TRANSLATION: Group = {
+    "to": _option("translate", "to", str, "Language of the captions."),
+    "from_": _option("translate", "from", str, "Language of the speech.", "--from"),
+    "model": _option("translate", "model", str, "A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions."),
+    "template": _option(
+        "translate", "template", str, "few-shot, chat, tower, qwen3, or a .toml file of your own.",
+        default="auto, by the model",
+    ),
+    "method": _option(
+        "translate", "method", str,
+        "ssbd, recycle, jacobi, gs-jacobi, hybrid-jacobi, heads, retranslate or continuous."
+    ),
+    "bias": _option(
+        "translate", "bias", float, "How far decoding leans towards its last output, 0 to 1."
+    ),
+    "final_bias": _option(
+        "translate", "final_bias", float, "The same for the last update of a segment.",
+        default="0, or the same if the model was trained on such",
+    ),
+    "accept": _option(
+        "translate", "accept", str, "What keeps a draft: bias, exact, worth-P, top-K or within-D."
+    ),
+    "commit": _option(
+        "translate", "commit", int, "Passes after which a draft token is believed unseen; 0 is off."
+    ),
+    "hold_back": _option(
+        "translate", "hold_back", int, "Words at the end of unfinished speech that wait for more."
+    ),
+    "strip_punctuation": _option(
+        "translate", "strip_punctuation", bool, "Take away the closing punctuation of unfinished speech.",
+        "--strip-punctuation",
+    ),
+    "close_unfinished": _option(
+        "translate", "close_unfinished", bool, "Give unfinished speech to the model with a full stop.",
+        "--close-unfinished/--no-close-unfinished", default="unless it was trained on such",
+    ),
+    "heads": _option(
+        "translate", "heads", str, "Proposal heads of 'surtitle model heads', for --method heads.",
+        default="none",
+    ),
+    "draft_model": _option(
+        "translate", "draft_model", str, "A smaller model of the same vocabulary that drafts for it.",
+        default="none",
+    ),
+    "draft_threshold": _option(
+        "translate", "draft_threshold", float, "Probability below which it stops drafting."
+    ),
+    "draft_length": _option("translate", "draft_length", int, "Tokens that it drafts at most."),
+    "draft_tree": _option(
+        "translate", "draft_tree", bool, "Let it draft two tokens where it is unsure.",
+        "--draft-tree/--no-draft-tree",
+    ),
+    "threads": _option("translate", "threads", int, "Threads of the model.", default="measured"),
+    "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions."),
+}  # fmt: skip
+
+KEEPING_UP: Group = {
+    "keep_up": _option(
+        "translate",
+        "keep_up",
+        bool,
+        "Skip updates that newer ones have overtaken, or translate every one.",
+        "--keep-up/--every-update",
+        default="keep up where speech is live",
+    ),
+}
+
+PACE: Group = {
+    **KEEPING_UP,
+    "realtime": _option("input", "realtime", bool, "At the pace of the recording.", "--realtime"),
+}
+
+EVENTS: Group = {
+    "skip_bad": _option(
+        "input", "skip_bad", bool, "Put invalid lines aside in EVENTS.rejected and go on.", "--skip-bad"
+    ),
+}
+
+LISTENING: Group = {
+    "device": _option(
+        "input", "microphone", str, "Index of the microphone, or a part of its name.",
+        default="the system's",
+    ),
+}  # fmt: skip
+
+RECOGNITION: Group = {
+    "recognizer": _option("recognize", "engine", str, "moonshine, azure, vosk or whisper."),
+    "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
+}
+
+OUTPUT: Group = {
+    "log": _option("output", "log", str, "Write the erasure log here (JSONL)."),
+    "captions": _option(
+        "output", "captions", str, "Write the captions (JSONL).", "--captions", "--save-captions"
+    ),
+    "srt": _option("output", "srt", str, "Write subtitles here (SubRip)."),
+    "vtt": _option("output", "vtt", str, "Write subtitles here (WebVTT)."),
+    "subtitles": _option("output", "subtitles", str, "What subtitles show: source, target or both."),
+    "save_translations": _option("output", "translations", str, "Write the translations (JSONL)."),
+    "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
+}
+
+SPEECH_OUTPUT: Group = {
+    "save_partials": _option("output", "partials", str, "Write what the recogniser said (JSONL)."),
+}
+
+AUDIO_OUTPUT: Group = {
+    "save_audio": _option("output", "audio", str, "Record the speech here (WAV)."),
+}
+
+RECOVERY: Group = {
+    "recovery": _option(
+        "recovery", "folder", str, "Remember in this folder how far the run is; when killed, it goes on."
+    ),
+}
+
+WORKERS: Group = {
+    "workers": _option("run", "workers", int, "Threads that share the streams of the input."),
+}
+
+WEB: Group = {
+    "web": _option("web", "enabled", bool, "Show the captions in a browser, too.", "--web"),
+    "host": _option(
+        "web", "host", str, "Address that the web page is served at; implies --web."
+    ),
+    "port": _option("web", "port", int, "Its port, 0 for any; implies --web."),
+}  # fmt: skip
+
+WATCHING: Group = {
+    "metrics": _option(
+        "metrics", "listen", str, "Serve metrics and /healthz at [HOST:]PORT; 0 is any that is free.",
+        default="nowhere",
+    ),
+    "log_format": _option(
+        "messages", "format", str, "Messages on standard error: text, or json, an object a line."
+    ),
+}  # fmt: skip
+
+REPLAYS: Group = {
+    "from_partials": _option("input", "partials", str, "Replay partials instead of recognising speech."),
+    "from_translations": _option("input", "translations", str, "Replay translations instead of translating."),
+    "from_captions": _option("input", "captions", str, "Replay captions."),
+}
+
+
+def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of ``groups``.
+
+    The command has an argument ``overrides`` for the values that were given, and no others of these.
+    """
+    options = {name: option for group in groups for name, option in group.items()}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**values: Any) -> None:
+            overrides: Overrides = {}
+            for name, option in options.items():
+                value = values.pop(name)
+                if value is not None:
+                    overrides.setdefault(option.stage, {})[option.key] = value
+            command(overrides=overrides, **values)
+
+        own = [one for one in inspect.signature(command).parameters.values() if one.name != "overrides"]
+        needed = [one for one in own if one.default is inspect.Parameter.empty]
+        shared = [_parameter(name, option) for name, option in options.items()]
+        parameters = [*needed, *shared, *(one for one in own if one not in needed)]
+        # Typer reads these two, and passes everything by name.
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        return called
+
+    return decorate
+
+
+def _parameter(name: str, option: Option) -> inspect.Parameter:
+    flags = option.names or (f"--{name.replace('_', '-')}",)
+    shown = typer.Option(*flags, help=option.help, show_default=option.default or False)
+    kind: Any = option.kind | None
+    annotation = Annotated[kind, shown]
+    return inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation
+    )

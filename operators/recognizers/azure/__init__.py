@@ -1,0 +1,1 @@
+"""Azure's speech service as a recogniser, through lost connections."""

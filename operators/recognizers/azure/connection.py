@@ -1,0 +1,122 @@
+"""One connection to Azure's speech service, by its SDK, and what is peculiar about that (1.53).
+
+- Its callbacks come on threads of its own, so they only pass on what they got.
+- It can connect again by itself, at once and four times, and says again what it said before. That is turned
+  off: after a failure a connection is closed, and whoever made it makes another one.
+- When the service closes the connection properly it says ``disconnected`` and nothing more, ever.
+- What it is given at once it sends twice as fast as it sounds, and after half a minute only as fast:
+  what was late would stay late. It is told to go on at twice the speed.
+- Stopping and releasing wait for the service, 10 s each unless told otherwise.
+- A recogniser and its callbacks refer to each other until they are disconnected.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import azure.cognitiveservices.speech as sdk
+
+from operators.errors import InputError
+from operators.events import SAMPLE_RATE
+from operators.recognizers.azure.conversation import Connected, Disconnected, Event, Failure, Over, Result
+from operators.recognizers.azure.settings import AzureSettings, Service
+
+_TICKS_PER_SAMPLE = 10_000_000 // SAMPLE_RATE
+_PROPERTIES = {
+    "SPEECH-Error-MaxRetryCount": "0",
+    "SPEECH-AudioThrottleLowAsPercentageOfRealTime": "200",
+    "SPEECH-StopRecognitionTimeoutInSeconds": "1",
+    "SPEECH-TelemetryDataEnabled": "false",
+}
+
+
+_CODES = {
+    sdk.CancellationErrorCode.AuthenticationFailure: Failure.KEY,
+    sdk.CancellationErrorCode.Forbidden: Failure.KEY,
+    sdk.CancellationErrorCode.BadRequest: Failure.REQUEST,
+    sdk.CancellationErrorCode.TooManyRequests: Failure.BUSY,
+    sdk.CancellationErrorCode.ServiceUnavailable: Failure.BUSY,
+}
+
+
+class AzureConnection:
+    """Connects at once, without waiting for it.
+
+    :arg tell: Is told the events, on threads of the SDK's.
+    :raises InputError: when the SDK cannot be used.
+    """
+
+    def __init__(self, service: Service, settings: AzureSettings, tell: Callable[[Event], None]) -> None:
+        try:
+            self._open(service, settings, tell)
+        except (RuntimeError, ValueError, OSError):
+            # Its words may quote the configuration, the key with it.
+            raise InputError(
+                f"Azure's speech library cannot be started for {service.place}; check the azure settings, "
+                "and that OpenSSL 3 is installed"
+            ) from None
+
+    def _open(self, service: Service, settings: AzureSettings, tell: Callable[[Event], None]) -> None:
+        key = service.key.reveal() if service.key else None
+        config = sdk.SpeechConfig(
+            subscription=key,
+            region=service.region,
+            endpoint=service.endpoint,
+            host=service.host,
+            speech_recognition_language=settings.language,
+        )
+        for name, value in _PROPERTIES.items():
+            config.set_property_by_name(name, value)
+        if settings.stable_partials is not None:
+            name = sdk.PropertyId.SpeechServiceResponse_StablePartialResultThreshold
+            config.set_property(name, str(settings.stable_partials))
+        layout = sdk.audio.AudioStreamFormat(samples_per_second=SAMPLE_RATE, bits_per_sample=16, channels=1)
+        self._stream = sdk.audio.PushAudioInputStream(layout)
+        self._recognizer = sdk.SpeechRecognizer(config, sdk.audio.AudioConfig(stream=self._stream))
+        self._line = sdk.Connection.from_recognizer(self._recognizer)
+        self._line.connected.connect(lambda _event: tell(Connected()))
+        self._line.disconnected.connect(lambda _event: tell(Disconnected()))
+        self._recognizer.recognizing.connect(lambda event: tell(_result(event.result, is_final=False)))
+        self._recognizer.recognized.connect(lambda event: tell(_result(event.result, is_final=True)))
+        self._recognizer.canceled.connect(lambda event: tell(Over(_failure(event.result))))
+        self._recognizer.session_stopped.connect(lambda _event: tell(Over(Failure.STOPPED)))
+        self._started = self._recognizer.start_continuous_recognition_async()
+
+    def write(self, pcm: bytes) -> None:
+        """Send audio, and never none: that would end it."""
+        self._stream.write(pcm)
+
+    def end_audio(self) -> None:
+        """Say that the audio is over: `Over` comes after the last result."""
+        self._stream.close()
+
+    def close(self) -> None:
+        """Hang up; takes up to two seconds where the service does not react."""
+        signals = (
+            self._recognizer.recognizing,
+            self._recognizer.recognized,
+            self._recognizer.canceled,
+            self._recognizer.session_stopped,
+            self._line.connected,
+            self._line.disconnected,
+        )
+        for signal in signals:
+            signal.disconnect_all()
+        # A connection that is gone already may refuse to be closed.
+        with suppress(RuntimeError):
+            self._stream.close()
+            self._recognizer.stop_continuous_recognition_async().get()
+        # Releasing the last references closes the connection and ends the threads.
+        del self._started, self._line, self._recognizer, self._stream
+
+
+def _result(result: Any, *, is_final: bool) -> Result:
+    begin = result.offset // _TICKS_PER_SAMPLE
+    return Result(result.text, begin, begin + result.duration // _TICKS_PER_SAMPLE, is_final)
+
+
+def _failure(result: Any) -> Failure | None:
+    details = result.cancellation_details
+    if details.reason == sdk.CancellationReason.EndOfStream:
+        return None
+    return _CODES.get(details.code, Failure.LOST)

@@ -1,0 +1,202 @@
+"""Azure's speech service as a recogniser that survives lost connections.
+
+All that talks to the service runs on one thread of the recogniser's own: `AzureRecognizer.accept` only leaves
+the audio there and takes the hypotheses that have come. The audio since the last final is kept, and a new
+connection hears it again, so that nothing is missing and nothing final is said twice.
+"""
+
+import atexit
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Condition, Thread
+from time import monotonic
+
+from typing_extensions import override
+
+from operators.events import AudioChunk
+from operators.recognizers.azure.audio_buffer import AudioBuffer
+from operators.recognizers.azure.connection import AzureConnection
+from operators.recognizers.azure.conversation import Conversation, Event, Failure
+from operators.recognizers.azure.patience import Patience, Waits
+from operators.recognizers.azure.reports import Reports
+from operators.recognizers.azure.settings import AzureSettings, service
+from operators.recognizers.azure.utterances import Utterances
+from operators.recognizers.protocol import Hypothesis, Recognizer
+
+# How often the clock is looked at while nothing else happens.
+_TICK_S = 0.1
+_LONGEST_LAST_WAIT_S = 0.5
+# A connection takes two seconds to close at most; what takes longer is left to the end of the process.
+_CLOSE_S = 4.0
+
+
+class AzureRecognizer(Recognizer):
+    """Recognises one stream in the cloud. Nothing is sent before the first chunk.
+
+    :arg settings: What is spoken, which service, and how long to wait for it.
+    :arg tell: Is told in a sentence when the connection's state changes, on a thread of the recogniser's.
+    :raises UsageError: when the settings and the environment name no service that can be.
+    """
+
+    def __init__(self, settings: AzureSettings, tell: Callable[[str], None]) -> None:
+        self._service = service(settings)
+        self._settings = settings
+        self._reports = Reports(self._service, tell)
+        #: Guards what follows, and is notified whenever there is something to do.
+        self._changed = Condition()
+        self._buffer = AudioBuffer(settings.replay_s)
+        self._utterances = Utterances(self._buffer.start_s, self._buffer.end_s)
+        self._hypotheses: list[Hypothesis] = []
+        self._error: Exception | None = None
+        self._is_finishing = self._is_closing = self._is_done = False
+        self._thread: Thread | None = None
+        #: Of the thread alone.
+        self._leaving: Thread | None = None
+        self._waits = Waits(settings.longest_wait_s)
+        self._patience = Patience(settings.answer_s, monotonic)
+
+    @override
+    def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
+        """As the protocol says.
+
+        :raises InputError: when Azure refuses the key or the request.
+        """
+        with self._changed:
+            self._buffer.append(chunk)
+            if self._thread is None:
+                self._thread = Thread(target=self._work, name="azure recogniser", daemon=True)
+                self._thread.start()
+                # The SDK aborts a process that ends while it is at work, as after an error elsewhere.
+                atexit.register(self.close)
+            self._changed.notify_all()
+            return self._take()
+
+    @override
+    def finish(self) -> Sequence[Hypothesis]:
+        """As the protocol says; waits for the last results, as long as the settings say.
+
+        :raises InputError: when Azure refuses the key or the request.
+        """
+        if self._thread is None:
+            return []
+        with self._changed:
+            self._is_finishing = True
+            self._changed.notify_all()
+            is_done = self._changed.wait_for(lambda: self._is_done, self._settings.finish_s)
+            self._is_closing = True
+            self._changed.notify_all()
+            self._hypotheses += self._utterances.finish()
+            hypotheses = self._take()
+        if self._error is not None:
+            self._reports.gave_up(self._error)
+        elif not is_done:
+            self._reports.ended_early(self._settings.finish_s)
+        return hypotheses
+
+    @override
+    def close(self) -> None:
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
+            atexit.unregister(self.close)
+
+    def _take(self) -> list[Hypothesis]:
+        hypotheses, self._hypotheses = self._hypotheses, []
+        # What was recognised before an error comes out before it.
+        if self._error is not None and not hypotheses:
+            raise self._error
+        return hypotheses
+
+    def _work(self) -> None:
+        """Have one connection after the other, until the audio is over."""
+        try:
+            while (failure := self._converse()) is not None:
+                self._wait(failure)
+        except Exception as error:  # noqa: BLE001 - raised where the flow hears it
+            with self._changed:
+                self._error = error
+        finally:
+            with self._changed:
+                self._is_done = True
+                self._changed.notify_all()
+            if self._leaving is not None:
+                self._leaving.join(_CLOSE_S)
+
+    def _wait(self, failure: Failure) -> None:
+        is_longest = self._waits.is_longest
+        wait_s = self._waits.next_s()
+        self._reports.failed(failure, wait_s, is_longest=is_longest)
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_closing or self._is_finishing, wait_s):
+                return
+            # At the end there is no time to wait long.
+            self._changed.wait_for(lambda: self._is_closing, min(wait_s, _LONGEST_LAST_WAIT_S))
+
+    def _converse(self) -> Failure | None:
+        """Have one connection until it fails, or all is said, or nobody listens any more."""
+        events: deque[Event] = deque()
+
+        def note(event: Event) -> None:
+            with self._changed:
+                events.append(event)
+                self._changed.notify_all()
+
+        with self._changed:
+            if self._is_closing:
+                return None
+            self._hypotheses += self._utterances.resume(self._buffer.begin)
+            base = self._buffer.rewind(self._utterances.confirmed)
+        conversation = Conversation(self._utterances, self._patience, base, monotonic)
+        connection = AzureConnection(self._service, self._settings, note)
+        try:
+            return self._attend(conversation, connection, events)
+        finally:
+            self._hang_up(connection)
+
+    def _hang_up(self, connection: AzureConnection) -> None:
+        """Close a connection while the next one is made: a service that is gone makes it wait."""
+        if self._leaving is not None:
+            self._leaving.join(_CLOSE_S)
+        self._leaving = Thread(target=connection.close, name="azure hang-up", daemon=True)
+        self._leaving.start()
+
+    def _attend(
+        self, conversation: Conversation, connection: AzureConnection, events: deque[Event]
+    ) -> Failure | None:
+        has_begun = False
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: events or self._has_work(conversation), _TICK_S)
+                if self._is_closing:
+                    return None
+                while events:
+                    self._hypotheses += conversation.take(events.popleft(), self._buffer.heard)
+                conversation.look_at_clock()
+                self._buffer.forget(self._utterances.confirmed)
+                is_sending = conversation.is_connected and not conversation.is_over
+                if is_sending and not has_begun:
+                    # While it connected, the buffer may have had to drop what it was to begin with.
+                    conversation.begin(self._buffer.sent)
+                    has_begun = True
+                pcm = self._buffer.take_unsent() if is_sending else b""
+                lost_s = self._buffer.take_lost_s() if is_sending else 0.0
+                is_last = is_sending and self._is_finishing
+            if conversation.is_proven:
+                self._waits.reset()
+            if conversation.is_over:
+                return conversation.failure
+            if is_sending:
+                self._reports.connected(lost_s)
+            if pcm:
+                self._patience.hear(pcm)
+                connection.write(pcm)
+            if is_last and not conversation.is_audio_over:
+                connection.end_audio()
+                conversation.is_audio_over = True
+
+    def _has_work(self, conversation: Conversation) -> bool:
+        if self._is_closing or not conversation.is_connected:
+            return self._is_closing
+        return self._buffer.has_unsent or self._is_finishing != conversation.is_audio_over

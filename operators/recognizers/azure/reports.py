@@ -1,0 +1,75 @@
+"""What a user is told about the connection to Azure: one sentence for each change, and an error for the rest.
+
+No sentence quotes the service or its SDK, which may quote the configuration, the key with it.
+"""
+
+from collections.abc import Callable
+
+from operators.errors import InputError
+from operators.recognizers.azure.conversation import Failure
+from operators.recognizers.azure.settings import Service
+
+_REASONS = {
+    Failure.LOST: "connection to Azure lost",
+    Failure.STOPPED: "Azure stopped recognising",
+    Failure.SILENT: "Azure does not answer to speech any more",
+    Failure.BUSY: "Azure takes no more requests for now",
+    Failure.REQUEST: "Azure refused to go on",
+}
+
+
+class Reports:
+    """Tells what changes.
+
+    :arg service: The service that is talked to.
+    :arg tell: Is told the sentences.
+    """
+
+    def __init__(self, service: Service, tell: Callable[[str], None]) -> None:
+        self._service = service
+        self._tell = tell
+        self._is_connected = self._was_connected = False
+        #: What was told of the present outage: nothing, that it is there, or that it lasts.
+        self._told = 0
+
+    def connected(self, lost_s: float) -> None:
+        """The service is there; so many seconds of audio could not be kept until then."""
+        if self._is_connected:
+            return
+        sentence = "connected again" if self._was_connected else f"connected to Azure, {self._service.place}"
+        if lost_s:
+            sentence += f"; {lost_s:.1f} s of audio are lost, more than azure.replay_s keeps"
+        self._is_connected = self._was_connected = True
+        self._told = 0
+        self._tell(sentence)
+
+    def failed(self, failure: Failure, wait_s: float, *, is_longest: bool) -> None:
+        """A connection failed, or could not be made; the next attempt comes after a wait.
+
+        :arg is_longest: Whether the waits grow no more.
+        :raises InputError: when another attempt cannot help.
+        """
+        place = self._service.place
+        if failure is Failure.KEY:
+            raise InputError(
+                f"Azure refused the key for {place}; check the key, and that the region is its own"
+            )
+        if failure is Failure.REQUEST and not self._was_connected:
+            raise InputError(f"{place}: Azure refused the request; check azure.language and where it is sent")
+        what = _REASONS[failure]
+        if failure is Failure.LOST and not self._was_connected:
+            what = f"no connection to Azure, {place}, yet"
+        if self._told == 0:
+            self._tell(f"{what}, trying again in {wait_s:.2g} s")
+        elif self._told == 1 and is_longest:
+            self._tell(f"still no connection to Azure, trying again every {wait_s:.2g} s")
+        self._told = max(self._told, 1 + is_longest)
+        self._is_connected = False
+
+    def gave_up(self, error: Exception) -> None:
+        """The audio is over, and an error that nobody was to hear before what had been recognised."""
+        self._tell(str(error))
+
+    def ended_early(self, waited_s: float) -> None:
+        """The audio is over, and the last results did not come in time."""
+        self._tell(f"Azure did not answer within {waited_s:g} s, so the last words may be missing")

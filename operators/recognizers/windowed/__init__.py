@@ -1,0 +1,1 @@
+"""Recognisers of growing windows, decoded with their last hypothesis as the draft."""

@@ -1,0 +1,117 @@
+"""A recogniser of growing windows: cuts the stream into utterances and has each window of them transcribed.
+
+What an engine has to add is one method, from a window of audio to a text.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from typing_extensions import override
+
+from operators.errors import UsageError
+from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.windowed.segmenter import Segmenter, SegmentRules, Window
+from operators.recognizers.windowed.voice import Samples, VoiceDetector, silero
+from operators.trouble import ModelTrouble
+
+# A jump in the audio that is no rounding: a microphone lost samples, or the machine slept.
+_GAP_S = 0.05
+
+
+class Transcriber(Protocol):
+    """What is said in the windows of one stream, one utterance after the other."""
+
+    def transcribe(self, window: Window) -> str:
+        """The text of all that was heard of an utterance. Raises `ModelTrouble` where the model fails."""
+        ...
+
+
+class WindowedRecognizer(Recognizer):
+    """Recognises one stream; the hypotheses depend on the audio only, not on how it was cut into chunks.
+
+    :arg transcriber: The engine.
+    :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
+    :arg tell: Told what goes wrong, in a sentence.
+    :arg make_detector: Makes the voice detector of a stretch of audio without gaps.
+    :arg rules: When an utterance is over.
+    """
+
+    def __init__(
+        self,
+        transcriber: Transcriber,
+        *,
+        update_interval_s: float = 0.5,
+        tell: Callable[[str], None] = lambda _sentence: None,
+        make_detector: Callable[[], VoiceDetector] = silero,
+        rules: SegmentRules | None = None,
+    ) -> None:
+        if not 0.1 <= update_interval_s <= 10:
+            raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
+        self._transcriber = transcriber
+        self._interval_s = update_interval_s
+        self._tell = tell
+        self._make_detector = make_detector
+        self._rules = rules
+        self._segmenter: Segmenter | None = None
+        #: When the segmenter's first sample sounded, and the number of its first segment.
+        self._base_s = 0.0
+        self._first = self._next = 0
+        self._last_text = ""
+        self._is_failing = False
+
+    @override
+    def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
+        hypotheses: list[Hypothesis] = []
+        if self._segmenter is None or abs(chunk.start_s - self._time(self._segmenter.position)) > _GAP_S:
+            hypotheses += self.finish()
+            self._segmenter = Segmenter(self._make_detector(), self._interval_s, self._rules)
+            self._base_s, self._first = chunk.start_s, self._next
+        windows = self._segmenter.accept(_samples(chunk.pcm))
+        return [*hypotheses, *(self._hypothesis(window) for window in windows)]
+
+    @override
+    def finish(self) -> Sequence[Hypothesis]:
+        if self._segmenter is None:
+            return []
+        windows = self._segmenter.finish()
+        self._segmenter = None
+        return [self._hypothesis(window) for window in windows]
+
+    @override
+    def close(self) -> None:
+        self._segmenter = None
+
+    def _time(self, position: int) -> float:
+        return self._base_s + position / SAMPLE_RATE
+
+    def _hypothesis(self, window: Window) -> Hypothesis:
+        text = self._transcribe(window)
+        self._last_text = "" if window.is_final else text
+        self._next = self._first + window.segment + window.is_final
+        return Hypothesis(
+            segment=self._first + window.segment,
+            text=text,
+            is_final=window.is_final,
+            start_s=self._time(window.start),
+            end_s=self._time(window.end),
+        )
+
+    def _transcribe(self, window: Window) -> str:
+        """The window's text; where the model fails, that of the window before. A final is tried twice."""
+        for _try in range(1 + window.is_final):
+            try:
+                text = self._transcriber.transcribe(window)
+            except ModelTrouble as trouble:
+                if not self._is_failing:
+                    self._tell(f"{trouble}; the text stays as it was, and the next update tries again")
+                self._is_failing = True
+            else:
+                self._is_failing = False
+                return text
+        return self._last_text
+
+
+def _samples(pcm: bytes) -> Samples:
+    return np.frombuffer(pcm[: len(pcm) // 2 * 2], "<i2").astype(np.float32) / 32768.0

@@ -1,0 +1,179 @@
+"""Where utterances begin and end, and the growing window of audio that each of them is recognised from.
+
+A pause ends an utterance. One that goes on for long ends at a shorter pause, and in the end at the quietest
+moment: a window is never longer than a speech model was trained on, and a word is cut only if somebody speaks
+for seconds without the slightest pause.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from operators.events import SAMPLE_RATE
+from operators.recognizers.windowed.voice import HOP, Samples, VoiceDetector
+
+
+class SegmentRules(msgspec.Struct, frozen=True, kw_only=True):
+    """When an utterance begins and is over; times in seconds."""
+
+    #: Probability of speech from which on a hop is voiced.
+    threshold: float = 0.5
+    #: Somebody speaks when so much of the last `onset_within_s` is voiced.
+    onset_s: float = 0.128
+    onset_within_s: float = 0.256
+    #: Time without a voiced hop that ends an utterance, and that which ends a long one.
+    pause_s: float = 0.256
+    short_pause_s: float = 0.16
+    #: Length from which on an utterance is long, and the longest window.
+    long_s: float = 9.0
+    longest_s: float = 15.0
+    #: Audio that belongs to an utterance before its first voiced hop and after its last.
+    before_s: float = 0.4
+    after_s: float = 0.2
+    #: Silence put after speech that the end of the audio cuts off: without it a model goes on by invention.
+    cut_off_s: float = 0.3
+
+
+class Window(NamedTuple):
+    """All that was heard of one utterance."""
+
+    #: Number of the utterance, from 0.
+    segment: int
+    #: Positions in the stream: of its first sample, and after its last.
+    start: int
+    end: int
+    #: From the first sample to the last, and perhaps some silence after it.
+    samples: Samples
+    #: Whether the utterance is over.
+    is_final: bool
+
+
+class Segmenter:
+    """Cuts one stream into utterances; what it gives depends on the audio only, not on its chunks.
+
+    :arg detect: The voice detector.
+    :arg interval_s: Seconds between two windows of an utterance.
+    :arg rules: When an utterance is over.
+    """
+
+    def __init__(self, detect: VoiceDetector, interval_s: float, rules: SegmentRules | None = None) -> None:
+        rules = rules or SegmentRules()
+        self._detect = detect
+        self._rules = rules
+        self._interval = round(interval_s * SAMPLE_RATE)
+        self._before, self._after = round(rules.before_s * SAMPLE_RATE), round(rules.after_s * SAMPLE_RATE)
+        self._audio: Samples = np.zeros(0, np.float32)
+        #: Positions: of the first sample that is kept, and of the first that the detector has not heard.
+        self._origin = self._heard = 0
+        #: Whether the last hops were voiced.
+        self._recent: deque[bool] = deque(maxlen=_hops(rules.onset_within_s))
+        #: The probability of each hop of the open utterance, and the position after its last voiced one.
+        self._voiced: list[float] = []
+        self._last_voice = 0
+        self._segment = 0
+        self._begin: int | None = None
+        #: Positions: where the last utterance ended, where a window is due, and where the last one ended.
+        self._end = self._due = self._given = 0
+
+    @property
+    def position(self) -> int:
+        """Samples that came in so far."""
+        return self._origin + len(self._audio)
+
+    def accept(self, samples: Samples) -> list[Window]:
+        """Hear more audio: windows that are due of the open utterance, and the last of each that ended."""
+        self._audio = np.concatenate((self._audio, samples))
+        windows: list[Window] = []
+        while self.position - self._heard >= HOP:
+            probability = self._detect(self._slice(self._heard, self._heard + HOP))
+            self._heard += HOP
+            windows += self._hop(probability)
+        self._forget()
+        return windows
+
+    def finish(self) -> list[Window]:
+        """Hear that the audio is over: the last window of the open utterance."""
+        if self._begin is None:
+            return []
+        window = self._close(self.position)
+        silence = np.zeros(round(self._rules.cut_off_s * SAMPLE_RATE), np.float32)
+        return [window._replace(samples=np.concatenate((window.samples, silence)))]
+
+    def _hop(self, probability: float) -> list[Window]:
+        is_voiced = probability > self._rules.threshold
+        self._recent.append(is_voiced)
+        if is_voiced:
+            self._last_voice = self._heard
+        if self._begin is None:
+            if sum(self._recent) >= _hops(self._rules.onset_s):
+                onset = self._heard - (len(self._recent) - self._recent.index(True)) * HOP
+                self._open(max(self._end, onset - self._before))
+            return []
+        self._voiced.append(probability)
+        length_s = (self._heard - self._begin) / SAMPLE_RATE
+        if self._heard - self._last_voice >= self._pause(length_s):
+            return [self._close(self._spoken)]
+        if length_s >= self._rules.longest_s:
+            cut = self._quietest()
+            last = self._close(cut)
+            self._open(cut)
+            return [last]
+        if self._heard < self._due:
+            return []
+        self._due = self._heard + self._interval
+        if self._spoken == self._given:
+            return []
+        self._given = self._spoken
+        return [self._window(self._begin, self._spoken, is_final=False)]
+
+    @property
+    def _spoken(self) -> int:
+        """Where the open utterance ends as far as it was heard: a pause is not a part of it."""
+        return min(self._heard, self._last_voice + self._after)
+
+    def _pause(self, length_s: float) -> int:
+        """Samples without voice that end an utterance of this length."""
+        is_long = length_s >= self._rules.long_s
+        return round((self._rules.short_pause_s if is_long else self._rules.pause_s) * SAMPLE_RATE)
+
+    def _quietest(self) -> int:
+        """Position of the hop in the last third of the window in which speech is least probable."""
+        begin = len(self._voiced) * 2 // 3
+        quiet = min(range(begin, len(self._voiced)), key=lambda hop: (self._voiced[hop], -hop))
+        return self._heard - (len(self._voiced) - 1 - quiet) * HOP
+
+    def _open(self, begin: int) -> None:
+        self._begin = begin
+        self._voiced = []
+        # Of less than half a second of speech nothing but a guess can be made.
+        self._due = self._heard + self._interval
+
+    def _close(self, end: int) -> Window:
+        assert self._begin is not None, "only an open utterance ends"
+        window = self._window(self._begin, end, is_final=True)
+        self._segment += 1
+        self._begin, self._end = None, end
+        # What was heard before the end does not open the next utterance.
+        self._recent.clear()
+        return window
+
+    def _window(self, begin: int, end: int, *, is_final: bool) -> Window:
+        return Window(self._segment, begin, end, self._slice(begin, end), is_final)
+
+    def _slice(self, begin: int, end: int) -> Samples:
+        return self._audio[begin - self._origin : end - self._origin]
+
+    def _forget(self) -> None:
+        needed = (
+            self._heard - len(self._recent) * HOP - self._before - HOP if self._begin is None else self._begin
+        )
+        drop = max(0, min(needed, self._heard) - self._origin)
+        if drop:
+            self._audio = self._audio[drop:].copy()
+            self._origin += drop
+
+
+def _hops(seconds: float) -> int:
+    return round(seconds * SAMPLE_RATE / HOP)

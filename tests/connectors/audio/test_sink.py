@@ -1,0 +1,213 @@
+"""A recorded session is a valid WAV file at every moment, and replays with the same times."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import bytewax.operators as op
+import numpy as np
+import pytest
+import soundfile
+from bytewax.dataflow import Dataflow
+from bytewax.testing import TestingSource, run_main
+from numpy.typing import NDArray
+
+from connectors.audio.decoder import AudioDecoder, probe
+from connectors.audio.sink import WavPosition, WavSink
+from connectors.audio.source import AudioFileSource
+from connectors.files.records import Held
+from operators.errors import OutputError
+from operators.events import SAMPLE_RATE, AudioChunk
+
+
+def noise(samples: int, seed: int = 7) -> NDArray[np.int16]:
+    return np.random.default_rng(seed).integers(-9000, 9000, samples).astype("<i2")
+
+
+def chunk(
+    start_s: float, samples: NDArray[np.int16], stream: str = "talk", is_last: bool = False
+) -> AudioChunk:
+    return AudioChunk(stream=stream, start_s=start_s, pcm=samples.tobytes(), is_last=is_last)
+
+
+def partition(path: Path, resume: WavPosition | None = None) -> Any:
+    return WavSink(path).build_part("out", str(path), None if resume is None else Held(resume))
+
+
+def read(path: Path) -> NDArray[np.int16]:
+    """The samples, which two readers agree on, of a file that lacks nothing."""
+    theirs, rate = soundfile.read(path, dtype="int16")
+    ours = np.frombuffer(b"".join(AudioDecoder(path).blocks()), "<i2")
+    assert rate == SAMPLE_RATE
+    assert np.array_equal(ours, theirs)
+    assert probe(path).missing_s == 0
+    return ours
+
+
+def test_what_a_flow_heard_is_in_the_file(tmp_path: Path) -> None:
+    samples = noise(4000)
+    flow = Dataflow("recording")
+    chunks = [("talk", chunk(at / SAMPLE_RATE, samples[at : at + 1600])) for at in range(0, 4000, 1600)]
+    up = op.input("in", flow, TestingSource(chunks))
+    op.output("out", up, WavSink(tmp_path / "talk.wav"))
+    run_main(flow)  # type: ignore[no-untyped-call] # bytewax.testing has no annotations here
+
+    assert np.array_equal(read(tmp_path / "talk.wav"), samples)
+
+
+def kill(sink: Any) -> None:
+    """Close the file as the system does for a process that was killed."""
+    sink._target.close()
+
+
+def test_after_every_chunk_the_file_is_whole_though_nobody_closed_it(tmp_path: Path) -> None:
+    path, samples = tmp_path / "talk.wav", noise(1600)
+    sink = partition(path)
+    for number in range(5):
+        sink.write_batch([chunk(number / 10, samples)])
+
+        assert np.array_equal(read(path), np.tile(samples, number + 1))
+
+
+def test_a_process_that_is_killed_leaves_a_readable_file(tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    program = (
+        "import os, signal, sys; from pathlib import Path; from connectors.audio.sink import WavSink;"
+        "from operators.events import AudioChunk;"
+        "sink = WavSink(Path(sys.argv[1])).build_part('', '', None);"
+        "sink.write_batch([AudioChunk(stream='talk', start_s=0.0, pcm=bytes([1, 2]) * 1600)]);"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, path], cwd=Path.cwd(), check=False, timeout=60)
+
+    assert killed.returncode == -9
+    assert len(read(path)) == 1600
+
+
+def test_what_was_not_heard_is_silence_so_that_times_stay(tmp_path: Path) -> None:
+    path, samples = tmp_path / "talk.wav", noise(1600)
+    sink = partition(path)
+    sink.write_batch([chunk(0.5, samples), chunk(2.0, samples), chunk(2.25, noise(0), is_last=True)])
+
+    heard = read(path)
+    assert len(heard) == 2.25 * SAMPLE_RATE
+    assert np.array_equal(heard[8000:9600], samples)
+    assert np.array_equal(heard[32_000:33_600], samples)
+    assert np.abs(np.delete(heard, np.r_[8000:9600, 32_000:33_600])).max() == 0
+    replayed = AudioFileSource(path, stream="talk").build_part("in", "talk", None)
+    chunks = [one for _ in range(23) for one in replayed.next_batch()]
+    assert next(one.start_s for one in chunks if any(one.pcm)) == 0.5
+
+
+def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path) -> None:
+    path, samples = tmp_path / "talk.wav", noise(4800)
+    first = partition(path)
+    first.write_batch([chunk(0.0, samples[:1600])])
+    snapshot = first.snapshot().position
+    first.write_batch([chunk(0.1, noise(1600, seed=8)), chunk(0.2, noise(1600, seed=9))])
+    kill(first)
+    second = partition(path, snapshot)
+
+    assert np.array_equal(read(path), samples[:1600])
+    second.write_batch([chunk(0.1, samples[1600:])])
+    assert np.array_equal(read(path), samples)
+
+
+def test_a_file_that_was_cut_meanwhile_is_not_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    first = partition(path)
+    first.write_batch([chunk(0.0, noise(1600))])
+    snapshot = first.snapshot().position
+    path.write_bytes(path.read_bytes()[:500])
+    kill(first)
+
+    with pytest.raises(OutputError, match="shorter"):
+        partition(path, snapshot)
+
+
+def test_what_the_file_held_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    path.write_bytes(b"a long letter" * 999)
+    partition(path).write_batch([chunk(0.0, noise(800))])
+
+    assert np.array_equal(read(path), noise(800))
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (chunk(0.1, noise(800), stream="other"), "give each stream a file of its own"),
+        (chunk(0.0, noise(800)), "came again"),
+        (chunk(1e300, noise(800)), "cannot hold audio that begins"),
+    ],
+    ids=["another stream", "from before", "absurd"],
+)
+def test_a_chunk_that_has_no_place_in_the_file_is_refused_and_the_rest_stays(
+    tmp_path: Path, second: AudioChunk, reason: str
+) -> None:
+    path = tmp_path / "talk.wav"
+    with pytest.raises(OutputError, match=reason):
+        partition(path).write_batch([chunk(0.0, noise(1600)), second])
+
+    assert np.array_equal(read(path), noise(1600))
+
+
+def test_chunks_that_overlap_by_a_rounding_follow_each_other(tmp_path: Path) -> None:
+    sink = partition(tmp_path / "talk.wav")
+    sink.write_batch([chunk(0.0, noise(1600)), chunk(0.0999, noise(1600))])
+
+    assert len(read(tmp_path / "talk.wav")) == 3200
+
+
+def test_past_4_gib_the_file_goes_on_as_rf64(tmp_path: Path) -> None:
+    # A file with holes: it takes almost no room.
+    path, samples = tmp_path / "talk.wav", noise(1600)
+    start = 2**31 // SAMPLE_RATE
+    sink = partition(path)
+    sink.write_batch([chunk(start - 1.0, samples)])
+    assert _magic(path) == b"RIFF"
+    sink.write_batch([chunk(start + 1.0, samples)])
+
+    assert _magic(path) == b"RF64"
+    assert path.stat().st_size > 2**32
+    with soundfile.SoundFile(path) as sound:
+        assert sound.frames == (start + 1) * SAMPLE_RATE + 1600
+        sound.seek((start + 1) * SAMPLE_RATE)
+        assert np.array_equal(sound.read(dtype="int16"), samples)
+    assert probe(path).duration_s == start + 1.1
+    decoded = b"".join(AudioDecoder(path, (start + 1) * SAMPLE_RATE).blocks())
+    assert np.array_equal(np.frombuffer(decoded, "<i2"), samples)
+    kill(sink)
+    # Resumed from before the limit, it is an ordinary file again.
+    partition(path, WavPosition("talk", 1600))
+    assert _magic(path) == b"RIFF"
+    assert len(read(path)) == 1600
+
+
+def _magic(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+def test_a_full_disk_is_an_output_error_and_leaves_whole_chunks(tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    sink = partition(path)
+    sink.write_batch([chunk(0.0, noise(1600))])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))
+    try:
+        with pytest.raises(OutputError, match=r"talk\.wav cannot be written"):
+            sink.write_batch([chunk(0.1, noise(1600))])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert np.array_equal(read(path), noise(1600))
+
+
+def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="folder"):
+        WavSink(tmp_path)
+    with pytest.raises(OutputError, match="regular file"):
+        WavSink(Path("/dev/null"))

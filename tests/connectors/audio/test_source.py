@@ -1,0 +1,324 @@
+"""Recordings of any rate and layout become contiguous 16 kHz chunks; what is missing is said."""
+
+import io
+import math
+import os
+import struct
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import bytewax.operators as op
+import numpy as np
+import pytest
+import soundfile
+from bytewax.dataflow import Dataflow
+from bytewax.testing import TestingSink, run_main
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from connectors.audio.decoder import AudioDecoder
+from connectors.audio.source import AudioFileSource, AudioPosition, probe
+from connectors.audio.wav_header import read_wav_data
+from operators.errors import InputError, UsageError
+from operators.events import SAMPLE_RATE, AudioChunk
+
+
+def tone(seconds: float, rate: int = SAMPLE_RATE, channels: int = 1) -> NDArray[np.int16]:
+    mono = 8000 * np.sin(2 * np.pi * 220 * np.arange(round(seconds * rate)) / rate)
+    return np.repeat(mono[:, None], channels, axis=1).astype(np.int16)
+
+
+def noise(samples: int) -> NDArray[np.int16]:
+    return np.random.default_rng(7).integers(-9000, 9000, samples).astype(np.int16)
+
+
+def wav_bytes(samples: NDArray[np.int16], rate: int = SAMPLE_RATE) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format="WAV", subtype="PCM_16")
+    return file.getvalue()
+
+
+def run(path: Path, **kwargs: Any) -> list[AudioChunk]:
+    """The chunks that a dataflow gets from a file."""
+    chunks: list[AudioChunk] = []
+    flow = Dataflow("audio")
+    op.output(
+        "out", op.input("in", flow, AudioFileSource(path, stream="talk", **kwargs)), TestingSink(chunks)
+    )
+    run_main(flow)  # type: ignore[no-untyped-call] # bytewax.testing has no annotations here
+    return chunks
+
+
+def samples_of(chunks: list[AudioChunk]) -> NDArray[np.int16]:
+    return np.frombuffer(b"".join(chunk.pcm for chunk in chunks), "<i2")
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    rate=st.sampled_from([8_000, 11_025, 16_000, 22_050, 44_100, 44_101, 48_000, 96_000]),
+    channels=st.integers(1, 3),
+    seconds=st.floats(0.01, 2.5),
+    chunk_s=st.sampled_from([0.01, 0.1, 0.7]),
+    extension=st.sampled_from(["wav", "flac"]),
+)
+def test_any_recording_becomes_contiguous_chunks_of_its_duration(
+    tmp_path_factory: pytest.TempPathFactory,
+    rate: int,
+    channels: int,
+    seconds: float,
+    chunk_s: float,
+    extension: str,
+) -> None:
+    path = tmp_path_factory.mktemp("audio") / f"talk.{extension}"
+    soundfile.write(path, tone(seconds, rate, channels), rate)
+    partition = AudioFileSource(path, stream="talk", chunk_s=chunk_s).build_part("in", "talk", None)
+    chunks: list[AudioChunk] = []
+    while not (chunks and chunks[-1].is_last):
+        chunks += partition.next_batch()
+
+    position = 0
+    for chunk in chunks:
+        assert chunk.start_s == pytest.approx(position / SAMPLE_RATE)
+        position += len(chunk.pcm) // 2
+    assert position / SAMPLE_RATE == pytest.approx(seconds, abs=0.002)
+    assert {len(chunk.pcm) // 2 for chunk in chunks[:-1]} <= {round(chunk_s * SAMPLE_RATE)}
+    assert [chunk.is_last for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+
+
+def test_16_khz_mono_passes_unchanged(tmp_path: Path) -> None:
+    samples = noise(20_000)
+    soundfile.write(tmp_path / "talk.wav", samples, SAMPLE_RATE)
+
+    assert np.array_equal(samples_of(run(tmp_path / "talk.wav")), samples)
+
+
+def test_resampling_keeps_the_sound(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "talk.flac", tone(2, 44_100, 2), 44_100)
+
+    heard = samples_of(run(tmp_path / "talk.flac"))[800:31_200].astype(int)
+
+    assert np.abs(heard - tone(2)[800:31_200, 0]).max() < 10
+
+
+@pytest.mark.parametrize("extension", ["wav", "flac"])
+@pytest.mark.parametrize("rate", [16_000, 44_100])
+def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path, rate: int, extension: str) -> None:
+    path = tmp_path / f"talk.{extension}"
+    soundfile.write(path, noise(4 * rate), rate)
+    source = AudioFileSource(path, stream="talk", chunk_s=0.3)
+    first = source.build_part("in", "talk", None)
+    before = [chunk for _ in range(8) for chunk in first.next_batch()]
+    second = source.build_part("in", "talk", first.snapshot())
+    expected, resumed = first.next_batch()[0], second.next_batch()[0]
+
+    assert resumed.start_s == expected.start_s == pytest.approx(before[-1].start_s + 0.3)
+    difference = samples_of([resumed]).astype(int) - samples_of([expected])
+    assert np.abs(difference).max() <= (0 if rate == SAMPLE_RATE else 1)
+
+
+def test_a_stream_that_is_over_stays_over(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "talk.wav", tone(0.2), SAMPLE_RATE)
+    source = AudioFileSource(tmp_path / "talk.wav", stream="talk")
+
+    with pytest.raises(StopIteration):
+        source.build_part("in", "talk", AudioPosition(3200, is_over=True)).next_batch()
+
+
+def test_a_batch_is_one_chunk_so_that_partials_flow_on(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "talk.wav", tone(1), SAMPLE_RATE)
+    partition = AudioFileSource(tmp_path / "talk.wav", stream="talk").build_part("in", "talk", None)
+
+    assert len(partition.next_batch()) == 1
+
+
+def test_in_real_time_no_chunk_comes_before_it_was_spoken(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "talk.wav", tone(0.65), SAMPLE_RATE)
+    source = AudioFileSource(tmp_path / "talk.wav", stream="talk", realtime=True)
+    late_s: list[float] = []
+    flow = Dataflow("audio")
+    chunks = op.input("in", flow, source)
+    timed = op.map(
+        "time", chunks, lambda chunk: late_s.append(source.now() - chunk.start_s - chunk.duration_s)
+    )
+    op.output("out", timed, TestingSink([]))
+    began = time.monotonic()
+    run_main(flow)  # type: ignore[no-untyped-call] # bytewax.testing has no annotations here
+
+    assert len(late_s) == 7
+    assert min(late_s) >= 0
+    assert time.monotonic() - began >= 0.65
+
+
+def test_in_real_time_chunks_that_waited_come_together(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "talk.wav", tone(1), SAMPLE_RATE)
+    present = [100.0]
+    source = AudioFileSource(tmp_path / "talk.wav", stream="talk", realtime=True, clock=lambda: present[0])
+    partition = source.build_part("in", "talk", None)
+
+    assert partition.next_batch() == []
+    present[0] += 0.35
+    assert [chunk.start_s for chunk in partition.next_batch()] == pytest.approx([0.0, 0.1, 0.2])
+
+
+def test_a_recording_that_was_stopped_is_not_over(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "talk.wav", tone(5), SAMPLE_RATE)
+    stop = threading.Event()
+
+    def progress(position_s: float, duration_s: float) -> None:
+        assert duration_s == 5.0
+        if position_s > 1.0:
+            stop.set()
+
+    chunks = run(tmp_path / "talk.wav", stop=stop, progress=progress)
+
+    assert not any(chunk.is_last for chunk in chunks)
+    assert 1.0 <= chunks[-1].start_s < 1.3
+
+
+def test_probe_tells_what_the_header_says(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "talk.flac", tone(1.5, 48_000, 2), 48_000)
+
+    info = probe(tmp_path / "talk.flac")
+
+    assert (info.duration_s, info.rate, info.channels, info.container) == (1.5, 48_000, 2, "FLAC")
+    assert info.missing_s == 0
+
+
+WHOLE = wav_bytes(tone(1)[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "cannot be decoded"),
+        (b"this is no sound" * 99, "cannot be decoded"),
+        (WHOLE[:44], "no audio"),
+        (WHOLE[:20] + struct.pack("<H", 0x161) + WHOLE[22:], "cannot be decoded"),
+        (WHOLE[:22] + struct.pack("<H", 0) + WHOLE[24:], "cannot be decoded"),
+        (WHOLE[:24] + struct.pack("<I", 1) + WHOLE[28:], "1 samples a second"),
+        (WHOLE[:24] + struct.pack("<I", 4_000_000_000) + WHOLE[28:], "cannot be decoded"),
+        (wav_bytes(tone(0)[:, 0]) + b"LIST\4\0\0\0abcd", "no audio"),
+    ],
+    ids=["empty", "text", "no frames", "odd codec", "no channels", "slow", "fast", "no frames, but notes"],
+)
+def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "talk.wav"
+    path.write_bytes(content[:4] + struct.pack("<I", len(content) - 8) + content[8:] if content else b"")
+
+    with pytest.raises(InputError, match=reason) as refused:
+        probe(path)
+    assert str(path) in str(refused.value)
+
+
+def test_a_thousand_channels_at_any_rate_take_little_memory(tmp_path: Path) -> None:
+    rate, channels = 768_000, 1024
+    head = struct.pack("<IHHIIHH", 16, 1, channels, rate, rate * channels % 2**32, 2 * channels, 16)
+    body = b"WAVEfmt " + head + b"data" + struct.pack("<I", 200 * channels) + bytes(200 * channels)
+    (tmp_path / "talk.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+    decoder = AudioDecoder(tmp_path / "talk.wav")
+    tracemalloc.start()
+    try:
+        assert all(isinstance(block, bytes) for block in decoder.blocks())
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_zeros_without_end_are_not_looked_through_for_chunks(tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    path.write_bytes(b"RIFF\0\0\0\0WAVE")
+    os.truncate(path, 2**33)
+    began = time.process_time()
+    assert read_wav_data(path) is None
+    assert time.process_time() - began < 1
+
+
+def test_a_recording_that_has_become_shorter_is_not_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "talk.wav"
+    soundfile.write(path, tone(1), SAMPLE_RATE)
+    with pytest.raises(InputError, match="has become shorter since the run that is resumed"):
+        AudioDecoder(path, 5 * SAMPLE_RATE)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        probe(tmp_path / "talk.wav")
+    with pytest.raises(InputError, match="not a file"):
+        probe(tmp_path)
+    with pytest.raises(InputError, match="File name too long"):
+        probe(tmp_path / ("x" * 5000))
+    soundfile.write(tmp_path / "talk.wav", tone(0.1), SAMPLE_RATE)
+    with pytest.raises(UsageError, match="chunk_s"):
+        AudioFileSource(tmp_path / "talk.wav", stream="talk", chunk_s=0)
+
+
+def test_what_a_truncated_wav_holds_is_heard_and_then_reported(tmp_path: Path) -> None:
+    samples = noise(10 * SAMPLE_RATE)
+    path = tmp_path / "talk.wav"
+    path.write_bytes(wav_bytes(samples)[: 44 + 2 * 51_200])
+    reports: list[str] = []
+
+    heard = samples_of(run(path, truncated=reports.append))
+
+    assert np.array_equal(heard, samples[:51_200])
+    assert probe(path).missing_s == pytest.approx(6.8)
+    [report] = reports
+    assert report.startswith(f"{path} ends after 3.2 s of the 10.0 s its header promises")
+
+
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_what_comes_before_the_damage_in_a_flac_is_heard_and_then_reported(
+    tmp_path: Path, damage: str
+) -> None:
+    samples = noise(10 * SAMPLE_RATE)
+    path = tmp_path / "talk.flac"
+    soundfile.write(path, samples, SAMPLE_RATE)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2] + (bytes(9000) if damage == "overwritten" else b""))
+    reports: list[str] = []
+
+    heard = samples_of(run(path, truncated=reports.append))
+
+    # A FLAC frame is 4096 samples; only the damaged one is lost.
+    assert len(heard) > 5 * SAMPLE_RATE - 2 * 4096
+    assert np.array_equal(heard, samples[: len(heard)])
+    [report] = reports
+    assert "of the 10.0 s its header promises" in report
+
+
+@pytest.mark.parametrize(
+    ("riff", "data"),
+    [(0, 0), (36, 0), (0xFFFF_FFFF, 0xFFFF_FFFF), (0x7FFF_F024, 0x7FFF_F000)],
+    ids=["zeros", "an empty file's", "ffmpeg's", "SoX's"],
+)
+def test_a_wav_from_a_pipe_is_whole_whatever_its_header_says(tmp_path: Path, riff: int, data: int) -> None:
+    samples = noise(SAMPLE_RATE)
+    content = bytearray(wav_bytes(samples))
+    content[4:8], content[40:44] = struct.pack("<I", riff), struct.pack("<I", data)
+    path = tmp_path / "talk.wav"
+    path.write_bytes(content)
+    reports: list[str] = []
+
+    assert np.array_equal(samples_of(run(path, truncated=reports.append)), samples)
+    assert probe(path).missing_s == 0
+    assert reports == []
+
+
+def test_a_flac_from_a_pipe_has_no_duration_and_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "talk.flac"
+    samples = noise(3 * SAMPLE_RATE)
+    soundfile.write(path, samples, SAMPLE_RATE)
+    content = bytearray(path.read_bytes())
+    # The last 36 bits of these eight bytes of STREAMINFO are the number of samples.
+    fields = int.from_bytes(content[18:26], "big") >> 36 << 36
+    content[18:26] = fields.to_bytes(8, "big")
+    path.write_bytes(content)
+    reports: list[str] = []
+
+    assert math.isinf(probe(path).duration_s)
+    assert np.array_equal(samples_of(run(path, truncated=reports.append)), samples)
+    assert reports == []

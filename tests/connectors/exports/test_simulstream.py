@@ -1,0 +1,87 @@
+"""The simulstream log: what was added and taken away gives what was shown."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.exports.simulstream import write_simulstream
+from operators.errors import InputError, OutputError
+from operators.events import Caption
+from operators.metrics.emissions import EmissionMeter
+from operators.metrics.tokenizers import tokenizer
+from tests.flows.talk import SHOWN, captions
+
+word = tokenizer("word")
+texts = st.lists(st.sampled_from(["a", "b", "c d"]), max_size=5).map(" ".join)
+# Updates of three segments in any order: a recogniser may go back to a segment that is not the last.
+histories = st.lists(st.tuples(st.integers(0, 2), texts), max_size=12)
+
+
+def written(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def caption(segment: int, text: str, number: int) -> Caption:
+    return Caption(
+        stream="s", segment=segment, revision=number, is_final=False, source="", shown=text, withheld="",
+        start_s=0, end_s=number, arrival_s=number, ready_s=number + 0.5,
+    )  # fmt: skip
+
+
+@given(histories)
+def test_emissions_in_order_give_the_text_and_delete_only_what_is_there(
+    history: list[tuple[int, str]],
+) -> None:
+    meter, screen, shown = EmissionMeter(word), list[str](), dict[int, str]()
+    for number, (segment, text) in enumerate(history):
+        emission = meter.emit(caption(segment, text, number))
+        kept = len(screen) - len(emission.deleted)
+        assert kept >= 0
+        assert tuple(screen[kept:]) == emission.deleted
+        screen = screen[:kept] + list(emission.generated)
+        shown[segment] = text
+        assert screen == " ".join(shown[number] for number in sorted(shown)).split()
+
+
+@given(histories)
+def test_nothing_is_deleted_that_is_added_again_at_once(history: list[tuple[int, str]]) -> None:
+    meter = EmissionMeter(word)
+    for number, (segment, text) in enumerate(history):
+        emission = meter.emit(caption(segment, text, number))
+        if emission.deleted and emission.generated:
+            assert emission.deleted[0] != emission.generated[0]
+
+
+def test_the_log_names_the_recording_first_and_then_tells_each_update(tmp_path: Path) -> None:
+    made = captions(SHOWN[:1])
+    write_simulstream(made, tmp_path / "log", word)
+    first, *lines = written(tmp_path / "log")
+    assert first == {"id": 0, "metadata": {"wav_name": "talk.wav"}}
+    assert len(lines) == len(made)
+    assert lines[1]["generated_tokens"] == ["Morgen,", "jeder"]
+    assert lines[1]["deleted_tokens"] == ["Morgen"]
+    for line, one in zip(lines, made, strict=True):
+        assert 0 < line["total_audio_processed"] - one.end_s < 2e-6
+        assert line["total_audio_processed"] + line["computation_time"] == pytest.approx(one.shown_s)
+
+
+def test_streams_have_logs_of_their_own(tmp_path: Path) -> None:
+    write_simulstream(captions(stream="a.b") + captions(stream="a.c"), tmp_path / "log", word)
+    names = {
+        line["id"]: line["metadata"]["wav_name"] for line in written(tmp_path / "log") if "metadata" in line
+    }
+    assert names == {0: "a.b.wav", 1: "a.c.wav"}
+
+
+def test_streams_that_readers_would_take_for_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'x/a' and 'y/a' would both be the recording 'a'"):
+        write_simulstream(captions(stream="x/a") + captions(stream="y/a"), tmp_path / "log", word)
+
+
+def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_simulstream([], tmp_path / "no" / "log", word)

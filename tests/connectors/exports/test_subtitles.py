@@ -1,0 +1,190 @@
+"""Subtitle files: whole at every moment, and the same after a crash as without one."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import srt as srt_reader
+import webvtt
+from bytewax import operators as op
+from bytewax.dataflow import Dataflow
+from bytewax.recovery import RecoveryConfig, init_db_dir
+from bytewax.testing import cluster_main
+
+from connectors.exports.subtitles import Format, SubtitlePosition, SubtitleSink
+from connectors.files.records import Held
+from connectors.jsonl.source import JsonlSource
+from operators.errors import OutputError
+from operators.events import Caption
+from operators.subtitle import subtitle
+from operators.subtitles.timing import Cue
+from operators.subtitles.writer import Columns
+from tests.subtitled import caption
+
+ROOT = Path(__file__).parent.parent.parent.parent
+CUE = Cue(1000, 2000, ("Guten Morgen",))
+
+
+def cues_in(path: Path) -> int:
+    """How many cues a reader of its format finds in a file that must be valid."""
+    if path.suffix == ".vtt":
+        return len(webvtt.read(str(path)).captions)
+    return len(list(srt_reader.parse(path.read_text(encoding="utf-8"), ignore_errors=False)))
+
+
+def partition(path: Path, position: SubtitlePosition | None = None) -> Any:
+    kind: Format = "srt" if path.suffix == ".srt" else "vtt"
+    return SubtitleSink(path, kind).build_part("out", "part", None if position is None else Held(position))
+
+
+@pytest.fixture(params=["out.srt", "out.vtt"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return tmp_path / str(request.param)
+
+
+def test_a_run_without_a_cue_leaves_a_valid_file(path: Path) -> None:
+    path.write_text("what was there before")
+    partition(path).close()
+    assert cues_in(path) == 0
+    assert path.read_bytes() == (b"WEBVTT\n\n" if path.suffix == ".vtt" else b"")
+
+
+def test_the_file_is_valid_after_every_write(path: Path) -> None:
+    part = partition(path)
+    for number in range(1, 6):
+        part.write_batch([Cue(number * 2000, number * 2000 + 1500, ("ein", f"<b> & {number}"))])
+        assert cues_in(path) == number
+    part.write_batch([])
+    part.close()
+    assert cues_in(path) == 5
+
+
+def test_a_resumed_run_cuts_the_file_back_and_counts_on(path: Path) -> None:
+    part = partition(path)
+    part.write_batch([CUE])
+    position = part.snapshot().position
+    kept = path.read_bytes()
+    part.write_batch([Cue(3000, 4000, ("lost with the machine",))])
+    part.close()
+    with path.open("ab") as file:
+        file.write(b"\n00:00:0")
+    part = partition(path, position)
+    assert path.read_bytes() == kept
+    part.write_batch([Cue(3000, 4000, ("zwei",))])
+    part.close()
+    assert cues_in(path) == 2
+    if path.suffix == ".srt":
+        assert path.read_text(encoding="utf-8").split("\n\n")[1].startswith("2\n00:00:03,000")
+
+
+def test_a_resumed_run_refuses_a_file_that_became_shorter(path: Path) -> None:
+    with pytest.raises(OutputError, match="has become shorter"):
+        partition(path, SubtitlePosition(size=1000, cues=3))
+
+
+def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="there is no folder"):
+        SubtitleSink(tmp_path / "none" / "out.srt", "srt")
+
+
+def test_half_a_cue_is_taken_back_when_the_disk_fills_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = partition(path)
+    part.write_batch([CUE])
+    kept, file = path.read_bytes(), part._target._file._file
+
+    class Full:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(file, name)
+
+        def write(self, data: bytes) -> int:
+            if len(data) < 30:
+                raise OSError(28, "No space left on device")
+            return int(file.write(data[:20]))
+
+    monkeypatch.setattr(part._target._file, "_file", Full())
+    with pytest.raises(OutputError, match="No space left"):
+        part.write_batch([CUE])
+    assert path.read_bytes() == kept
+    part.close()
+
+
+def test_a_full_disk_is_an_output_error() -> None:
+    part = partition(Path("/dev/full"), SubtitlePosition(size=1))
+    with pytest.raises(OutputError, match="/dev/full cannot be written: No space left"):
+        part.write_batch([CUE])
+    part.close()
+    with pytest.raises(OutputError, match="/dev/full cannot be written: No space left"):
+        partition(Path("/dev/full"))  # where the header does not fit
+
+
+# A run that is killed
+
+FINALS = [caption(f"Satz Nummer {n} ist nun zu Ende.", 2 * n, 2 * n + 1.5, segment=n) for n in range(40)]
+
+
+def flow(captions: Path, folder: Path, each: Callable[[Caption], Caption]) -> Dataflow:
+    made = Dataflow("subtitled")
+    stream = op.map("each", op.input("in", made, JsonlSource(captions, Caption, batch_size=1)), each)
+    cues = subtitle("subtitle", stream, "target", Columns())
+    op.output("srt", cues, SubtitleSink(folder / "out.srt", "srt"))
+    op.output("vtt", cues, SubtitleSink(folder / "out.vtt", "vtt"))
+    return made
+
+
+def run(made: Dataflow, state: Path | None, workers: int = 1) -> None:
+    config = RecoveryConfig(str(state)) if state else None  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
+    cluster_main(  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
+        made, [], 0, worker_count_per_proc=workers, recovery_config=config, epoch_interval=timedelta(0)
+    )
+
+
+def killed_at(folder: Path, segment: int) -> None:
+    """Run the flow over the files in a folder, and kill it in the middle of a segment."""
+
+    def each(event: Caption) -> Caption:
+        if event.segment == segment:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return event
+
+    run(flow(folder / "captions.jsonl", folder, each), folder / "state")
+
+
+def unbroken(captions: Path, folder: Path, workers: int = 1) -> Path:
+    folder.mkdir()
+    run(flow(captions, folder, lambda event: event), None, workers)
+    return folder
+
+
+def test_a_run_that_is_killed_twice_leaves_the_files_of_an_unbroken_one(tmp_path: Path) -> None:
+    captions = tmp_path / "captions.jsonl"
+    captions.write_bytes(msgspec.json.Encoder().encode_lines(FINALS))
+    (tmp_path / "state").mkdir()
+    init_db_dir(tmp_path / "state", 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
+    for segment in (13, 29, -1):
+        code = (
+            "from pathlib import Path; from tests.connectors.exports.test_subtitles import killed_at; "
+            f"killed_at(Path({str(tmp_path)!r}), {segment})"
+        )
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+        assert done.returncode == (0 if segment < 0 else -signal.SIGKILL), done.stderr
+        # What was written stands, whatever happened.
+        assert cues_in(tmp_path / "out.srt") >= segment - 1
+        assert cues_in(tmp_path / "out.vtt") >= segment - 1
+    whole = unbroken(captions, tmp_path / "whole")
+    for name in ("out.srt", "out.vtt"):
+        assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
+        assert cues_in(tmp_path / name) == len(FINALS)
+
+
+def test_one_worker_writes_however_many_there_are(tmp_path: Path) -> None:
+    captions = tmp_path / "captions.jsonl"
+    captions.write_bytes(msgspec.json.Encoder().encode_lines(FINALS))
+    one, three = unbroken(captions, tmp_path / "one"), unbroken(captions, tmp_path / "three", workers=3)
+    assert (one / "out.srt").read_bytes() == (three / "out.srt").read_bytes()

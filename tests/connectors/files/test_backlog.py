@@ -1,0 +1,349 @@
+"""Files that cannot be written for a while: what waits, what is lost, what is told."""
+
+import errno
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+import soundfile
+
+from connectors.audio.sink import WavSink
+from connectors.exports.subtitles import SubtitleSink
+from connectors.files import backlog as backlogs
+from connectors.files.backlog import Backlog
+from connectors.files.output import WriteError
+from connectors.files.records import Held
+from connectors.files.watch import OutputWatch
+from connectors.files.whole import write_whole
+from connectors.jsonl.sink import JsonlSink
+from connectors.jsonl.source import validate
+from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial
+from operators.subtitles.timing import Cue
+
+
+def partial(segment: int) -> Partial:
+    return Partial(
+        stream="talk", segment=segment, revision=0, text="It was", is_final=True, start_s=float(segment),
+        end_s=segment + 0.5, arrival_s=segment + 0.6,
+    )  # fmt: skip
+
+
+def partials(first: int, last: int) -> list[Event]:
+    return [partial(segment) for segment in range(first, last + 1)]
+
+
+class Disk:
+    """A file on a disk that can be full, or not take what it was given; each record has 10 bytes."""
+
+    path = "talk.jsonl"
+    deletions = 0
+
+    def __init__(self) -> None:
+        self.records: list[Event] = []
+        self.attempts = 0
+        self.room = 1000
+        self.is_failing = False
+        self.is_closed = False
+
+    @property
+    def position(self) -> int:
+        return len(self.records)
+
+    def begin(self) -> None:
+        pass
+
+    def append(self, record: Event) -> None:
+        self.attempts += 1
+        if len(self.records) >= self.room:
+            raise WriteError(Path(self.path), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        self.records.append(record)
+
+    def size_of(self, record: Event) -> int:  # noqa: ARG002 - the protocol
+        return 10
+
+    def sync(self) -> None:
+        if self.is_failing:
+            raise WriteError(Path(self.path), OSError(errno.EIO, os.strerror(errno.EIO)))
+
+    def cut_back(self, position: int) -> None:
+        del self.records[position:]
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Desk:
+    """A backlog before a disk, with a clock, and what was told."""
+
+    def __init__(self, held: Held[Event, int] | None = None) -> None:
+        self.disk = Disk()
+        self.told: list[str] = []
+        self.watch = OutputWatch(lambda _path, sentence, _is_late: self.told.append(sentence))
+        self.now = 0.0
+        self.backlog = Backlog[Event, int](self.disk, self.watch, held, lambda: self.now)
+
+
+def test_what_a_full_disk_did_not_take_is_written_when_there_is_room() -> None:
+    desk = Desk()
+    desk.disk.room = 3
+    desk.backlog.write_batch(partials(0, 5))
+    assert desk.told == [
+        "talk.jsonl cannot be written: No space left on device; make room on its disk, and what it lacks is "
+        "written then; captions go on"
+    ]
+    assert str(desk.watch.missing()[0]).startswith(
+        "talk.jsonl lacks 3 records (segments 3 to 5 of talk, 3.0 s to"
+    )
+    desk.disk.room = 1000
+    desk.now = 10.0
+    desk.backlog.write_batch(partials(6, 6))
+    assert desk.disk.records == partials(0, 6)
+    assert desk.told[1:] == ["talk.jsonl is written again, and lacks nothing"]
+    assert desk.watch.missing() == []
+
+
+def test_it_is_tried_again_every_few_seconds_and_not_with_each_record() -> None:
+    desk = Desk()
+    desk.disk.room = 0
+    for tenth in range(100):
+        desk.now = tenth / 10
+        desk.backlog.write_batch(partials(tenth, tenth))
+    assert 3 <= desk.disk.attempts <= 5
+    assert len(desk.told) == 1
+
+
+def test_beyond_the_bound_the_oldest_are_lost_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backlogs, "MOST_WAITING", 50)
+    desk = Desk()
+    desk.disk.room = 2
+    desk.backlog.write_batch(partials(0, 1))
+    for segment in range(2, 12):
+        desk.backlog.write_batch(partials(segment, segment))
+    assert len(desk.told) == 2
+    assert "its oldest records are lost" in desk.told[1]
+    desk.disk.room, desk.now = 1000, 10.0
+    desk.backlog.close()
+    assert desk.disk.records == [*partials(0, 1), *partials(7, 11)]
+    assert desk.disk.is_closed
+    assert desk.told[2] == (
+        "talk.jsonl is written again, and lacks 5 records (segments 2 to 6 of talk, 2.0 s to 6.5 s)"
+    )
+    assert [one.span.records for one in desk.watch.missing()] == [5]
+
+
+def test_a_snapshot_holds_what_waits_and_a_resumed_run_writes_it() -> None:
+    desk = Desk()
+    desk.disk.room = 2
+    desk.backlog.write_batch(partials(0, 4))
+    held = desk.backlog.snapshot()
+    assert (held.position, held.waiting) == (2, tuple(partials(2, 4)))
+    # Killed here; the file is cut back to the position by its sink.
+    resumed = Desk(held)
+    resumed.backlog.write_batch(partials(5, 5))
+    assert resumed.disk.records == partials(2, 5)
+
+
+def test_what_did_not_reach_the_disk_is_written_again() -> None:
+    desk = Desk()
+    desk.backlog.write_batch(partials(0, 1))
+    assert desk.backlog.snapshot() == Held(2)
+    desk.backlog.write_batch(partials(2, 3))
+    desk.disk.is_failing = True
+    held = desk.backlog.snapshot()
+    assert (held.position, held.waiting) == (2, tuple(partials(2, 3)))
+    assert "Input/output error; check its disk" in desk.told[0]
+    desk.disk.is_failing, desk.now = False, 10.0
+    assert desk.backlog.snapshot() == Held(4, reason="Input/output error")
+    assert desk.disk.records == partials(0, 3)
+
+
+def test_a_close_while_nothing_helps_is_silent_and_what_waits_is_missing() -> None:
+    desk = Desk()
+    desk.disk.room = 0
+    desk.backlog.write_batch(partials(0, 0))
+    desk.backlog.close()
+    assert [str(one) for one in desk.watch.missing()] == [
+        "talk.jsonl lacks 1 record (segment 0 of talk, 0.0 s to 0.5 s): No space left on device"
+    ]
+
+
+# The files themselves
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def watch(told: list[str]) -> OutputWatch:
+    return OutputWatch(lambda _path, sentence, _is_late: told.append(sentence))
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are tried again at once."""
+    monkeypatch.setattr(backlogs, "_AGAIN_S", 0.0)
+
+
+CUES = [Cue(2000 * number, 2000 * number + 1000, (f"Satz {number}",)) for number in range(4)]
+
+
+def sinks(folder: Path, watch: OutputWatch) -> dict[str, tuple[Any, Callable[[int], Any]]]:
+    """Each kind of file, opened, and how a record of it is made."""
+
+    def chunk(number: int) -> AudioChunk:
+        return AudioChunk(
+            stream="talk", start_s=number / 10, pcm=bytes([number + 1, 0]) * (SAMPLE_RATE // 10)
+        )
+
+    made: dict[str, tuple[Any, Callable[[int], Any]]] = {
+        "out.jsonl": (JsonlSink(folder / "out.jsonl", watch=watch), partial),
+        "out.srt": (SubtitleSink(folder / "out.srt", "srt", watch=watch), CUES.__getitem__),
+        "out.vtt": (SubtitleSink(folder / "out.vtt", "vtt", watch=watch), CUES.__getitem__),
+        "out.wav": (WavSink(folder / "out.wav", watch=watch), chunk),
+    }
+    return {name: (sink.build_part("out", "part", None), make) for name, (sink, make) in made.items()}
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_file_whose_folder_goes_and_comes_back_lacks_nothing(
+    tmp_path: Path, watch: OutputWatch, told: list[str]
+) -> None:
+    whole, gone = tmp_path / "whole", tmp_path / "gone"
+    whole.mkdir()
+    for part, make in sinks(whole, watch).values():
+        part.write_batch([make(number) for number in range(4)])
+        part.close()
+    gone.mkdir()
+    parts = sinks(gone, watch)
+    for name, (part, make) in parts.items():
+        part.write_batch([make(0), make(1)])
+        (gone / name).unlink()
+    gone.rmdir()
+    for part, make in parts.values():
+        part.write_batch([make(2)])
+        assert "No such file or directory; make its folder again" in told[-1]
+        part.snapshot()
+    gone.mkdir()
+    for name, (part, make) in parts.items():
+        part.write_batch([make(3)])
+        assert told[-1] == f"{gone / name} is written again, and lacks nothing"
+        assert part.snapshot().position == part._target.position
+        assert (gone / name).read_bytes() == (whole / name).read_bytes()
+        part.close()
+
+
+@pytest.mark.parametrize(
+    "lose", [Path.unlink, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, 50)]
+)
+def test_what_was_on_the_disk_when_a_file_was_deleted_or_cut_short_is_missing(
+    tmp_path: Path, watch: OutputWatch, told: list[str], lose: Callable[[Path], None]
+) -> None:
+    for name, (part, make) in sinks(tmp_path, watch).items():
+        part.write_batch([make(0), make(1)])
+        part.snapshot()
+        lose(tmp_path / name)
+        part.write_batch([make(2)])
+        part.close()
+        assert f"{name} was deleted or cut short, and begins anew: it lacks 2 records" in told[-1]
+    assert [one.span.records for one in watch.missing()] == [2, 2, 2, 2]
+    assert validate(tmp_path / "out.jsonl", Partial) == 1
+    assert (tmp_path / "out.srt").read_text().startswith("1\n00:00:04,000")
+    assert (tmp_path / "out.vtt").read_text().startswith("WEBVTT\n\n00:00:04.000")
+    sound, _ = soundfile.read(tmp_path / "out.wav", dtype="int16")
+    assert sorted(set(sound[:3200])) == [0]
+    assert np.array_equal(sound[3200:], np.full(1600, 3))
+
+
+def test_a_file_that_somebody_put_in_the_place_is_continued(tmp_path: Path, watch: OutputWatch) -> None:
+    path = tmp_path / "out.jsonl"
+    part = JsonlSink(path, watch=watch).build_part("out", "part", None)
+    part.write_batch(partials(0, 1))
+    part.snapshot()
+    # As editors save.
+    other = tmp_path / "other"
+    other.write_bytes(path.read_bytes().rstrip())
+    other.replace(path)
+    part.write_batch(partials(2, 2))
+    part.close()
+    assert validate(path, Partial) == 3
+    assert watch.missing() == []
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_pipe_whose_reader_left_waits_for_another_one(
+    tmp_path: Path, watch: OutputWatch, told: list[str]
+) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    read: list[bytes] = []
+
+    def reader(lines: int) -> threading.Thread:
+        def take() -> None:
+            with path.open("rb") as pipe:
+                read.extend(pipe.readline() for _ in range(lines))
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        return thread
+
+    one = reader(1)
+    part = JsonlSink(path, watch=watch).build_part("out", "part", None)
+    part.write_batch(partials(0, 0))
+    one.join()
+    part.write_batch(partials(1, 1))
+    assert "Broken pipe; start another reader of it" in told[0]
+    other = reader(2)
+    while len(watch.missing()):
+        part.write_batch([])
+    part.write_batch(partials(2, 2))
+    other.join()
+    part.close()
+    assert [msgspec.json.decode(line, type=Partial).segment for line in read] == [0, 1, 2]
+
+
+def test_a_device_without_room_is_told_once(watch: OutputWatch, told: list[str]) -> None:
+    part = SubtitleSink(Path("/dev/full"), "vtt", watch=watch).build_part("out", "part", None)
+    part.write_batch(CUES)
+    part.close()
+    assert len(told) == 1
+    assert [str(one) for one in watch.missing()] == [
+        "/dev/full lacks 4 records (0.0 s to 7.0 s): No space left on device"
+    ]
+
+
+# Files that are written at once
+
+
+def test_a_file_that_finds_no_room_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "summary.json"
+    write_whole(path, b"first")
+    path.chmod(0o640)
+    write_whole(path, b"second")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"second", 0o640)
+
+    def half(self: Path, data: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(data[:2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    with pytest.raises(WriteError, match=r"summary\.json cannot be written: No space left"):
+        write_whole(path, b"third")
+    assert path.read_bytes() == b"second"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_a_link_and_a_device_is_written(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+    with pytest.raises(WriteError, match="/dev/full cannot be written"):
+        write_whole(Path("/dev/full"), b"new")

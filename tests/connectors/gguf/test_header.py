@@ -1,0 +1,171 @@
+"""What may be handed to llama.cpp, and what is told apart from it before."""
+
+import ctypes
+import os
+import struct
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import llama_cpp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.gguf import header as gguf_header
+from connectors.gguf.header import TENSOR_BLOCKS, check_gguf
+from operators.errors import InputError
+
+
+def text(value: bytes) -> bytes:
+    return struct.pack("<Q", len(value)) + value
+
+
+def tensor(name: bytes, dimensions: tuple[int, ...], kind: int, offset: int) -> bytes:
+    shape = struct.pack(f"<I{len(dimensions)}Q", len(dimensions), *dimensions)
+    return text(name) + shape + struct.pack("<IQ", kind, offset)
+
+
+ENTRIES = [
+    text(b"general.architecture") + struct.pack("<I", 8) + text(b"gemma3"),
+    text(b"general.alignment") + struct.pack("<II", 4, 64),
+    text(b"tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text(b"<bos>") + text("▁ä".encode()),
+    text(b"tokenizer.ggml.scores") + struct.pack("<IIQff", 9, 6, 2, 0.5, 1.5),
+    text(b"gemma3.context_length") + struct.pack("<IQ", 10, 32768),
+    text(b"tokenizer.ggml.add_bos_token") + struct.pack("<I?", 7, True),
+]
+#: 64 32-bit floats at 0, and a block of 256 Q4_K weights (144 bytes) at 256: the data takes 400 bytes.
+TENSORS = [tensor(b"norm", (64,), 0, 0), tensor(b"blk", (128, 2), 12, 256)]
+
+
+def header(entries: list[bytes] = ENTRIES, tensors: list[bytes] = TENSORS, version: int = 3) -> bytes:
+    counts = struct.pack("<IQQ", version, len(tensors), len(entries))
+    whole = b"GGUF" + counts + b"".join(entries + tensors)
+    return whole + bytes(-len(whole) % 64)
+
+
+MODEL = header() + bytes(400)
+
+
+def complaint(path: Path, content: bytes) -> str:
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        check_gguf(path)
+    message = str(caught.value)
+    assert str(path) in message
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return tmp_path / "model.gguf"
+
+
+def test_a_complete_model_passes(model: Path) -> None:
+    model.write_bytes(MODEL)
+    check_gguf(model)
+
+
+def test_a_model_that_lacks_its_last_byte_is_cut_short(model: Path) -> None:
+    message = complaint(model, MODEL[:-1])
+    assert "cut short" in message
+    assert f"{len(MODEL) - 1} of at least {len(MODEL)} bytes" in message
+
+
+def test_the_data_begins_at_a_multiple_of_the_alignment_that_the_header_names(model: Path) -> None:
+    content = header([text(b"general.alignment") + struct.pack("<II", 4, 1024)])
+    assert len(content) < 1024
+    model.write_bytes(content.ljust(1024, b"\0") + bytes(400))
+    check_gguf(model)
+    assert "at least 1424 bytes" in complaint(model, content + bytes(400))
+
+
+@settings(deadline=None)
+@given(length=st.integers(0, len(MODEL) - 1))
+def test_wherever_a_download_broke_off_it_is_noticed(
+    tmp_path_factory: pytest.TempPathFactory, length: int
+) -> None:
+    complaint(tmp_path_factory.mktemp("cut") / "model.gguf", MODEL[:length])
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_a_header_with_any_bytes_passes_or_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = bytearray(MODEL)
+    for position in data.draw(st.sets(st.integers(4, len(header()) - 1), max_size=6)):
+        content[position] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("noise") / "model.gguf"
+    path.write_bytes(content)
+    with suppress(InputError):
+        check_gguf(path)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b"GGUF" + struct.pack("<IQQ", 3, 2**64 - 1, 0),
+        b"GGUF" + struct.pack("<IQQ", 3, 0, 2**63),
+        header([struct.pack("<Q", 2**64 - 1)]),
+        header([text(b"a") + struct.pack("<IIQ", 9, 8, 2**64 - 1)]),
+        header([text(b"a") + struct.pack("<IIQ", 9, 12, 2**62)]),
+        header([text(b"a") + struct.pack("<IIQ", 9, 9, 1)]),
+        header([text(b"a") + struct.pack("<I", 99)]),
+        header([text(b"general.alignment") + struct.pack("<II", 4, 0)]),
+        header(tensors=[text(b"t") + struct.pack("<I", 2**32 - 1)]),
+        header(tensors=[tensor(b"t", (2**64 - 1,) * 4, 0, 2**64 - 1)]),
+    ],
+)
+def test_counts_that_no_file_can_hold_are_refused_at_once(model: Path, hostile: bytes) -> None:
+    started = time.monotonic()
+    complaint(model, hostile + bytes(4096))
+    assert time.monotonic() - started < 1.0
+
+
+def test_zeros_without_end_are_read_up_to_a_limit(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gguf_header, "_MAX_HEADER_BYTES", 2**16)
+    with model.open("wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text(b"a") + struct.pack("<IIQ", 9, 8, 2**60))
+        file.truncate(2**30)
+    with pytest.raises(InputError, match="does not end within the first 65536 bytes"):
+        check_gguf(model)
+
+
+@pytest.mark.parametrize("version", [0, 1, 4, 0x03000000])
+def test_a_version_that_llama_cpp_does_not_read_is_named(model: Path, version: int) -> None:
+    assert f"version that llama.cpp does not read here ({version})" in complaint(
+        model, header(version=version)
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"GGU", b"<!DOCTYPE html>", b"version https://git-lfs"])
+def test_a_file_of_another_kind_is_no_model(model: Path, content: bytes) -> None:
+    assert "not a GGUF model" in complaint(model, content)
+
+
+def test_a_missing_file_a_folder_and_a_pipe_are_no_models(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no model file"):
+        check_gguf(tmp_path / "absent.gguf")
+    with pytest.raises(InputError, match="is a folder"):
+        check_gguf(tmp_path)
+    os.mkfifo(tmp_path / "pipe.gguf")
+    with pytest.raises(InputError, match="not a regular file"):
+        check_gguf(tmp_path / "pipe.gguf")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_to_read_is_named(model: Path) -> None:
+    model.write_bytes(MODEL)
+    model.chmod(0)
+    with pytest.raises(InputError, match="Permission denied"):
+        check_gguf(model)
+
+
+def test_block_sizes_are_those_of_the_library_that_reads_the_model() -> None:
+    ggml = ctypes.CDLL(str(Path(llama_cpp.__file__).parent / "lib" / "libggml-base.so"))
+    ggml.ggml_blck_size.restype = ctypes.c_int64
+    ggml.ggml_type_size.restype = ctypes.c_size_t
+    for kind, sizes in TENSOR_BLOCKS.items():
+        assert (ggml.ggml_blck_size(kind), ggml.ggml_type_size(kind)) == sizes

@@ -1,0 +1,125 @@
+"""Messages as objects, whatever is in them, and whoever writes them."""
+
+import json
+import logging
+import re
+import subprocess
+import sys
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from connectors.messages.json_lines import JsonMessages
+from connectors.messages.log import NOTICE
+from connectors.terminal.drawing import open_screen
+from connectors.view.status import Status
+
+EVERYBODY = """
+import ctypes, logging, os, sys, threading, warnings
+from connectors.messages.log import begin_messages, tell
+begin_messages("json")
+begin_messages("json")
+tell("web_opened", "captions at http://127.0.0.1/", port=80, lag_s=float("inf"), where={"a": [1, None]})
+logging.getLogger("operators.translate").warning(
+    "segment %s is long", "s/0", extra={"event": "segment_split", "segment": 0})
+logging.getLogger("somebody.else").warning("a library's\\nwarning")
+logging.getLogger("somebody.else").info("nobody wants this")
+warnings.warn("an old function", DeprecationWarning)
+warnings.warn("a user's warning")
+print("print", "to stderr", file=sys.stderr)
+os.write(2, b"native code\\nin two lines \\xff\\n\\n")
+os.system("echo a child >&2")
+thread = threading.Thread(target=lambda: 1 / 0, name="worker")
+thread.start()
+thread.join()
+os.write(2, b"no newline at the end")
+raise RuntimeError("nobody caught this")
+"""
+
+
+def written(**said: Any) -> dict[str, Any]:
+    lines: list[bytes] = []
+    record = logging.makeLogRecord({"name": "flows.running", "levelname": "ERROR", "levelno": 40, **said})
+    JsonMessages(lines.append).emit(record)
+    assert lines[0].isascii()
+    assert lines[0].endswith(b"}\n")
+    assert lines[0].count(b"\n") == 1
+    made: dict[str, Any] = json.loads(lines[0])
+    return made
+
+
+@pytest.fixture(scope="module")
+def objects() -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "-c", EVERYBODY], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    return [json.loads(line) for line in done.stderr.splitlines()]
+
+
+def test_whoever_writes_to_standard_error_writes_objects(objects: list[dict[str, Any]]) -> None:
+    for one in objects:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one["time"])
+        assert re.fullmatch(r"[a-z_]+", one["event"])
+        assert one["level"] in ("info", "notice", "warning", "error", "critical")
+        assert isinstance(one["message"], str)
+    said = [one["message"] for one in objects if one["event"] == "stderr"]
+    assert said[:4] == ["print to stderr", "native code", "in two lines \ufffd", "a child"]
+    assert "no newline at the endTraceback (most recent call last):" in said
+    assert said[-1] == "RuntimeError: nobody caught this"
+
+
+def test_a_message_has_its_name_and_its_fields(objects: list[dict[str, Any]]) -> None:
+    by_event = {one["event"]: one for one in objects}
+    opened = by_event["web_opened"]
+    assert (opened["level"], opened["port"], opened["lag_s"]) == ("notice", 80, None)
+    assert opened["where"] == {"a": [1, None]}
+    assert (by_event["segment_split"]["message"], by_event["segment_split"]["segment"]) == (
+        "segment s/0 is long", 0,
+    )  # fmt: skip
+
+
+def test_libraries_and_warnings_and_threads_are_told_apart(objects: list[dict[str, Any]]) -> None:
+    library = [one for one in objects if one["event"] == "library_message"]
+    assert [one["logger"] for one in library] == ["somebody.else", "py.warnings", "py.warnings"]
+    assert library[0]["message"] == "a library's\nwarning"
+    (died,) = (one for one in objects if one["event"] == "thread_error")
+    assert (died["in_thread"], died["error"]) == ("worker", "ZeroDivisionError")
+    assert died["traceback"].startswith("Traceback (most recent call last):\n")
+
+
+def test_no_text_breaks_the_line_or_the_terminal() -> None:
+    hostile = "a\nb\r\x1b[2J\x9b\u202e\u2028 \ud83d\x00"
+    said = written(msg="%s", args=(hostile,), event="input_error", file=hostile, many={hostile: hostile})
+    assert said["message"] == said["file"] == hostile.replace("\ud83d", "?")
+
+
+def test_what_is_long_is_cut_in_its_middle() -> None:
+    said = written(msg="a" + 10**6 * "b" + "c", event="input_error")
+    assert len(said["message"]) < 10_000
+    assert (said["message"][0], said["message"][-1]) == ("a", "c")
+
+
+def test_a_message_that_cannot_be_made_is_not_lost_without_a_word() -> None:
+    said = written(msg="%d of %d", args=("one",), event="progress")
+    assert said["message"].startswith("not told: ")
+
+
+def test_nobody_reading_ends_no_run() -> None:
+    def broken(_line: bytes) -> None:
+        raise BrokenPipeError
+
+    JsonMessages(broken).emit(logging.makeLogRecord({"name": "flows.running.dataflow", "msg": "hello"}))
+
+
+def test_where_messages_are_json_the_screen_has_captions_alone(caplog: pytest.LogCaptureFixture) -> None:
+    out = StringIO()
+    screen = open_screen(out=out, is_logged=True)
+    with caplog.at_level(logging.INFO, "connectors"):
+        screen.tell("a file cannot be written\nfor now")
+        screen.status(Status(state="listening"))
+    assert [(one.message, one.levelname) for one in caplog.records] == [
+        ("a file cannot be written for now", logging.getLevelName(NOTICE))
+    ]
+    assert out.getvalue() == ""

@@ -1,0 +1,224 @@
+"""What is counted, and how it is served, as a scraper and a probe see it."""
+
+import http.client
+import json
+import logging
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+import msgspec
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from connectors.metrics.counters import CountMessages, RunMetrics
+from connectors.metrics.server import MetricsServer, parse_address
+from operators.errors import OutputError, UsageError
+from operators.events import Effort, Erasure, ErasureRecord
+from operators.health import Verdict
+from operators.trouble import Trouble
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples(text: str) -> Samples:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def counted(metrics: RunMetrics) -> dict[str, float]:
+    """The metrics' values by name and the values of labels."""
+    return {
+        " ".join([name.removeprefix("surtitle_"), *(value for _, value in labels)]): value
+        for (name, labels), value in samples(generate_latest(metrics.registry).decode()).items()
+    }
+
+
+def record(segment: int, *, is_final: bool, from_speech_s: float = 0.7) -> ErasureRecord:
+    return ErasureRecord(
+        stream="<script>", segment=segment, revision=0, is_final=is_final,
+        raw=Erasure(length=5, erased=3, ne_segment=0.6, ne_stream=0.6),
+        shown=Erasure(length=4, erased=1, ne_segment=0.25, ne_stream=0.25),
+        latency_from_speech_s=from_speech_s, latency_from_arrival_s=0.15, overtaken=2,
+        effort=Effort(
+            drafted=9, accepted=6, decoded=4, passes=5, prompt_tokens=80, prompt_reused=70, model_s=0.5
+        ),
+        signature="",
+    )  # fmt: skip
+
+
+@contextmanager
+def serving(verdict: Verdict, address: str = "0") -> Iterator[tuple[MetricsServer, int]]:
+    server = MetricsServer(parse_address(address), RunMetrics().registry, lambda: verdict)
+    try:
+        yield server, int(server.start().rpartition(":")[2].removesuffix("/metrics"))
+    finally:
+        server.stop()
+
+
+def get(port: int, path: str, **headers: str) -> tuple[int, str, str]:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers["content-type"], answer.read().decode()
+
+
+def test_records_are_counted() -> None:
+    metrics = RunMetrics()
+    for is_final in (False, False, True):
+        metrics.partial()
+        metrics.record(record(0, is_final=is_final))
+    metrics.record(record(1, is_final=False, from_speech_s=-0.1))
+    found = counted(metrics)
+    expected = {
+        "partials_total": 3, "captions_total partial": 3, "captions_total final": 1, "segments_total": 2,
+        "overtaken_partials_total": 8, "erased_tokens_total raw": 12, "erased_tokens_total shown": 4,
+        "final_tokens_total raw": 5, "final_tokens_total shown": 4, "forward_passes_total": 20,
+        "drafted_tokens_total": 36, "accepted_tokens_total": 24, "decoded_tokens_total": 16,
+        "prompt_tokens_total": 320, "reused_prompt_tokens_total": 280, "model_seconds_total": 2.0,
+        "partial_to_caption_seconds_bucket 0.1": 0, "partial_to_caption_seconds_bucket 0.2": 4,
+        "partial_to_caption_seconds_count": 4, "speech_to_caption_seconds_bucket 0.5": 1,
+        "speech_to_caption_seconds_bucket 0.75": 4,
+    }  # fmt: skip
+    assert {name: found[name] for name in expected} == expected
+    assert found["speech_to_caption_seconds_sum"] == pytest.approx(2.1)
+
+
+def test_sound_is_counted_in_seconds() -> None:
+    metrics = RunMetrics()
+    metrics.heard(0.1)
+    metrics.lost(1.5, 20.0)
+    found = counted(metrics)
+    assert [found[f"{name}_seconds_total"] for name in ("audio", "lost_audio", "absent_audio")] == [
+        0.1, 1.5, 20.0,
+    ]  # fmt: skip
+
+
+def test_trouble_of_the_model_is_counted_by_its_kind() -> None:
+    metrics = RunMetrics()
+    for kind in (Trouble.EMPTY, None, Trouble.FAILED_PASS, Trouble.EMPTY):
+        metrics.record(msgspec.structs.replace(record(0, is_final=False), trouble=kind))
+    found = counted(metrics)
+    assert (found["model_troubles_total empty"], found["model_troubles_total failed_pass"]) == (2, 1)
+
+
+def test_whoever_logs_a_failed_write_has_it_counted_and_no_number_of_outputs_is_too_many() -> None:
+    metrics = RunMetrics()
+    log = logging.Logger("operators.models", logging.INFO)
+    log.addHandler(CountMessages(metrics))
+    for number in range(200):
+        log.warning("full", extra={"event": "write_failed", "output": f"output {number}"})
+    log.error("broken")
+    log.info("nothing special", extra={"event": "progress"})
+    found = counted(metrics)
+    assert found["write_failures_total output 0"] == 1
+    assert found["write_failures_total other"] == 150
+    assert (found["messages_total warning"], found["messages_total error"]) == (200, 1)
+    assert "messages_total info" not in found
+
+
+def test_names_and_help_are_what_prometheus_wants() -> None:
+    metrics = RunMetrics()
+    metrics.gauge("viewers", "Viewers in browsers.", lambda: 3)
+    text = generate_latest(metrics.registry).decode()
+    for family in text_string_to_metric_families(text):
+        assert re.fullmatch(r"(surtitle|process)_[a-z_]+", family.name)
+        assert family.documentation
+        # The text format tells a counter by its suffix; times and sizes are in base units.
+        assert not re.search(r"(milli|micro|minutes|kilo|mega)", family.name)
+        for sample in family.samples:
+            assert family.type != "counter" or sample.name.endswith("_total")
+            assert set(sample.labels) <= {"kind", "text", "output", "level", "le", "version", "python"}
+    assert counted(metrics)["viewers"] == 3
+    assert counted(metrics)["process_resident_memory_bytes"] > 1e6
+    assert ("surtitle_build_info" in text, "_created" in text) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("9464", "127.0.0.1", 9464), ("0", "127.0.0.1", 0), ("localhost:1", "localhost", 1),
+        ("0.0.0.0:65535", "0.0.0.0", 65535), ("[::1]:9464", "::1", 9464),
+    ],
+)  # fmt: skip
+def test_an_address_is_this_machine_s_own_unless_it_says_otherwise(text: str, host: str, port: int) -> None:
+    assert parse_address(text) == (host, port)
+
+
+@pytest.mark.parametrize("text", ["", ":9464", "host:", "host", "65536", "-1", "1.5", "٣", "1" * 5000])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"metrics are served at \[HOST:\]PORT, as in 9464"):
+        parse_address(text)
+
+
+def test_a_run_that_is_well_is_green_and_scraped() -> None:
+    with serving(Verdict("ok")) as (server, port):
+        assert not server.is_open_to_others
+        status, kind, body = get(port, "/healthz")
+        assert (status, kind, json.loads(body)["status"]) == (200, "application/json", "ok")
+        status, kind, body = get(port, "/metrics")
+        assert (status, kind.partition(";")[0]) == (200, "text/plain")
+        assert ("surtitle_partials_total", ()) in samples(body)
+        status, kind, body = get(port, "/metrics", accept="application/openmetrics-text; version=1.0.0")
+        assert (kind.partition(";")[0], body.endswith("# EOF\n")) == ("application/openmetrics-text", True)
+        assert get(port, "/captions")[0] == 404
+    with pytest.raises(OSError, match="refused"):
+        get(port, "/healthz")
+
+
+def test_a_run_that_is_not_well_says_why_with_503() -> None:
+    with serving(Verdict("failing", "captions_stalled", "no caption for 12 s")) as (_, port):
+        status, _, body = get(port, "/healthz")
+    assert status == 503
+    assert json.loads(body) == {
+        "status": "failing", "cause": "captions_stalled", "reason": "no caption for 12 s"
+    }  # fmt: skip
+
+
+def test_no_other_site_reads_what_is_for_this_machine() -> None:
+    with serving(Verdict("ok")) as (_, port):
+        assert get(port, "/metrics", host="evil.example")[0] == 421
+        assert get(port, "/metrics", origin="http://evil.example")[0] == 403
+    with serving(Verdict("ok"), "0.0.0.0:0") as (server, port):
+        assert server.is_open_to_others
+        assert get(port, "/metrics", host="surtitle.monitoring.svc")[0] == 200
+
+
+def test_clients_that_say_nothing_hold_up_neither_an_answer_nor_the_end() -> None:
+    with serving(Verdict("ok")) as (_, port):
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
+        silent[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: local")
+        assert get(port, "/healthz")[0] == 200
+    for one in silent:
+        one.settimeout(5)
+        with one:
+            assert one.recv(1) == b""
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        server = MetricsServer(parse_address(str(port)), RunMetrics().registry, lambda: Verdict("ok"))
+        sentence = (
+            f"metrics cannot be served at 127.0.0.1:{port}: Address already in use; "
+            "choose another --metrics [HOST:]PORT"
+        )
+        with pytest.raises(OutputError, match=f"^{re.escape(sentence)}$"):
+            server.start()
+
+
+def test_idle_connections_of_any_number_do_not_make_a_healthy_run_look_ill() -> None:
+    with serving(Verdict("ok")) as (_, port):
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+        assert get(port, "/healthz")[0] == 200
+        # The oldest went: reset, or closed if it had not been accepted yet.
+        idle[0].settimeout(5)
+        with suppress(ConnectionResetError):
+            assert idle[0].recv(1) == b""
+    for one in idle:
+        one.close()

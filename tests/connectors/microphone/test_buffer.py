@@ -1,0 +1,165 @@
+"""Times stay true: what is lost between two blocks moves the stream's clock, and is counted."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from connectors.microphone.buffer import CaptureBuffer
+from connectors.microphone.resample import Resampler
+from operators.events import SAMPLE_RATE
+
+
+class Device:
+    """Gives blocks of 10 ms to a buffer, at the times that a test says."""
+
+    def __init__(self, *, capacity_s: float = 30.0, start: int = 0, rate: int = SAMPLE_RATE) -> None:
+        self.present = 100.0
+        self.rate = rate
+        self.buffer = CaptureBuffer(capacity_s, start, clock=lambda: self.present)
+        self.buffer.opened(rate, 1)
+
+    def speak(self, seconds: float, *, takes_s: float | None = None, overflow: bool = False) -> None:
+        """Record for a while; on a bad clock that takes longer or shorter."""
+        frames = self.rate // 100
+        for number in range(round(seconds * 100)):
+            self.present += 0.01 if takes_s is None else takes_s / (seconds * 100)
+            self.buffer.put(bytes(2 * frames), frames, overflow=overflow and number == 0)
+
+    def starts(self) -> list[float]:
+        """Where the blocks that wait begin, in seconds."""
+        return [at / SAMPLE_RATE for at, pcm in Resampler().pieces(self.buffer.take()) if pcm]
+
+    def gaps(self) -> list[Any]:
+        """What is missing between the blocks that wait, to be compared within a millisecond."""
+        starts = self.starts()
+        steps = [after - before - 0.01 for before, after in itertools.pairwise(starts)]
+        return [pytest.approx(step, abs=1e-3) for step in steps if abs(step) > 1e-3]
+
+
+def test_the_clock_begins_with_the_first_sample() -> None:
+    device = Device()
+    assert device.buffer.now() == 0
+
+    device.present += 7
+    device.speak(0.05)
+
+    assert device.starts() == pytest.approx([0, 0.01, 0.02, 0.03, 0.04])
+    assert device.buffer.now() == pytest.approx(0.05)
+
+
+def test_a_resumed_clock_goes_on() -> None:
+    device = Device(start=5 * SAMPLE_RATE)
+    device.speak(0.02)
+
+    assert device.starts() == pytest.approx([5.0, 5.01])
+    assert device.buffer.now() == pytest.approx(5.02)
+
+
+def test_a_reported_overflow_is_counted_and_moves_the_clock() -> None:
+    device = Device()
+    device.speak(0.5)
+    device.present += 0.4
+    device.speak(0.5, overflow=True)
+
+    assert device.gaps() == [0.4]
+    assert device.buffer.losses.overflows == 1
+    assert device.buffer.losses.overflow_s == device.buffer.losses.total_s == pytest.approx(0.4)
+
+
+def test_an_overflow_that_took_nothing_is_only_counted() -> None:
+    device = Device()
+    device.speak(0.5)
+    device.speak(0.5, overflow=True)
+
+    assert device.gaps() == []
+    assert device.buffer.losses.overflows == 1
+    assert device.buffer.losses.total_s == 0
+
+
+def test_a_loss_that_nobody_reports_is_found_by_the_wall_clock() -> None:
+    device = Device()
+    device.speak(1.0)
+    device.present += 0.5
+    device.speak(5.0)
+
+    assert device.gaps() == [0.5]
+    assert device.buffer.losses.unreported_s == pytest.approx(0.5)
+    assert device.buffer.losses.overflows == 0
+
+
+def test_a_burst_after_a_pause_is_no_loss() -> None:
+    device = Device()
+    device.speak(5.0)
+    device.present += 3.0
+    device.speak(3.0, takes_s=0.1)
+    device.speak(5.0)
+
+    assert device.gaps() == []
+    assert device.buffer.losses.total_s == 0
+
+
+def test_uneven_callbacks_are_no_loss() -> None:
+    device = Device()
+    for _ in range(50):
+        device.present += 0.2
+        device.speak(0.2, takes_s=0.0)
+
+    assert device.gaps() == []
+
+
+def test_a_clock_that_is_slow_is_corrected_before_a_viewer_would_notice() -> None:
+    device = Device()
+    device.speak(100.0, takes_s=101.0)
+
+    end_s = device.starts()[-1] + 0.01
+    assert 0 <= device.buffer.now() - end_s < 0.3
+
+
+def test_no_sample_comes_before_it_was_spoken() -> None:
+    # The first block was late, or the device's clock is fast.
+    device = Device(capacity_s=600)
+    device.speak(100.0, takes_s=99.0)
+
+    starts = device.starts()
+    assert starts == pytest.approx([number / 100 for number in range(10_000)])
+    assert device.buffer.now() >= starts[-1] + 0.01 - 1e-9
+
+
+def test_a_buffer_that_is_full_keeps_the_newest_and_counts_the_rest() -> None:
+    device = Device(capacity_s=1.0)
+    device.speak(3.0)
+
+    starts = device.starts()
+    assert starts[0] == pytest.approx(2.0, abs=0.011)
+    assert starts[-1] == pytest.approx(2.99)
+    assert device.buffer.losses.dropped_s == pytest.approx(2.0, abs=0.011)
+    device.speak(0.02)
+    assert device.starts() == pytest.approx([3.0, 3.01])
+
+
+def test_a_device_that_comes_back_goes_on_at_the_time_it_is() -> None:
+    device = Device()
+    device.speak(1.0)
+    device.present += 60
+    device.buffer.opened(SAMPLE_RATE, 1)
+    assert device.buffer.last is None
+    device.speak(1.0)
+
+    assert device.gaps() == [60.0]
+    assert device.buffer.losses.absent_s == device.buffer.losses.total_s == pytest.approx(60)
+
+
+def test_a_device_may_come_back_at_another_rate() -> None:
+    device = Device(rate=48_000)
+    device.speak(1.0)
+    device.present += 10
+    device.rate = 44_100
+    device.buffer.opened(44_100, 1)
+    device.speak(1.0)
+
+    assert device.buffer.losses.absent_s == pytest.approx(10)
+    starts = device.starts()
+    assert starts[0] == 0
+    assert 11.0 in [pytest.approx(start, abs=1e-3) for start in starts]
+    assert starts[-1] < device.buffer.now() == pytest.approx(12.0)

@@ -1,0 +1,159 @@
+"""Devices are named as their users name them, and recorded from as they allow; on a made-up PortAudio."""
+
+import builtins
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from connectors.microphone import portaudio
+from connectors.microphone.find_device import find_again, find_device
+from connectors.microphone.portaudio import InputDevice, InputStream, list_devices, refresh
+from operators.errors import InputError, UsageError
+from tests.fake_sound import FakeSound, device
+
+
+@pytest.fixture
+def sound(monkeypatch: pytest.MonkeyPatch) -> FakeSound:
+    fake = FakeSound(
+        device("HDMI 0", channels=0), device("Laptop Mic"), device("USB Mic: Audio (hw:1,0)", channels=1)
+    )
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    return fake
+
+
+def opened(sound: FakeSound, wanted: str) -> tuple[int, int]:
+    """The rate and channels that a device is recorded with."""
+    layouts: list[tuple[int, int]] = []
+    stream = InputStream(
+        find_device(wanted), lambda rate, channels: layouts.append((rate, channels)), take, lambda: None
+    )
+    stream.close()
+    assert layouts == [(sound.opened["samplerate"], sound.opened["channels"])]
+    return layouts[0]
+
+
+def take(data: bytes, frames: int, *, overflow: bool) -> None:
+    raise AssertionError((data, frames, overflow))
+
+
+@pytest.mark.usefixtures("sound")
+def test_only_what_can_be_recorded_from_is_listed() -> None:
+    assert list_devices() == [
+        InputDevice(index=1, name="Laptop Mic", host="ALSA", channels=2, rate=48_000, is_default=True),
+        InputDevice(
+            index=2, name="USB Mic: Audio (hw:1,0)", host="ALSA", channels=1, rate=48_000, is_default=False
+        ),
+    ]
+
+
+@pytest.mark.usefixtures("sound")
+@pytest.mark.parametrize(
+    ("wanted", "index"),
+    [(None, 1), (2, 2), ("2", 2), ("usb", 2), ("laptop mic", 1), ("LAPTOP", 1)],
+)
+def test_a_device_goes_by_its_index_or_a_part_of_its_name(wanted: str | int | None, index: int) -> None:
+    assert find_device(wanted).index == index
+
+
+def test_a_whole_name_is_meant_even_if_it_is_a_part_of_another(sound: FakeSound) -> None:
+    sound.devices.append(device("Laptop Mic Array"))
+
+    assert find_device("laptop mic").index == 1
+
+
+@pytest.mark.usefixtures("sound")
+def test_a_name_that_fits_several_is_refused_with_all_of_them() -> None:
+    with pytest.raises(UsageError, match=r"2 microphones match mic: 1 \(Laptop Mic\), 2 \(USB Mic: Audio"):
+        find_device("mic")
+
+
+@pytest.mark.usefixtures("sound")
+@pytest.mark.parametrize("wanted", ["0", "99", "Labtop"])
+def test_what_is_not_there_is_refused_with_the_nearest(wanted: str) -> None:
+    with pytest.raises(UsageError, match=rf"no microphone {wanted}; the nearest: .*`surtitle devices`"):
+        find_device(wanted)
+
+
+def test_no_microphone_at_all_is_said(sound: FakeSound) -> None:
+    sound.devices = sound.devices[:1]
+
+    with pytest.raises(UsageError, match="there is no microphone; connect one"):
+        find_device(None)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "layout"),
+    [
+        ({(16_000, 1), (48_000, 2)}, (16_000, 1)),
+        ({(16_000, 2), (48_000, 1)}, (16_000, 2)),
+        ({(48_000, 1), (48_000, 2)}, (48_000, 1)),
+        ({(48_000, 2)}, (48_000, 2)),
+    ],
+)
+def test_a_device_that_refuses_16_khz_mono_is_recorded_as_it_likes(
+    sound: FakeSound, allowed: set[tuple[int, int]], layout: tuple[int, int]
+) -> None:
+    sound.allows = lambda rate, channels: (rate, channels) in allowed
+
+    assert opened(sound, "laptop") == layout
+
+
+def test_a_device_that_cannot_be_opened_says_why_and_is_let_go(sound: FakeSound) -> None:
+    sound.fails = "Device unavailable."
+
+    with pytest.raises(InputError, match=r"Laptop Mic cannot be recorded from \(Device unavailable\)"):
+        opened(sound, "laptop")
+    assert sound.calls == ["close"]
+
+
+def test_an_overflow_reaches_who_takes_the_samples(sound: FakeSound) -> None:
+    taken: list[tuple[bytes, int, bool]] = []
+
+    def keep(data: bytes, frames: int, *, overflow: bool) -> None:
+        taken.append((data, frames, overflow))
+
+    stream = InputStream(find_device(1), lambda _rate, _channels: None, keep, lambda: None)
+    for is_lost in (False, True):
+        sound.opened["callback"](bytearray(b"abcd"), 2, None, SimpleNamespace(input_overflow=is_lost))
+    stream.close()
+
+    assert taken == [(b"abcd", 2, False), (b"abcd", 2, True)]
+
+
+def test_devices_are_looked_for_anew_only_while_nothing_is_recorded(sound: FakeSound) -> None:
+    stream = InputStream(find_device(1), lambda _rate, _channels: None, take, lambda: None)
+    refresh()
+    assert sound.calls == []
+
+    stream.close()
+    stream.close()
+    refresh()
+    assert sound.calls == ["abort", "close", "terminate", "initialize"]
+
+
+def test_a_device_is_found_again_by_its_name_though_its_numbers_changed(sound: FakeSound) -> None:
+    usb = find_device("usb")
+    sound.devices = [device("Laptop Mic")]
+    assert find_again(usb) is None
+
+    sound.devices = [device("USB Mic: Audio (hw:3,0)", channels=1), device("Laptop Mic")]
+    again = find_again(usb)
+    assert again is not None
+    assert (again.index, again.name) == (0, "USB Mic: Audio (hw:3,0)")
+
+
+def test_without_portaudio_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def imported(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "sounddevice":
+            raise OSError("PortAudio library not found")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.delitem(sys.modules, "sounddevice", raising=False)
+    monkeypatch.setattr(builtins, "__import__", imported)
+
+    with pytest.raises(InputError, match="sudo apt-get install libportaudio2"):
+        portaudio.list_devices()

@@ -1,0 +1,176 @@
+"""A microphone is heard with true times, whatever happens to it; tried with a virtual one."""
+
+import itertools
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from numpy.typing import NDArray
+
+from connectors.audio.decoder import probe
+from operators.events import SAMPLE_RATE
+from tests.listening import Listening
+from tests.virtual_microphone import NAME, VirtualMicrophone
+
+ROOT = Path(__file__).parent.parent.parent.parent
+BACK = f"the microphone {NAME} is back"
+GONE = f"the microphone {NAME} is gone; waiting for it"
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds of read speech."""
+    samples, rate = soundfile.read(
+        Path(str(files("moonshine_voice"))) / "assets" / "two_cities.wav", dtype="int16"
+    )
+    path = tmp_path_factory.mktemp("talk") / "talk.wav"
+    soundfile.write(path, samples[rate : 3 * rate], rate)
+    return path
+
+
+def samples_of(path: Path) -> NDArray[np.float64]:
+    samples, rate = soundfile.read(path)
+    factor = rate / SAMPLE_RATE
+    positions = np.arange(int(len(samples) / factor)) * factor
+    heard: NDArray[np.float64] = np.interp(positions, np.arange(len(samples)), samples)
+    return heard
+
+
+def likeness(played: Path, recorded: Path) -> tuple[float, float]:
+    """Normalised cross-correlation where it is highest, and the second of the recording where that is."""
+    ours, theirs = samples_of(recorded), samples_of(played)
+    size = len(ours) + len(theirs)
+    product = np.fft.irfft(np.fft.rfft(ours, size) * np.conj(np.fft.rfft(theirs, size)), size)
+    at = int(product[: len(ours) - len(theirs) + 1].argmax())
+    part = ours[at : at + len(theirs)]
+    return float(product[at] / (np.linalg.norm(part) * np.linalg.norm(theirs))), at / SAMPLE_RATE
+
+
+def test_what_is_said_is_recorded_at_the_time_it_was_said(
+    virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
+) -> None:
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav") as listening:
+        listening.heard(0.2)
+        virtual_microphone.play(talk)
+        first = listening.loud()
+        listening.heard(first["now_s"] + 2.2)
+        chunks = listening.stop()
+
+    match, at_s = likeness(talk, tmp_path / "heard.wav")
+    assert match > 0.9
+    assert at_s == pytest.approx(first["start_s"], abs=0.4)
+    assert not chunks[-1]["is_last"], "a microphone that was stopped is not at its end"
+    assert chunks[0]["start_s"] == 0
+    for before, after in itertools.pairwise(chunks):
+        assert after["start_s"] == pytest.approx(before["end_s"], abs=1e-6)
+    assert max(chunk["end_s"] - chunk["start_s"] for chunk in chunks) <= 0.1 + 1e-6
+    # It is there soon after it was said, and never before.
+    lags = [chunk["now_s"] - chunk["end_s"] for chunk in chunks]
+    assert min(lags) >= 0
+    assert float(np.median(lags)) < 0.3
+    assert not [event for event in listening.events if "lost" in event]
+
+
+def test_a_microphone_that_vanishes_is_awaited_and_its_times_go_on(
+    virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
+) -> None:
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav", device=NAME) as listening:
+        last = listening.heard(0.3)
+        virtual_microphone.unplug()
+        listening.told(GONE)
+        time.sleep(0.5)  # the time without a microphone that the clock has to go over
+        virtual_microphone.plug()
+        listening.told(BACK)
+        virtual_microphone.play(talk)
+        first = listening.loud(last["end_s"])
+        listening.heard(first["end_s"] + 2.1)
+        chunks = listening.stop()
+
+    told = [event["tell"] for event in listening.events if "tell" in event]
+    assert told == [GONE, BACK]
+    gaps = [after["start_s"] - before["end_s"] for before, after in itertools.pairwise(chunks)]
+    lost = [event["lost"] for event in listening.events if "lost" in event][-1]
+    assert max(gaps) > 0.4
+    assert lost["absent_s"] == pytest.approx(max(gaps), abs=0.01)
+    assert lost["overflows"] == lost["dropped_s"] == 0
+    match, at_s = likeness(talk, tmp_path / "heard.wav")
+    assert match > 0.9
+    # The times are those of the wall clock: the file holds silence for the time without a microphone.
+    assert at_s == pytest.approx(first["start_s"], abs=0.4)
+    assert 0 <= first["now_s"] - first["end_s"] < 0.5
+
+
+def test_what_is_not_fetched_in_time_is_lost_and_said(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav", buffer_s=1.0) as listening:
+        before = listening.heard(0.2)
+        listening.say("hold")
+        with pytest.raises(AssertionError, match="it never came"):
+            listening.wait_for(lambda event: event.get("start_s", 0) > before["end_s"] + 1.5, 2.5)
+        listening.say("go")
+        listening.heard(before["end_s"] + 3.0)
+        chunks = listening.stop()
+
+    lost = [event["lost"] for event in listening.events if "lost" in event][-1]
+    gaps = [after["start_s"] - before["end_s"] for before, after in itertools.pairwise(chunks)]
+    assert 0.8 < lost["dropped_s"] < 2.5
+    assert max(gaps) == pytest.approx(lost["dropped_s"], abs=0.02)
+    # What is left is the newest, and the clock is still that of the wall.
+    assert chunks[-2]["now_s"] - chunks[-2]["end_s"] < 0.5
+
+
+def test_a_driver_that_hangs_keeps_nobody_from_leaving(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav") as listening:
+        listening.heard(0.2)
+        virtual_microphone.freeze()
+        chunks = listening.stop()
+
+    assert not chunks[-1]["is_last"], "a microphone that was stopped is not at its end"
+    assert probe(tmp_path / "heard.wav").duration_s == pytest.approx(chunks[-1]["end_s"])
+
+
+def test_a_microphone_that_is_not_there_is_an_error_that_names_those_that_are(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav", device="stave") as listening:
+        refused = listening.wait_for(lambda event: "error" in event)
+
+    assert refused["error"] == "UsageError"
+    assert refused["sentence"].startswith("there is no microphone stave; the nearest: ")
+    assert f"({NAME})" in refused["sentence"].partition(",")[0]
+    assert "`surtitle devices`" in refused["sentence"]
+
+
+def test_a_microphone_that_cannot_be_opened_is_an_error_at_once(
+    virtual_microphone: VirtualMicrophone, tmp_path: Path
+) -> None:
+    # The sound server offers the device by its name, but what is behind it is not there.
+    virtual_microphone.unplug()
+    with Listening(virtual_microphone.environment, tmp_path / "heard.wav", device=NAME) as listening:
+        refused = listening.wait_for(lambda event: "error" in event)
+
+    assert refused["error"] == "InputError"
+    assert f"the microphone {NAME} cannot be recorded from" in refused["sentence"]
+
+
+def test_devices_are_listed_for_a_person(virtual_microphone: VirtualMicrophone) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from flows.cli.devices import devices; devices()"],
+        env=virtual_microphone.environment, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+
+    head, *rows = [line.split() for line in done.stdout.splitlines()]
+    assert head == ["index", "name", "channels", "rate", "system"]
+    assert [row[2:] if row[0] == "*" else row[1:] for row in rows] == [
+        [NAME, "32", "44100", "Hz", "ALSA"],
+        ["default", "32", "44100", "Hz", "ALSA"],
+    ]
+    assert [row[0] == "*" for row in rows] == [False, True]

@@ -1,0 +1,141 @@
+"""Adapters are read as llama.cpp and peft write them, and what is written llama.cpp lays over a model."""
+
+import ctypes
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import llama_cpp as llama
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from connectors.gguf.file import read_gguf, write_gguf
+from connectors.gguf.values import encode
+from connectors.models.adapter import read_adapter
+from connectors.models.assembled import Parts, assemble
+from operators.decoding.forward import Logits
+from operators.errors import InputError
+from operators.models.adapter import Adapter, LowRank, Matrix
+from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from tests.adapters import NAMES, noise, write_adapter
+from tests.tiny_gguf import pieces, write_model
+
+PROMPT = [1, 260, 261]
+
+
+def logits(path: Path, adapter: Path | None = None) -> Logits:
+    model = LlamaModel(path)
+    context = LlamaContext(model, ContextSettings(cells=64, sequences=1, threads=1))
+    laid = None
+    if adapter is not None:
+        laid = llama.llama_adapter_lora_init(model.handle, str(adapter).encode())
+        assert laid
+        adapters = (llama.llama_adapter_lora_p_ctypes * 1)(laid)
+        assert llama.llama_set_adapters_lora(context._context, adapters, 1, (ctypes.c_float * 1)(1.0)) == 0
+    rows = context.evaluate(0, PROMPT, 0, len(PROMPT)).copy()
+    context.close()
+    model.close()
+    return rows
+
+
+def test_llama_cpp_lays_an_adapter_over_a_model_as_assembling_adds_it(tmp_path: Path) -> None:
+    base = write_model(tmp_path / "base.gguf", pieces({}))
+    adapter = write_adapter(tmp_path / "adapter.gguf", noise())
+    file = assemble(Parts(base, adapter, None, {}), lambda _what, _fraction: None)
+    made = tmp_path / "made.gguf"
+    write_gguf(made, file.entries, file.tensors)
+    laid = logits(base, adapter)
+    assert np.allclose(logits(made), laid, atol=0.02)
+    assert not np.allclose(logits(base), laid, atol=0.5)
+
+
+@pytest.mark.parametrize(("kind", "error"), [("F16", 1e-3), ("Q8_0", 1e-2)])
+def test_an_adapter_comes_back(kind: str, error: float, tmp_path: Path) -> None:
+    adapter = noise(rank=32)
+    again, about = read_adapter(write_adapter(tmp_path / "adapter.gguf", adapter, kind), "llama", 1)
+    assert again.alpha == adapter.alpha
+    assert list(about) == ["surtitle.templates"]
+    for name in NAMES:
+        assert np.allclose(again.added[name].a, adapter.added[name].a, atol=error)
+        assert np.allclose(again.added[name].b, adapter.added[name].b, atol=error)
+
+
+def test_rank_64_over_all_linear_layers_of_the_default_model_is_under_17_megabytes(tmp_path: Path) -> None:
+    shapes = {"attn_q": (1024, 640), "attn_k": (256, 640), "attn_v": (256, 640), "attn_output": (640, 1024)}
+    shapes |= {"ffn_gate": (2048, 640), "ffn_up": (2048, 640), "ffn_down": (640, 2048)}
+    zeros = {
+        f"blk.{block}.{name}.weight": LowRank(
+            np.zeros((64, columns), np.float32), np.zeros((rows, 64), np.float32)
+        )
+        for block in range(18)
+        for name, (rows, columns) in shapes.items()
+    }
+    path = write_adapter(tmp_path / "adapter.gguf", Adapter(128.0, zeros), "Q8_0")
+    assert path.stat().st_size < 17e6
+
+
+def peft(folder: Path, config: Mapping[str, object] | None = None, **tensors: Matrix) -> Path:
+    name = "base_model.model.model.layers.0.self_attn.q_proj.lora_{}.weight"
+    usual = {
+        name.format("A"): np.ones((4, 32), np.float16),
+        name.format("B"): np.full((32, 4), 2, np.float16),
+    }
+    path = folder / "en-de.safetensors"
+    save_file({**usual, **tensors}, path)
+    path.with_suffix(".json").write_text(json.dumps({"r": 4, "lora_alpha": 8, **(config or {})}))
+    return path
+
+
+def test_an_adapter_of_peft_is_read(tmp_path: Path) -> None:
+    adapter, about = read_adapter(peft(tmp_path), "gemma3", 1)
+    assert not about
+    merged = adapter.merged("blk.0.attn_q.weight", np.ones((32, 32), np.float32))
+    assert np.array_equal(merged, np.full((32, 32), 1 + 4 * 2 * 8 / 4))
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"use_dora": True}, "only plain LoRA"),
+        ({"use_rslora": True}, "only plain LoRA"),
+        ({"lora_alpha": "much"}, "no settings of an adapter"),
+    ],
+)
+def test_other_kinds_of_adapters_are_refused(config: dict[str, object], said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        read_adapter(peft(tmp_path, config), "gemma3", 1)
+
+
+def test_what_is_no_adapter_is_refused(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model.gguf", pieces({}))
+    with pytest.raises(InputError, match="this is no adapter"):
+        read_adapter(model, "llama", 1)
+    with pytest.raises(InputError, match=r"for 'llama', and the base model is 'gemma3'"):
+        read_adapter(write_adapter(tmp_path / "adapter.gguf", noise()), "gemma3", 1)
+    with pytest.raises(InputError, match="'llama' in GGUF is not known here"):
+        read_adapter(peft(tmp_path), "llama", 1)
+    with pytest.raises(InputError, match=r"modules\.weight is no part of an adapter"):
+        read_adapter(peft(tmp_path, {}, **{"modules.weight": np.zeros((2, 2), np.float32)}), "gemma3", 1)
+    (tmp_path / "torn.safetensors").write_bytes(b"\xff" * 100)
+    (tmp_path / "torn.json").write_text('{"r": 4, "lora_alpha": 8}')
+    with pytest.raises(InputError, match="is damaged"):
+        read_adapter(tmp_path / "torn.safetensors", "gemma3", 1)
+
+
+def test_half_a_pair_and_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
+    path = write_adapter(tmp_path / "adapter.gguf", noise())
+    file = read_gguf(path)
+    tensors = {name: one for name, one in file.tensors.items() if name != f"{NAMES[0]}.lora_b"}
+    write_gguf(tmp_path / "half.gguf", file.entries, tensors)
+    with pytest.raises(InputError, match=r"no pair of matrices .* for blk\.0\.attn_q\.weight"):
+        read_adapter(tmp_path / "half.gguf", "llama", 1)
+    write_gguf(
+        tmp_path / "nan.gguf", file.entries | {"adapter.lora.alpha": encode(float("nan"))}, file.tensors
+    )
+    with pytest.raises(InputError, match="does not say by how much"):
+        read_adapter(tmp_path / "nan.gguf", "llama", 1)
+    wild = noise()
+    wild.added[NAMES[0]].a[0, 0] = np.inf
+    with pytest.raises(InputError, match="what is no number"):
+        read_adapter(write_adapter(tmp_path / "wild.gguf", wild), "llama", 1)

@@ -1,0 +1,149 @@
+"""The model for captions is put together once, from the base model and the files that come along."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from connectors.gguf.file import read_gguf, write_gguf
+from connectors.models import captions as captions_model
+from connectors.models import resolve as model_files
+from connectors.models.captions import captions_model as made_model
+from connectors.models.captions_folder import ADAPTER, VOCABULARY, captions_folder, directions
+from connectors.models.resolve import resolve_model
+from connectors.models.vocabulary_list import list_file
+from operators.errors import InputError, OutputError, UsageError
+from operators.languages import Direction
+from tests.adapters import noise, write_adapter
+from tests.tiny_gguf import pieces, write_model
+
+KEPT = np.array([*range(270), *range(300, 350)], np.int32)
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(captions_model, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    return write_model(tmp_path / "base.gguf", pieces({}), general_license="gemma", general_name="Tiny")
+
+
+@pytest.fixture
+def folder(base: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "captions" / "en-de"
+    folder.mkdir(parents=True)
+    write_adapter(folder / ADAPTER, noise())
+    file = read_gguf(base)
+    words = list_file(file, len(pieces({}).texts), KEPT)
+    write_gguf(folder / VOCABULARY, words.entries, words.tensors)
+    return folder
+
+
+def test_it_appears_in_the_cache_and_says_where_it_comes_from(base: Path, folder: Path) -> None:
+    seen: list[tuple[str, float | None]] = []
+    path = made_model(base, folder, lambda what, part: seen.append((what, part)))
+    assert list(path.parent.iterdir()) == [path]
+    assert path.name.startswith("captions-en-de-")
+    file = read_gguf(path)
+    assert file.text("general.license") == "gemma"
+    assert file.text("surtitle.base.name") == "Tiny"
+    assert file.text("surtitle.notice").startswith(
+        "Changed by surtitle: an adapter added to the weights, tokens left"
+    )
+    assert file.text("surtitle.notice").endswith("Gemma Terms of Use found at ai.google.dev/gemma/terms")
+    assert len(file.text("surtitle.base.sha256")) == len(file.text("surtitle.adapter.sha256")) == 64
+    assert '"target_label":"Deutsch:"' in file.text("surtitle.templates")
+    assert file.tensors["token_embd.weight"].shape == (32, len(KEPT))
+    assert seen[-1] == ("writing the model for captions", 1.0)
+
+
+def test_the_second_start_has_nothing_to_do(base: Path, folder: Path) -> None:
+    path = made_model(base, folder, lambda _what, _part: None)
+    assert made_model(base, folder, lambda *_: pytest.fail("there is nothing to do")) == path
+
+
+def test_another_adapter_makes_another_file(base: Path, folder: Path) -> None:
+    first = made_model(base, folder, lambda _what, _part: None)
+    write_adapter(folder / ADAPTER, noise(seed=2))
+    second = made_model(base, folder, lambda _what, _part: None)
+    assert first != second
+    assert first.read_bytes() != second.read_bytes()
+
+
+def test_parts_that_do_not_fit_are_refused(base: Path, folder: Path, tmp_path: Path) -> None:
+    other = write_model(tmp_path / "other.gguf", pieces({"more": 1}))
+    with pytest.raises(InputError, match="these tokens are of another vocabulary"):
+        made_model(other, folder, lambda _what, _part: None)
+    write_adapter(folder / ADAPTER, noise(width=64))
+    with pytest.raises(InputError, match=r"adds 64×64 to blk\.0\.attn_q\.weight, of .* has 32×32"):
+        made_model(base, folder, lambda _what, _part: None)
+    shutil.copy(base, folder / VOCABULARY)
+    write_adapter(folder / ADAPTER, noise())
+    with pytest.raises(InputError, match="there is no list of tokens in it"):
+        made_model(base, folder, lambda _what, _part: None)
+
+
+def test_a_cache_that_cannot_be_made_is_named(
+    base: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(captions_model, "user_cache_path", lambda name: tmp_path / "file" / name)
+    with pytest.raises(OutputError, match="set XDG_CACHE_HOME"):
+        made_model(base, folder, lambda _what, _part: None)
+
+
+EN_DE, EN_FR = Direction.of("English", "German"), Direction.of("en", "fr")
+
+
+@pytest.fixture
+def ours(base: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all directions, of which there is one, beside a base model."""
+    monkeypatch.setattr(model_files, "captions_folder", lambda: folder.parent)
+    monkeypatch.setattr(model_files, "_base_model_path", lambda _progress: base)
+    return folder.parent
+
+
+def test_each_direction_has_a_model_of_its_own(ours: Path) -> None:
+    shutil.copytree(ours / "en-de", ours / "en-fr")
+    first, second = (resolve_model("captions", one) for one in (EN_DE, EN_FR))
+    assert (first.name[:14], second.name[:14]) == ("captions-en-de", "captions-en-fr")
+
+
+def test_a_direction_that_none_was_made_for_is_refused_with_those_that_there_are(ours: Path) -> None:
+    shutil.copytree(ours / "en-de", ours / "ja-en")
+    with pytest.raises(
+        UsageError,
+        match=r"made for English to French, only for English to German, Japanese to English; .*base",
+    ):
+        resolve_model("captions", EN_FR)
+    with pytest.raises(UsageError, match="English to German, Japanese to English, and no direction is known"):
+        resolve_model("captions")
+
+
+def test_what_is_no_direction_is_none(ours: Path) -> None:
+    for name in ("__pycache__", "en", "en-xx", "German-English"):
+        shutil.copytree(ours / "en-de", ours / name)
+    (ours / "en-es").mkdir()
+    (ours / "notes.txt").touch()
+    assert directions(ours) == [EN_DE]
+
+
+def test_without_any_files_it_is_refused(ours: Path) -> None:
+    shutil.rmtree(ours)
+    with pytest.raises(InputError, match="choose --model base"):
+        resolve_model("captions", EN_DE)
+
+
+def test_the_models_that_come_along_are_found() -> None:
+    assert EN_DE in directions(captions_folder())
+
+
+def test_default_is_the_model_for_captions_where_there_is_one(
+    ours: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ours.is_dir()
+    made = resolve_model("captions", EN_DE)
+    for is_on, meant in ((True, made), (False, base)):
+        monkeypatch.setattr(model_files, "CAPTIONS_BY_DEFAULT", is_on)
+        assert resolve_model("default", EN_DE) == meant
+        assert resolve_model("default", EN_FR) == resolve_model("default") == base
+        assert resolve_model("base", EN_DE) == base

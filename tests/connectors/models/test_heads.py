@@ -1,0 +1,77 @@
+"""Heads in a file: what is written is read, and what does not fit is refused in a sentence."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from connectors.gguf.file import GgufFile, Tensor, read_gguf, write_gguf
+from connectors.gguf.values import Value, encode
+from connectors.models.heads import heads_file, output_rows, read_heads
+from operators.decoding.heads import Head, Heads
+from operators.errors import InputError
+from tests.tiny_gguf import CONTROL, pieces, write_model
+from tests.tiny_heads import write_heads
+
+WIDTH = 32
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("model") / "model.gguf", pieces({}))
+
+
+@pytest.mark.parametrize("kind", ["F16", "Q8_0"])
+def test_what_is_written_is_read(model: Path, tmp_path: Path, kind: str) -> None:
+    noise = np.random.default_rng(1)
+    heads = [Head(*(noise.normal(size=(WIDTH, WIDTH)).astype(np.float32) for _ in range(2))) for _ in "ab"]
+    ids = np.array([300, 4, 200, *range(20, 80)], np.int32)
+    file = heads_file(heads, ids, read_gguf(model), {}, kind)
+    write_gguf(tmp_path / "heads.gguf", file.entries, file.tensors)
+    read = read_heads(tmp_path / "heads.gguf", model)
+    assert len(read) == 2
+    rows = output_rows(read_gguf(model), model, slice(None))
+    seen = read.solver.seen(rows @ noise.normal(size=WIDTH).astype(np.float32))
+    want, got = Heads(heads, ids, rows[ids]).after(seen), read.after(seen)
+    assert got.tokens == want.tokens
+    assert np.allclose(got.sure, want.sure, rtol=0.2)
+
+
+def test_heads_of_another_model_are_refused(model: Path, tmp_path: Path) -> None:
+    heads = write_heads(tmp_path / "heads.gguf", model)
+    other = write_model(tmp_path / "other.gguf", pieces({"<|end|>": CONTROL}))
+    says = r"for a llama model of width 32 with 358 tokens, and other\.gguf is .* with 359 tokens; train"
+    with pytest.raises(InputError, match=rf"heads\.gguf: these heads are {says}"):
+        read_heads(heads, other)
+
+
+def changed(file: GgufFile, **tensors: Tensor) -> GgufFile:
+    return file._replace(tensors={**file.tensors, **tensors})
+
+
+def test_what_are_no_heads_is_refused(model: Path, tmp_path: Path) -> None:
+    good = read_gguf(write_heads(tmp_path / "heads.gguf", model))
+    inner = good.tensors["head.1.inner.weight"]
+    ids = {name: np.array(values, np.int32) for name, values in {"far": [1, 358], "twice": [1, 1]}.items()}
+
+    def choosing(tokens: Value) -> GgufFile:
+        return good._replace(entries=good.entries | {"surtitle.heads.tokens": encode(tokens)})
+
+    infinite = inner._replace(data=np.full(len(inner.data) // 2, np.inf, np.float16).view(np.uint8))
+    wrong = {
+        "no proposal heads": read_gguf(model),
+        "list of tokens": choosing(ids["far"]),
+        "the list of tokens": choosing(ids["twice"]),
+        "of these heads is damaged": choosing("1 2 3"),
+        "do not fit together": good._replace(tensors={"head.2.inner.weight": inner}),
+        "of these heads do not fit": changed(good, more=inner),
+        "the matrices of these heads": changed(
+            good, **{"head.1.inner.weight": inner._replace(shape=inner.shape[::-1])}
+        ),
+        "do not fit together: fetch": changed(good, **{"head.1.inner.weight": infinite}),
+        "stored in a way": changed(good, **{"head.1.inner.weight": inner._replace(kind=12)}),
+    }
+    for says, file in wrong.items():
+        write_gguf(tmp_path / "wrong.gguf", file.entries, file.tensors)
+        with pytest.raises(InputError, match=says):
+            read_heads(tmp_path / "wrong.gguf", model)

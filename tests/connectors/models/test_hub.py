@@ -1,0 +1,250 @@
+"""Models by their name on the hub: the real client, against a hub on this machine."""
+
+import errno
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from time import monotonic
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+
+from connectors.models import hub as model_hub
+from connectors.models.resolve import resolve_model
+from operators.errors import InputError, OutputError, UsageError
+from tests.connectors.models.hub import Hub
+from tests.tiny_gguf import byte_pairs, write_model
+
+NAME = "hub:owner/repo:folder/tiny-Q4.gguf"
+FETCH = f"""
+from huggingface_hub import constants
+from connectors.models.resolve import resolve_model
+constants.DOWNLOAD_CHUNK_SIZE = 1 << 14
+print(resolve_model({NAME!r}))
+"""
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> bytes:
+    return write_model(tmp_path / "served.gguf", byte_pairs({})).read_bytes()
+
+
+@pytest.fixture
+def hub(content: bytes) -> Iterator[Hub]:
+    hub = Hub()
+    hub.files["owner/repo/folder/tiny-Q4.gguf"] = content
+    with hub.serving():
+        yield hub
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "hub"
+
+
+@pytest.fixture(autouse=True)
+def client(hub: Hub, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client asks the hub of the test: it read the environment when it was imported."""
+    ask(hub.url, monkeypatch)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 14)  # it keeps whole chunks, of 10 MB
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)  # it waits a second before it tries again
+    monkeypatch.setattr(model_hub, "user_cache_path", lambda name: tmp_path / "notes" / name)
+
+
+def ask(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}"
+    )
+
+
+def gets(hub: Hub) -> list[str | None]:
+    return [asked for method, path, asked in hub.requests if method == "GET" and "/resolve/" in path]
+
+
+def complaint(name: str = NAME) -> str:
+    with pytest.raises(InputError) as caught:
+        resolve_model(name)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_model_is_fetched_once_and_its_checksum_is_shown(hub: Hub, content: bytes) -> None:
+    seen: list[tuple[str, float | None]] = []
+    path = resolve_model(NAME, progress=lambda what, fraction: seen.append((what, fraction)))
+    assert path.read_bytes() == content
+    assert path.name == "tiny-Q4.gguf"
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert ("fetching folder/tiny-Q4.gguf", 1.0) in seen
+    assert seen[-1] == (f"checking folder/tiny-Q4.gguf, sha256 {sha256}", 1.0)
+    seen.clear()
+    assert resolve_model(NAME, progress=lambda what, fraction: seen.append((what, fraction))) == path
+    assert seen == []
+    assert gets(hub) == [None], hub.requests
+
+
+def test_a_connection_that_breaks_off_goes_on_where_it_stopped(hub: Hub, content: bytes) -> None:
+    hub.breaks = 2
+    assert resolve_model(NAME).read_bytes() == content
+    ranges = gets(hub)
+    assert ranges[0] is None
+    assert [asked is not None for asked in ranges[1:]] == [True, True]
+
+
+def test_a_connection_that_breaks_off_for_good_is_one_sentence_and_what_came_is_kept(
+    hub: Hub, cache: Path, content: bytes
+) -> None:
+    hub.breaks = 1000
+    assert "fetching folder/tiny-Q4.gguf broke off" in complaint()
+    assert not list(cache.rglob("*.gguf"))
+    (unfinished,) = cache.rglob("*.surtitle.incomplete")
+    size = unfinished.stat().st_size
+    assert 0 < size < len(content)
+    hub.breaks = 0
+    assert resolve_model(NAME).read_bytes() == content
+    assert gets(hub)[-1] == f"bytes={size}-"
+    assert not list(cache.rglob("*.incomplete"))
+
+
+def test_a_download_that_was_killed_goes_on_where_it_was(hub: Hub, content: bytes, tmp_path: Path) -> None:
+    hub.hold = held = Event()
+    with subprocess.Popen(
+        [sys.executable, "-c", FETCH], env=environment(hub, tmp_path), stdout=subprocess.DEVNULL
+    ) as first:
+        unfinished = what_arrived(tmp_path / "home")
+        first.kill()
+    size = unfinished.stat().st_size
+    held.set()
+    done = fetch(hub, tmp_path)
+    assert Path(done.stdout.strip()).read_bytes() == content, done.stderr
+    assert gets(hub) == [None, f"bytes={size}-"]
+
+
+def test_an_unfinished_file_that_is_damaged_is_fetched_anew(hub: Hub, cache: Path, content: bytes) -> None:
+    hub.breaks = 1000
+    complaint()
+    (unfinished,) = cache.rglob("*.surtitle.incomplete")
+    unfinished.write_bytes(bytes(unfinished.stat().st_size))
+    hub.breaks = 0
+    assert "arrived damaged" in complaint()
+    assert resolve_model(NAME).read_bytes() == content
+    unfinished.write_bytes(content * 2)  # longer than the file is
+    for path in (*cache.rglob("*.gguf"), *cache.rglob(hashlib.sha256(content).hexdigest())):
+        path.unlink()
+    assert resolve_model(NAME).read_bytes() == content
+
+
+def test_a_file_that_arrives_damaged_is_not_kept(hub: Hub, cache: Path, content: bytes) -> None:
+    hub.corrupt = True
+    assert "arrived damaged" in complaint()
+    assert not [path for path in cache.rglob("*") if path.is_file() and path.stat().st_size == len(content)]
+    hub.corrupt = False
+    assert resolve_model(NAME).read_bytes() == content
+
+
+def test_a_check_that_was_interrupted_is_made_again(hub: Hub) -> None:
+    hub.corrupt = True
+
+    def interrupt(what: str, _fraction: float | None) -> None:
+        if what.startswith("checking"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        resolve_model(NAME, progress=interrupt)
+    assert "arrived damaged" in complaint()
+
+
+def test_what_the_hub_does_not_have_or_does_not_give_is_said(hub: Hub) -> None:
+    assert "owner/repo has no file other.gguf" in complaint("hub:owner/repo:other.gguf")
+    assert "shows no repository owner/none" in complaint("hub:owner/none:a.gguf")
+    hub.gated.add("owner/repo")
+    assert "owner/repo wants its licence accepted" in complaint()
+
+
+def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = resolve_model(NAME)
+    ask("http://127.0.0.1:9", monkeypatch)
+    assert resolve_model(NAME) == path
+    assert "the hub cannot be reached: check the network, or HF_ENDPOINT" in complaint(
+        "hub:owner/repo:b.gguf"
+    )
+
+
+def test_without_a_network_the_cache_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = resolve_model(NAME)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert resolve_model(NAME) == path
+    assert "HF_HUB_OFFLINE forbids" in complaint("hub:owner/repo:other.gguf")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hub:",
+        "hub:owner/repo",
+        "hub:repo:a.gguf",
+        "hub:owner/repo:a.bin",
+        "hub:o/r:../a.gguf",
+        "hub:a/b/c:d.gguf",
+    ],
+)
+def test_a_name_of_another_form_is_a_usage_error(name: str, hub: Hub) -> None:
+    with pytest.raises(UsageError, match=r"hub:OWNER/REPO:FILE\.gguf"):
+        resolve_model(name)
+    assert hub.requests == []
+
+
+def test_a_full_disk_is_an_output_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_args: object, **_options: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", full)
+    with pytest.raises(OutputError, match=r"No space left on device: make room, or set HF_HOME"):
+        resolve_model(NAME)
+
+
+def test_a_file_that_is_no_model_is_refused(hub: Hub) -> None:
+    hub.files["owner/repo/page.gguf"] = b"<html>"
+    assert "is not a GGUF model" in complaint("hub:owner/repo:page.gguf")
+
+
+def test_the_librarys_own_settings_hold(hub: Hub, tmp_path: Path) -> None:
+    done = fetch(hub, tmp_path)
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "home"), done.stderr
+
+
+def fetch(hub: Hub, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Fetch in a process of its own, which reads the environment."""
+    return subprocess.run(
+        [sys.executable, "-c", FETCH],
+        env=environment(hub, folder), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def what_arrived(folder: Path) -> Path:
+    """The unfinished file below ``folder``, once there is something in it."""
+    deadline = monotonic() + 60
+    while monotonic() < deadline:
+        for path in folder.rglob("*.surtitle.incomplete"):
+            if path.stat().st_size:
+                return path
+        Event().wait(0.01)
+    raise AssertionError("nothing arrived")
+
+
+def environment(hub: Hub, folder: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(folder / "home"),
+        "XDG_CACHE_HOME": str(folder / "xdg"),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }

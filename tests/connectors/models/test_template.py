@@ -1,0 +1,65 @@
+"""A user's own template is read, or one sentence says what is wrong with the file."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.models.template import read_template
+from operators.errors import InputError
+from operators.prompts.template import SOURCE, ChatTemplate, template_of
+
+OURS = Path(__file__).parents[3] / "operators" / "prompts" / "templates"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in OURS.iterdir()))
+def test_each_of_our_templates_can_be_copied_and_used(name: str) -> None:
+    assert read_template(OURS / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "needs one key of pairs, message, prompt, and has none"),
+        ('prompt = "{source}"\nmessage = "{source}"', "and has message and prompt"),
+        ('prompt = "Translate this."', r"prompt: it needs the mark \{source\} where the speech goes"),
+        ('message = "{source} {source}"', r"message: the mark \{source\} stands there more than once"),
+        ('message = "{source}"\nmodels = ["x"]', "unknown field `models`"),
+        ('prompt = "{source}"\ncontrols = "<s>"', "controls: Expected `array`, got `str`"),
+        ("pairs = []", "Object missing required field `language`"),
+        ('pairs = [{source = "a"}]', r"pairs\[0\]: Object missing required field `target`"),
+        ("prompt = {source}", "this is not valid TOML"),
+        ("#" * 20_000, "a template takes at most 16384 bytes"),
+    ],
+)
+def test_what_is_no_template_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence) as caught:
+        read_template(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.toml: the template cannot be read .* check --template"):
+        read_template(tmp_path / "none.toml")
+
+
+_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=20), st.just(SOURCE)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+_keys = st.sampled_from(["pairs", "message", "prompt", "answer", "controls", "language", "head"])
+
+
+@given(st.dictionaries(_keys, _values))
+def test_any_content_is_a_template_or_a_phrase(content: dict[str, object]) -> None:
+    with suppress(ValueError):
+        template = template_of(content)
+        assert not isinstance(template, ChatTemplate) or SOURCE in template.message

@@ -1,0 +1,359 @@
+"""Captions on the terminal, looked at through a small terminal and a real pty."""
+
+import fcntl
+import io
+import os
+import pty
+import struct
+import termios
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.terminal.drawing import open_screen
+from connectors.view.status import Status
+from operators.errors import OutputError
+from operators.events import Caption
+from operators.text_layout import wrap
+from tests.connectors.terminal.emulator import SmallTerminal, Tty
+
+
+def caption(
+    shown: str, *, is_final: bool = False, withheld: str = "", segment: int = 0, stream: str = "talk"
+) -> Caption:
+    return Caption(
+        stream=stream,
+        segment=segment,
+        revision=0,
+        is_final=is_final,
+        source="",
+        shown=shown,
+        withheld=withheld,
+        start_s=0,
+        end_s=1,
+        arrival_s=1,
+        ready_s=1,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _capable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def screen_after(
+    *batches: list[Caption], columns: int = 20, close: bool = False
+) -> tuple[SmallTerminal, Tty]:
+    out, terminal = Tty(), SmallTerminal()
+    screen = open_screen(columns, out)
+    for batch in batches:
+        screen.draw(batch)
+    if close:
+        screen.close()
+    terminal.send(out.getvalue())
+    return terminal, out
+
+
+def lines_after(*captions: Caption) -> str:
+    out = io.StringIO()
+    with open_screen(out=out) as screen:
+        for shown in captions:
+            screen.draw([shown])
+    return out.getvalue()
+
+
+# Not a terminal
+
+
+def test_without_a_terminal_each_final_is_one_line() -> None:
+    long = "Es war die beste aller Zeiten, es war die schlechteste aller Zeiten"
+    captions = [caption("Es"), caption(long, is_final=True), caption("", is_final=True, segment=1)]
+    assert lines_after(*captions) == long + "\n"
+
+
+def test_without_a_terminal_a_notice_goes_to_standard_error_and_a_status_nowhere(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with open_screen() as screen:
+        screen.status(Status(state="listening"))
+        screen.tell("the microphone\x1b[2J is gone")
+    assert capsys.readouterr() == ("", "surtitle: the microphone is gone\n")
+
+
+def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    _, out = screen_after([caption("Es")], [caption("Es war", is_final=True)])
+    assert out.getvalue() == "Es war\n"
+
+
+def test_escapes_in_the_text_reach_neither_kind_of_output() -> None:
+    hostile = "\x1b]0;pwned\x07Es\x1b[2J\u202e war\x9b31m\r\n"
+    terminal, out = screen_after([caption(hostile)], [caption(hostile, is_final=True)])
+    assert terminal.rows == ["Es war", ""]
+    assert "pwned" not in out.getvalue()
+    assert lines_after(caption(hostile, is_final=True)) == "Es war\n"
+
+
+def test_characters_that_the_output_cannot_encode_are_replaced() -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, "ascii")
+    open_screen(out=out).draw([caption("schön 最好", is_final=True)])
+    assert raw.getvalue() == b"sch?n ??\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_threads_take_turns(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, terminal = Tty(), SmallTerminal()
+    monkeypatch.setattr(out, "isatty", lambda: is_terminal)
+    screen = open_screen(20, out)
+
+    def show(stream: int) -> None:
+        for number in range(20):
+            screen.draw([caption(f"Satz {number}", segment=number, stream=str(stream))])
+            screen.draw([caption(f"Satz {number}", segment=number, stream=str(stream), is_final=True)])
+            screen.status(Status(state="listening"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(show, range(4)))
+    screen.close()
+    terminal.send(out.getvalue().replace("\r\n", "\n").replace("\n", "\r\n"))
+    assert sorted(row for row in terminal.rows if row) == sorted(
+        f"Satz {number}" for number in range(20) for _ in range(4)
+    )
+
+
+class ClosedOutput(io.StringIO):
+    def flush(self) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+class ClosedTty(ClosedOutput):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("out", [ClosedOutput(), ClosedTty()])
+def test_an_output_that_fails_is_an_output_error_which_only_drawing_raises(out: io.StringIO) -> None:
+    screen = open_screen(out=out)
+    screen.status(Status(state="listening"))
+    with pytest.raises(OutputError, match="Broken pipe"):
+        screen.draw([caption("Es", is_final=True)])
+    screen.tell("the microphone is gone")
+    screen.close()
+
+
+# A terminal
+
+
+def test_the_open_caption_shows_its_newest_two_lines() -> None:
+    terminal, _ = screen_after([caption("one two three four five six")], columns=10)
+    assert terminal.rows == ["three four", "five six"]
+
+
+def test_what_is_withheld_is_a_dim_ellipsis() -> None:
+    terminal, _ = screen_after([caption("Es war", withheld=" die")], [caption("Es war", withheld=" die")])
+    assert (terminal.rows, terminal.dim) == (["Es war…"], ["…"])
+
+
+def test_what_is_new_is_dim_until_the_next_update_leaves_it_standing() -> None:
+    updates = [caption("Es war die"), caption("Es war das beste"), caption("Es war das beste")]
+    for count, dim in enumerate(["Es war die", "das beste", ""], start=1):
+        terminal, _ = screen_after(*([update] for update in updates[:count]))
+        assert terminal.dim == [dim]
+
+
+def test_another_segment_settles_nothing() -> None:
+    terminal, _ = screen_after([caption("Es war")], [caption("Es war die", segment=1)])
+    assert terminal.dim == ["Es war die"]
+
+
+def test_a_final_is_plain_even_when_it_comes_first() -> None:
+    terminal, _ = screen_after([caption("Es")], [caption("Es war die beste", is_final=True)])
+    assert (terminal.rows, terminal.dim) == (["Es war die beste", ""], ["", ""])
+
+
+def test_a_final_scrolls_up_whole_and_the_next_caption_opens_below() -> None:
+    terminal, _ = screen_after(
+        [caption("one two three", withheld=" f")],
+        [caption("one two three four five six", is_final=True)],
+        [caption("seven", segment=1)],
+        columns=10,
+    )
+    assert terminal.rows == ["one two", "three four", "five six", "seven"]
+
+
+def test_captions_that_come_together_are_drawn_once() -> None:
+    terminal, out = screen_after([caption("Es"), caption("Es war"), caption("Es war die")])
+    assert len(out.sent) == 1
+    assert "".join(terminal.written) == "Es war die"
+
+
+def test_a_caption_that_says_nothing_new_draws_nothing() -> None:
+    _, out = screen_after(*[[caption("Es war die")]] * 4)
+    assert len(out.sent) == 2
+
+
+def test_the_final_of_an_older_segment_does_not_disturb_the_newer_one() -> None:
+    terminal, _ = screen_after(
+        [caption("eins"), caption("zwei", segment=1)], [caption("eins, aus", is_final=True)]
+    )
+    assert terminal.rows == ["eins, aus", "zwei"]
+
+
+def test_segments_that_never_end_neither_pile_up_nor_get_lost() -> None:
+    captions = [caption(f"Satz {number}", segment=number) for number in range(20)]
+    terminal, _ = screen_after(*[[shown] for shown in captions], close=True)
+    assert terminal.rows == [*(shown.shown for shown in captions), ""]
+
+
+def test_closing_leaves_the_open_caption_as_finished_text() -> None:
+    terminal, out = screen_after([caption("Es war", withheld=" die")], close=True)
+    assert (terminal.rows, terminal.dim) == (["Es war", ""], ["", ""])
+    assert "?25l" not in out.getvalue()
+
+
+def test_wide_characters_become_question_marks_as_narrow_as_they_are_drawn() -> None:
+    class AsciiTty(Tty):
+        encoding = "ascii"
+
+    out, terminal = AsciiTty(), SmallTerminal()
+    screen = open_screen(20, out)
+    for text in ("最好", "最好 a", "最好 b"):
+        screen.draw([caption(text)])
+    terminal.send(out.getvalue())
+    assert terminal.rows == ["?? b"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab ", max_size=30).map(str.strip), st.booleans(), st.booleans()),
+        max_size=15,
+    )
+)
+@settings(deadline=None, max_examples=200)
+def test_all_finals_stand_above_the_open_caption_in_order(script: list[tuple[str, bool, bool]]) -> None:
+    batches, segment, finals, newest = [], 0, [], ("", False)
+    for text, is_final, is_withheld in script:
+        text = " ".join(text.split())
+        withheld = "x" * is_withheld
+        batches.append(
+            [caption(text, is_final=is_final, withheld="" if is_final else withheld, segment=segment)]
+        )
+        newest = ("", False) if is_final else (text, is_withheld)
+        finals += wrap(text, 10) if is_final else []
+        segment += is_final
+    rows = screen_after(*batches, columns=10)[0].rows
+    assert [row.rstrip() for row in rows[: len(finals)]] == [final.rstrip() for final in finals]
+    below = "".join(rows[len(finals) :])
+    assert below.endswith("…") == newest[1]
+    assert newest[0].replace(" ", "").endswith(below.rstrip("…").replace(" ", ""))
+
+
+# The status and notices
+
+
+class Stage:
+    """A screen on a small terminal, with a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.out, self.terminal = Tty(), SmallTerminal()
+        self.now_s = 0.0
+        self.screen = open_screen(20, self.out, now=lambda: self.now_s)
+
+    def rows(self) -> list[str]:
+        self.terminal.send("".join(self.out.sent))
+        self.out.sent.clear()
+        return self.terminal.rows
+
+
+def test_the_status_stands_dim_under_the_captions_and_is_gone_after_closing() -> None:
+    stage = Stage()
+    stage.screen.status(Status(state="listening"))
+    assert stage.rows() == ["listening"]
+    stage.screen.draw([caption("Es war die beste aller Zeiten,")])
+    assert stage.rows() == ["Es war die beste", "aller Zeiten,", "listening"]
+    stage.screen.draw([caption("Es war die beste aller Zeiten.", is_final=True)])
+    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "listening"]
+    assert stage.terminal.dim == ["", "", "listening"]
+    stage.screen.draw([caption("Es", segment=1)])
+    stage.screen.close()
+    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "Es", ""]
+    stage.screen.status(Status(state="speech"))
+    stage.screen.close()
+    assert stage.rows() == ["Es war die beste", "aller Zeiten.", "Es", ""]
+
+
+def test_the_status_is_drawn_ten_times_a_second_at_most_and_the_last_one_comes_through() -> None:
+    stage = Stage()
+    for number in range(1000):
+        stage.now_s = number / 1000
+        stage.screen.status(Status(state=f"update {number}"))
+    assert 9 <= len(stage.out.sent) <= 10
+    assert stage.rows() != ["update 999"]
+    stage.now_s = 1.1
+    stage.screen.draw([])
+    assert stage.rows() == ["update 999"]
+
+
+def test_a_notice_scrolls_up_dim_like_history() -> None:
+    stage = Stage()
+    stage.screen.status(Status(state="listening"))
+    stage.screen.draw([caption("Es war")])
+    stage.screen.tell("the microphone\x1b[2J is gone")
+    assert stage.rows() == ["surtitle: the microphone is gone", "Es war", "listening"]
+    assert stage.terminal.dim == stage.rows()
+    stage.screen.draw([caption("Es war", is_final=True)])
+    assert stage.rows() == ["surtitle: the microphone is gone", "Es war", "listening"]
+    assert stage.terminal.dim == ["surtitle: the microphone is gone", "", "listening"]
+
+
+# Real terminals
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, Any]]:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as out:
+        yield ours, out
+    os.close(ours)
+
+
+def resize(fd: int, columns: int, rows: int = 24) -> None:
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def test_lines_are_as_narrow_as_the_terminal(terminal: tuple[int, Any]) -> None:
+    ours, out = terminal
+    resize(ours, 11)
+    screen = open_screen(42, out)
+    screen.draw([caption("one two three four five")])
+    assert seen(os.read(ours, 1000).decode()) == ["three four", "five"]
+    screen.close()
+
+
+def seen(sent: str) -> list[str]:
+    small = SmallTerminal()
+    small.send(sent.replace("\r\r\n", "\r\n"))
+    return small.rows
+
+
+def test_a_terminal_that_became_narrower_is_drawn_anew(terminal: tuple[int, Any]) -> None:
+    ours, out = terminal
+    resize(ours, 40)
+    screen = open_screen(42, out)
+    screen.draw([caption("one two three four five")])
+    assert seen(os.read(ours, 1000).decode()) == ["one two three four five"]
+    resize(ours, 11)
+    screen.draw([caption("one two three four five six")])
+    # 23 columns had become three rows of eleven.
+    erasing = "\r\x1b[K\x1b[1A\r\x1b[K\x1b[1A\r\x1b[K"
+    sent = os.read(ours, 1000).decode()
+    assert sent.startswith(erasing)
+    assert seen(sent.removeprefix(erasing)) == ["three four", "five six"]
+    resize(ours, 1, 1)
+    screen.draw([caption("one")])
+    screen.close()

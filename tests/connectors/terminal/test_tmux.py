@@ -1,0 +1,182 @@
+"""Captions, the status and notices as a viewer sees them, in tmux."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.tmux import Terminal, terminal
+
+ROOT = Path(__file__).parents[3]
+
+# Does to a screen what the test writes into a pipe.
+DRIVER = """
+import itertools, json, os, sys, time
+from connectors.view.status import Status
+from connectors.terminal.drawing import open_screen
+from operators.events import Caption
+
+screen = open_screen(int(sys.argv[1]), now=itertools.count().__next__)
+for name, *arguments in map(json.loads, open(sys.argv[2])):
+    if name == "draw":
+        shown, withheld, is_final, segment = arguments
+        screen.draw([Caption(stream="talk", segment=segment, revision=0, is_final=is_final, source="",
+            shown=shown, withheld=withheld, start_s=0, end_s=1, arrival_s=1, ready_s=1)])
+    elif name == "status":
+        screen.status(Status(**arguments[0]))
+    elif name == "resized":
+        while os.get_terminal_size().columns != arguments[0]:
+            time.sleep(0.01)
+    else:
+        getattr(screen, name)(*arguments)
+print("done", flush=True)
+time.sleep(60)
+"""
+
+
+class Stage:
+    """A screen in a terminal, and the pipe that says what it is to do."""
+
+    def __init__(self, window: Terminal, pipe: int) -> None:
+        self.window = window
+        self._pipe = pipe
+
+    def draw(self, shown: str, withheld: str = "", *, is_final: bool = False, segment: int = 0) -> None:
+        self.do("draw", shown, withheld, is_final, segment)
+
+    def do(self, *what: object) -> None:
+        os.write(self._pipe, json.dumps(what).encode() + b"\n")
+
+    def resize(self, columns: int, rows: int = 10) -> None:
+        self.window.resize(columns, rows)
+        self.do("resized", columns)
+
+
+@contextmanager
+def stage(folder: Path, columns: int = 60, rows: int = 10, *, width: int = 20) -> Iterator[Stage]:
+    (folder / "driver.py").write_text(DRIVER)
+    os.mkfifo(folder / "pipe")
+    command = f"env PYTHONPATH={ROOT} PYTHONUTF8=1 {sys.executable} {folder}/driver.py {width} {folder}/pipe"
+    with terminal(folder, command, columns, rows) as window:
+        pipe = os.open(folder / "pipe", os.O_RDWR)
+        try:
+            yield Stage(window, pipe)
+        finally:
+            os.close(pipe)
+
+
+STATUS = "speech  [█████     ]  lag 0.5 s"
+
+
+def test_two_lines_roll_up_with_a_dim_tail_over_the_status_and_finals_scroll_away(tmp_path: Path) -> None:
+    with stage(tmp_path) as it:
+        it.do("status", {"state": "speech", "level_dbfs": -30, "lag_s": 0.5})
+        it.window.until_rows(STATUS)
+        it.draw("Es war die beste aller", " Zeiten")
+        it.window.until_rows("Es war die beste", "aller…", STATUS)
+        assert it.window.dim()[:3] == ["Es war die beste", "aller…", STATUS]
+        it.draw("Es war die beste aller Zeiten, es war", " die")
+        it.window.until_rows("aller Zeiten, es war", "…", STATUS)
+        assert it.window.dim()[:3] == ["Zeiten, es war", "…", STATUS]
+        it.draw("Es war die beste aller Zeiten, es war.", is_final=True)
+        finals = ["Es war die beste", "aller Zeiten, es", "war."]
+        it.window.until_rows(*finals, STATUS)
+        assert it.window.dim()[:4] == ["", "", "", STATUS]
+        for segment in range(1, 6):
+            it.draw(f"Satz {segment}", segment=segment)
+            it.draw(f"Satz {segment} steht.", is_final=True, segment=segment)
+        it.draw("Und", segment=6)
+        sentences = [f"Satz {segment} steht." for segment in range(1, 6)]
+        it.window.until_rows(*finals, *sentences, "Und", STATUS)
+        for segment in range(6, 10):
+            it.draw(f"Satz {segment} steht.", is_final=True, segment=segment)
+        it.do("close")
+        sentences = [f"Satz {segment} steht." for segment in range(1, 10)]
+        it.window.until(lambda rows: rows[-1] == sentences[-1])
+        assert it.window.history() == [*finals, *sentences]
+        assert not any(it.window.dim())
+
+
+def test_chinese_is_as_wide_as_it_is(tmp_path: Path) -> None:
+    with stage(tmp_path) as it:
+        it.draw("这是最好的时代,这是", "最坏")
+        it.window.until_rows("这是最好的时代,这是…")
+        it.draw("这是最好的时光,这是最坏的时代,", "信")
+        it.window.until_rows("这是最好的时光,这是", "最坏的时代,…")
+        assert it.window.dim()[:2] == ["光,这是", "最坏的时代,…"]
+        it.draw("这是最好的时光,这是最坏的时代", is_final=True)
+        it.window.until_rows("这是最好的时光,这是", "最坏的时代")
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    with stage(tmp_path) as it:
+        it.draw("Satz eins", is_final=True)
+        it.do("status", {"state": "\x1b[2J\x1b]0;pwned\x07speech\n\n"})
+        it.do("tell", "no\x1b[1;1H way\x1bc")
+        it.draw("\x1b[2Jgone\x1b[1;1H\r\n\n\x1b[8m\x9b2J home", segment=1)
+        it.window.until_rows("Satz eins", "surtitle: no way", "gone home", "speech")
+        assert it.window.dim()[:2] == ["", "surtitle: no way"]
+
+
+def test_what_was_typed_is_gone_with_the_next_caption(tmp_path: Path) -> None:
+    with stage(tmp_path) as it:
+        it.do("status", {"state": "listening"})
+        it.window.until_rows("listening")
+        it.window.type("a", "b")
+        it.window.until_rows("listeningab")
+        it.draw("Es war")
+        it.window.until_rows("Es war", "listening")
+
+
+LONG = "one two three four five six seven eight nine ten eleven twelve"
+
+
+@pytest.mark.parametrize("columns", [13, 20, 24, 37, 38, 39])
+def test_a_narrower_terminal_leaves_no_rubbish_and_keeps_its_history(tmp_path: Path, columns: int) -> None:
+    with stage(tmp_path, 60, width=42) as it:
+        finals = [f"Satz {segment}" for segment in range(12)]
+        for segment, final in enumerate(finals):
+            it.draw(final, is_final=True, segment=segment)
+        it.do("status", {"state": "speech", "level_dbfs": -30, "elapsed_s": 4, "lag_s": 0.5})
+        it.draw(LONG, segment=12)
+        status = "speech  [█████     ]  0:04  lag 0.5 s"
+        opened = ["one two three four five six seven eight", "nine ten eleven twelve", status]
+        it.window.until_rows(*finals[-7:], *opened)
+        it.resize(columns)
+        it.do("status", {"state": "listening"})
+        it.draw(f"{LONG} end", segment=12)
+        it.window.until(lambda rows: rows[-1] == "listening" and rows[-2].endswith("end"))
+        *above, upper, lower, status = it.window.history()
+        assert above == finals
+        assert f"{LONG} end".endswith(f"{upper} {lower}")
+        it.resize(60)
+        it.draw(f"{LONG} end.", segment=12)
+        opened = ["one two three four five six seven eight", "nine ten eleven twelve end.", "listening"]
+        it.window.until(lambda rows: rows[-3:] == opened)
+        assert it.window.history() == [*finals, *opened]
+        it.do("close")
+        it.window.until(lambda rows: rows[-1] == opened[1])
+        assert it.window.history() == [*finals, *opened[:2]]
+
+
+def test_a_terminal_of_few_rows_or_columns_still_shows_the_newest_words(tmp_path: Path) -> None:
+    with stage(tmp_path, 40, 8) as it:
+        it.do("status", {"state": "listening"})
+        it.draw(LONG)
+        it.window.until_rows("nine ten eleven", "twelve", "listening")
+        it.resize(39, 2)
+        it.draw(f"{LONG} end")
+        it.window.until_rows("twelve end", "listening")
+        it.resize(5, 6)
+        it.draw(f"{LONG} end.")
+        it.window.until(lambda rows: rows[-3:] == ["ve", "end.", "li"])
+        assert it.window.rows()[-3:] == ["ve", "end.", "li"]
+        it.resize(60, 8)
+        it.draw(f"{LONG} end. More")
+        newest = ["nine ten eleven", "twelve end. More", "listening"]
+        it.window.until(lambda rows: rows[-3:] == newest)
+        assert it.window.rows()[-3:] == newest

@@ -1,0 +1,85 @@
+"""Captions as rows: which rows are on display, what in them is settled."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.view.rows import Row, roll_up, row_width, settled
+from operators.text_layout import cleaned
+
+any_text = st.text(st.characters(), max_size=80) | st.text(
+    " abcdeé漢字、。「」👩‍👩‍👧️한각ᄀ\u0301\u00ad\x1b[31m\u202e", max_size=80
+)
+
+
+def squeezed(text: str) -> str:
+    return text.replace(" ", "")
+
+
+@given(any_text, st.integers(2, 50), st.integers(0, 80), st.booleans(), st.integers(1, 2))
+@settings(deadline=None)
+def test_an_open_caption_takes_two_rows_at_most_and_ends_with_the_newest_text(
+    text: str, columns: int, stands: int, goes_on: bool, rows: int
+) -> None:
+    text = cleaned(text)
+    shown = roll_up(text, columns, stands=stands, goes_on=goes_on, rows=rows)
+    assert len(shown) <= rows
+    assert all(row_width(row) <= columns for row in shown)
+    drawn = squeezed("".join(row.plain + row.dim for row in shown))
+    assert squeezed(text + "…" * goes_on).endswith(drawn)
+    # All that is settled is plain, and nothing else.
+    new = squeezed(text[stands:] + "…" * goes_on)
+    assert squeezed("".join(row.dim for row in shown)) == (new[-len(drawn) :] if drawn else "")
+    assert not any(row.dim and after.plain for row, after in pairwise(shown))
+
+
+def test_the_newest_two_lines_roll_up() -> None:
+    assert roll_up("one two three four", 5, stands=18, goes_on=False) == [Row("three"), Row("four")]
+
+
+def test_what_is_not_settled_is_dim() -> None:
+    assert roll_up("one two three", 7, stands=7, goes_on=False) == [Row("one two"), Row("", "three")]
+    assert roll_up("one two three", 9, stands=3, goes_on=True) == [Row("one", " two"), Row("", "three…")]
+    assert roll_up("最好的时代", 6, stands=2, goes_on=False) == [Row("最好", "的"), Row("", "时代")]
+
+
+def test_the_ellipsis_of_a_full_line_moves_no_word() -> None:
+    assert roll_up("one two", 8, stands=7, goes_on=True) == [Row("one two", "…")]
+    assert roll_up("one two", 7, stands=7, goes_on=True) == [Row("one two"), Row("", "…")]
+    assert roll_up("", 7, stands=0, goes_on=True) == [Row("", "…")]
+    assert roll_up("", 7, stands=0, goes_on=False) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stands"),
+    [
+        ("", "Es war", ""),
+        ("Es war", "Es war", "Es war"),
+        ("Es war", "Es war die", "Es war"),
+        ("Es war die", "Es war", "Es war"),
+        ("Es war die", "Es war das", "Es war "),
+        ("ein Haus", "ein Hausbau", "ein "),
+        ("ein Hausbau", "ein Haus", "ein "),
+        ("aller Zeiten", "aller Zeiten, es", "aller Zeiten"),
+        ("最好的时代", "最好的世界", "最好的"),
+        ("cafés", "cafe", ""),
+    ],
+)
+def test_settled_are_the_whole_words_that_stood_before(before: str, after: str, stands: str) -> None:
+    assert after[: settled(before, after)] == stands
+
+
+@given(any_text, any_text)
+@settings(deadline=None)
+def test_what_is_settled_stood_before(before: str, after: str) -> None:
+    before, after = cleaned(before), cleaned(after)
+    assert before.startswith(after[: settled(before, after)])
+    assert settled(after, after) == len(after)
+
+
+@given(st.text("ab漢,.", min_size=1), any_text)
+@settings(deadline=None)
+def test_what_only_grew_is_settled(before: str, more: str) -> None:
+    assert settled(before, cleaned(f"{before} {more}")) == len(before)

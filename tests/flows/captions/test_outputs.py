@@ -1,0 +1,252 @@
+"""Which files a run writes: none that it reads, none twice, none of another run's."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.files.output import check_writable
+from connectors.files.watch import OutputWatch
+from connectors.jsonl.source import JsonlSink, validate
+from flows.captions.graph import build, flow
+from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs
+from flows.captions.runtime import Runtime
+from flows.settings.loading import load_settings
+from flows.settings.schema import OutputSettings
+from operators.errors import OutputError, SurtitleError
+from operators.events import Caption
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+CAPTIONS = Path(__file__).parents[2] / "samples" / "captions.jsonl"
+OUTPUTS = ("log", "captions", "partials", "translations", "srt", "vtt", "summary", "audio")
+
+Link = Callable[[Path, Path], None]
+
+
+def through_a_folder(link: Path, file: Path) -> None:
+    folder = link.with_suffix(".folder")
+    folder.symlink_to(file.parent)
+    link.symlink_to(folder / file.name)
+
+
+LINKS: tuple[Link, ...] = (Path.symlink_to, Path.hardlink_to, through_a_folder)
+
+
+def settings_file(folder: Path, given: dict[str, Any], output: dict[str, Any]) -> Path:
+    path = folder / "settings.toml"
+    lines = ["[input]", *(f"{key} = {json.dumps(value)}" for key, value in given.items())]
+    lines += [
+        "[output]",
+        "terminal = false",
+        *(f"{key} = {json.dumps(value)}" for key, value in output.items()),
+    ]
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_two_outputs_that_are_one_file_are_refused(tmp_path: Path, link: Link) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("kept")
+    link(other, one)
+    for first, second in combinations(OUTPUTS, 2):
+        output = {first: str(one), second: str(other)}
+        settings = load_settings(None, {"input": {"captions": str(CAPTIONS)}, "output": output})
+        with pytest.raises(SurtitleError, match="give each a file of its own"):
+            build(settings, Runtime(settings))
+    assert one.read_text() == "kept"
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_no_way_in_lets_an_output_be_a_file_that_is_read(tmp_path: Path, output: str, link: Link) -> None:
+    model, speech = tmp_path / "model.gguf", tmp_path / "speech"
+    speech.mkdir()
+    read = {
+        "input": tmp_path / "captions.jsonl", "model": model, "draft": tmp_path / "draft.gguf",
+        "template": tmp_path / "template.toml", "speech": speech / "model.ort",
+        "settings": tmp_path / "s.toml",
+    }  # fmt: skip
+    for name, path in read.items():
+        path.write_text(f"{name} stays")
+        other = tmp_path / f"{name}.link"
+        link(other, path)
+        overrides = {
+            "input": {"captions": str(read["input"])},
+            "translate": {
+                "model": str(model),
+                "draft_model": str(read["draft"]),
+                "template": str(read["template"]),
+            },
+            "recognize": {"model": str(speech)},
+            "output": {output: str(other)},
+        }
+        settings = load_settings(None, overrides)
+        with pytest.raises(OutputError, match="the same run reads it"):
+            build(settings, Runtime(settings), reading=[read["settings"]])
+        assert path.read_text() == f"{name} stays"
+
+
+def test_a_job_of_bytewax_and_the_command_line_leave_their_settings_as_they_are(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, {"captions": str(CAPTIONS)}, {"captions": str(tmp_path / "settings.toml")})
+    before = path.read_text()
+    with pytest.raises(OutputError, match=r"settings\.toml cannot be written: the same run reads it"):
+        flow(str(path))
+    done = subprocess.run([SURTITLE, "file", "--settings", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert "settings.toml cannot be written: the same run reads it" in done.stderr
+    assert path.read_text() == before
+
+
+def test_lines_that_are_put_aside_go_over_no_output(tmp_path: Path) -> None:
+    given = tmp_path / "in.jsonl"
+    given.write_bytes(CAPTIONS.read_bytes())
+    aside = {"captions": str(given), "skip_bad": True}
+    settings = load_settings(None, {"input": aside, "output": {"log": f"{given}.rejected"}})
+    with pytest.raises(SurtitleError, match="give each a file of its own"):
+        build(settings, Runtime(settings))
+
+
+@pytest.mark.parametrize("mode", ["w", "a"])
+def test_what_is_standard_output_is_written_as_it_comes(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "out"
+    path.write_text("old\n")
+    summary = tmp_path / "summary"
+    summary.symlink_to(path)
+    for options in (["--captions", "/dev/stdout"], ["--captions", path, "--summary", summary]):
+        path.write_text("old\n")
+        with path.open(mode) as out:
+            command = [SURTITLE, "replay", CAPTIONS, "--quiet", *options]
+            done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        text = path.read_text()
+        assert "\0" not in text
+        assert text.startswith("old\n") == (mode == "a")
+        there = tmp_path / "captions.jsonl"
+        lines = [line for line in text.splitlines() if line.startswith('{"event":')]
+        there.write_text("".join(f"{line}\n" for line in lines))
+        assert validate(there, Caption) == validate(CAPTIONS, Caption)
+        assert ('"signature"' in text) == ("--summary" in options)
+
+
+@pytest.mark.parametrize(
+    ("name", "redirected"),
+    [("/dev/stderr", "2>>"), ("link", "2>"), ("/dev/fd/7", "7>>"), ("/proc/self/fd/7", "7>")],
+)
+def test_whatever_a_run_was_started_with_is_written_as_it_comes(
+    tmp_path: Path, name: str, redirected: str
+) -> None:
+    path = tmp_path / "out"
+    path.write_text("old\n")
+    (tmp_path / "link").symlink_to("/dev/fd/2")
+    run = f'"$@" {redirected} out'
+    command = [SURTITLE, "replay", str(CAPTIONS), "--quiet", "--captions", name, "--summary", name]
+    done = subprocess.run(
+        ["sh", "-c", run, "sh", *command], cwd=tmp_path, stdout=subprocess.DEVNULL, check=False
+    )
+    text = path.read_text()
+    assert done.returncode == 0, text
+    assert "\0" not in text
+    assert text.startswith("old\n") == (">>" in redirected)
+    assert text.count('{"event":') == validate(CAPTIONS, Caption)
+    assert text.count('"signature"') == 1
+
+
+def test_a_descriptor_that_is_not_there_or_may_only_be_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.touch()
+    with path.open() as file:
+        name = Path(f"/dev/fd/{file.fileno()}")
+        with pytest.raises(OutputError, match=f"^{name} cannot be written: it is open for reading only$"):
+            check_writable(name)
+    with pytest.raises(OutputError, match=f"^{name} cannot be written: this process was started without it$"):
+        check_writable(name)
+
+
+def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    output = OutputSettings(captions=str(tmp_path / "captions.jsonl"), srt=str(tmp_path / "a.srt"))
+    watch, other = OutputWatch(print), OutputWatch(print)
+    with held_outputs(output, watch):
+        begin_outputs(output, watch, is_resumed=False)
+        Path(output.captions or "").write_text("kept")
+        command = [
+            SURTITLE,
+            "replay",
+            CAPTIONS,
+            "--quiet",
+            "--srt",
+            tmp_path / "b.srt",
+            "--captions",
+            output.captions,
+        ]
+        (tmp_path / "b.srt").write_text("kept")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # type: ignore[arg-type]
+        assert done.returncode == 4
+        assert done.stderr == f"surtitle: {output.captions} cannot be written: another run is writing it\n"
+        assert Path(output.captions or "").read_text() == (tmp_path / "b.srt").read_text() == "kept"
+        # Also when a sink has opened it, and after a resume.
+        part = JsonlSink(Path(output.captions or ""), watch=watch).build_part("out", "file", None)
+        with pytest.raises(OutputError, match="another run is writing it"):
+            hold_outputs(output, other)
+        part.close()
+    hold_outputs(output, other)
+    other.close()
+
+
+def test_a_run_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+    taken = OutputSettings(captions=str(tmp_path / "captions.jsonl"))
+    options = ["--log", "log.jsonl", "--vtt", "talk.vtt", "--recovery", "run", "--captions", "captions.jsonl"]
+    with held_outputs(taken, watch := OutputWatch(print)):
+        begin_outputs(taken, watch, is_resumed=False)
+        done = subprocess.run(
+            [SURTITLE, "replay", CAPTIONS, "--quiet", *options],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (4, "")
+        assert [path.name for path in tmp_path.iterdir()] == ["captions.jsonl"]
+
+
+def test_a_folder_that_cannot_be_gone_on_from_leaves_no_file_behind(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    done = subprocess.run(
+        [SURTITLE, "replay", CAPTIONS, "--quiet", "--recovery", "run", "--captions", "captions.jsonl"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("kind", ["null", "pipe", "stdout"])
+def test_a_log_that_cannot_be_read_back_still_has_a_summary(tmp_path: Path, kind: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    log = {"null": "/dev/null", "pipe": str(pipe), "stdout": "/dev/stdout"}[kind]
+    summary = tmp_path / "summary.json"
+    command = [str(SURTITLE), "replay", str(CAPTIONS), "--quiet", "--recovery", str(tmp_path / "recovery")]
+    command += ["--log", log, "--summary", str(summary)]
+    with (tmp_path / "out").open("w") as out:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    os.close(reader)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(summary.read_text())["segments"] > 0
+
+
+def test_a_run_goes_on_in_a_folder_that_was_renamed(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    (before / "in.jsonl").write_bytes(CAPTIONS.read_bytes())
+    command = [SURTITLE, "replay", "in.jsonl", "--quiet", "--recovery", "recovery", "--captions", "out.jsonl"]
+    command += ["--log", "log.jsonl", "--srt", "out.srt"]
+    for folder in (before, after):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        if folder == before:
+            before.rename(after)
+    assert validate(after / "out.jsonl", Caption) == validate(CAPTIONS, Caption)

@@ -1,0 +1,297 @@
+"""The command line from end to end: a real process, a real model, real files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from flows.cli.app import main
+
+SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
+SAMPLES = Path(__file__).parent.parent.parent / "samples"
+PARTIALS = SAMPLES / "partials.jsonl"
+TIMES = {
+    "arrival_s", "started_s", "ready_s", "shown_s", "effort",
+    "latency", "latency_from_speech_s", "latency_from_arrival_s",
+}  # fmt: skip
+
+
+def surtitle(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = SURTITLE + [str(argument) for argument in arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=240, cwd=cwd, stdin=subprocess.DEVNULL, check=False
+    )
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def timeless(path: Path) -> list[dict[str, Any]]:
+    return [{name: value for name, value in event.items() if name not in TIMES} for event in events(path)]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
+    """A folder with everything that one run on real speech writes."""
+    folder = tmp_path_factory.mktemp("run")
+    done = surtitle(
+        "file", speech, "--to", "German",
+        "--log", folder / "log.jsonl", "--captions", folder / "captions.jsonl",
+        "--save-partials", folder / "partials.jsonl", "--save-translations", folder / "translations.jsonl",
+        "--summary", folder / "summary.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (folder / "stdout").write_text(done.stdout)
+    (folder / "stderr").write_text(done.stderr)
+    return folder
+
+
+def test_speech_becomes_german_captions_and_a_summary_closes_the_run(run: Path) -> None:
+    finals = [caption for caption in events(run / "captions.jsonl") if caption["is_final"]]
+    stdout = (run / "stdout").read_text()
+    assert finals
+    assert all(caption["shown"] and not caption["withheld"] for caption in finals)
+    assert stdout.splitlines()[0] == finals[0]["shown"]
+    last = stdout.splitlines()[-1]
+    assert last.split() == ["log", str(run / "log.jsonl")]
+    for word in ("segments", "NE raw", "shown", "A/D", "A/O", "p50", "p95"):
+        assert word in stdout
+    assert (run / "stderr").read_text() == ""
+
+
+def test_each_segment_has_one_final_and_revisions_count_up(run: Path) -> None:
+    by_segment: dict[int, list[dict[str, Any]]] = {}
+    for partial in events(run / "partials.jsonl"):
+        by_segment.setdefault(partial["segment"], []).append(partial)
+    assert list(by_segment) == list(range(len(by_segment)))
+    for partials in by_segment.values():
+        assert [partial["revision"] for partial in partials] == list(range(len(partials)))
+        assert [partial["is_final"] for partial in partials] == [False] * (len(partials) - 1) + [True]
+
+
+def test_the_summary_holds_the_figures_and_the_settings_that_made_them(run: Path) -> None:
+    summary = json.loads((run / "summary.json").read_text())
+    log = events(run / "log.jsonl")
+    assert summary["updates"] == len(log)
+    assert summary["segments"] == sum(record["is_final"] for record in log)
+    assert summary["ne_raw"] == pytest.approx(log[-1]["raw"]["ne_stream"])
+    assert summary["ne_shown"] <= summary["ne_raw"]
+    assert 0 < summary["accepted_over_drafted"] <= 1
+    assert 0 < summary["latency_ms"]["p50"] <= summary["latency_ms"]["p95"]
+    assert summary["settings"]["translate"]["bias"] == 0.2
+
+
+@pytest.mark.parametrize("events_name", ["partials", "translations", "captions"])
+def test_replaying_any_stage_gives_the_same_captions_and_erasure(
+    run: Path, tmp_path: Path, events_name: str
+) -> None:
+    done = surtitle(
+        "replay", run / f"{events_name}.jsonl", "--to", "German", "--quiet",
+        "--captions", tmp_path / "captions.jsonl", "--log", tmp_path / "log.jsonl",
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert timeless(tmp_path / "captions.jsonl") == timeless(run / "captions.jsonl")
+    same = ("raw", "shown", "segment", "revision", "is_final")
+    assert [[record[name] for name in same] for record in events(tmp_path / "log.jsonl")] == [
+        [record[name] for name in same] for record in events(run / "log.jsonl")
+    ]
+
+
+def test_the_same_recording_twice_gives_the_same_log_but_for_times(
+    run: Path, tmp_path: Path, speech: Path
+) -> None:
+    done = surtitle("file", speech, "--to", "German", "--quiet", "--log", tmp_path / "log.jsonl")
+    assert done.returncode == 0
+    assert timeless(tmp_path / "log.jsonl") == timeless(run / "log.jsonl")
+
+
+def test_a_stage_can_be_replaced_by_a_file_of_its_events(run: Path, tmp_path: Path) -> None:
+    done = surtitle(
+        "file", "--from-translations", run / "translations.jsonl", "--mask-k", 0, "--quiet",
+        "--captions", tmp_path / "captions.jsonl",
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert not any(caption["withheld"] for caption in events(tmp_path / "captions.jsonl"))
+
+
+def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path, small: list[str]) -> None:
+    settings = tmp_path / "surtitle.toml"
+    settings.write_text(
+        f"[input]\npartials = {str(PARTIALS)!r}\n"
+        f"[translate]\nto = 'German'\nmodel = {small[1]!r}\nthreads = 1\n"
+        f"[output]\nterminal = false\ncaptions = {str(tmp_path / 'captions.jsonl')!r}\n"
+    )
+    subprocess.run(
+        [sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"],
+        check=True, timeout=240, capture_output=True,
+    )  # fmt: skip
+    replayed = surtitle("replay", PARTIALS, *small, "--quiet", "--captions", tmp_path / "replayed.jsonl")
+    assert replayed.returncode == 0
+    assert timeless(tmp_path / "captions.jsonl") == timeless(tmp_path / "replayed.jsonl")
+
+
+def test_retranslation_offers_no_draft(tmp_path: Path, small: list[str]) -> None:
+    done = surtitle(
+        "replay", PARTIALS, *small, "--method", "retranslate", "--quiet", "--summary", tmp_path / "s.json"
+    )
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "s.json").read_text())["accepted_over_drafted"] is None
+
+
+def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) -> None:
+    done = surtitle("replay", PARTIALS, *small, "--profile")
+    assert "ms at the median beside the model's forward passes" in done.stdout
+
+
+def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Path, small: list[str]) -> None:
+    captions = tmp_path / "captions.jsonl"
+    command = [*SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not (captions.exists() and captions.read_text()):
+            time.sleep(0.1)
+        os.kill(process.pid, signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert stderr == ""
+    assert events(captions)[-1]["is_final"]
+    assert "latency" in stdout
+
+
+MISTAKES = {
+    "no input": (["file"], 2, "exactly one input"),
+    "a missing recording": (["file", "none.wav"], 3, "none.wav"),
+    "text as audio": (["file", "text.wav"], 3, "text.wav"),
+    "a missing events file": (["replay", "none.jsonl"], 3, "none.jsonl"),
+    "an invalid line": (["replay", "bad.jsonl"], 3, "bad.jsonl, line 2"),
+    "a language without a name": (["replay", "good.jsonl", "--to", "Klingon"], 2, "'Klingon'"),
+    "a language without examples": (["replay", "good.jsonl", "--to", "Turkish"], 2, "English to Turkish"),
+    "captions in another language": (
+        ["replay", "good.jsonl", "--model", "captions", "--to", "Greek"],
+        2,
+        "only for English to German",
+    ),
+    "a missing model": (["replay", "good.jsonl", "--model", "none.gguf"], 3, "none.gguf"),
+    "a model that is none": (["replay", "good.jsonl", "--model", "text.wav"], 3, "text.wav"),
+    "a log in no folder": (["replay", "good.jsonl", "--log", "no/folder/log.jsonl"], 4, "log.jsonl"),
+    "an output over the input": (["replay", "good.jsonl", "--captions", "good.jsonl"], 4, "good.jsonl"),
+    "a bias out of range": (["replay", "good.jsonl", "--bias", "3"], 2, "translate.bias"),
+    "an unknown method": (["replay", "good.jsonl", "--method", "magic"], 2, "translate.method"),
+    "an unknown option": (["replay", "good.jsonl", "--biass", "3"], 2, "--bias"),
+    "an erasure log as input": (["replay", "log.jsonl"], 3, "log.jsonl"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_gets_one_clear_sentence_and_no_traceback(
+    mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good = PARTIALS.read_text()
+    (tmp_path / "good.jsonl").write_text(good)
+    (tmp_path / "bad.jsonl").write_text(good.splitlines()[0] + '\n{"event": "partial", "stream": 3}\n')
+    (tmp_path / "text.wav").write_text("this is no audio\n" * 100)
+    (tmp_path / "log.jsonl").write_text(
+        '{"event":"erasure","stream":"a","segment":0,"revision":0,"is_final":true}\n'
+    )
+    arguments, code, words = MISTAKES[mistake]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["surtitle", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    stderr = capfd.readouterr().err
+    assert end.value.code == code, stderr
+    assert words in stderr
+    assert "Traceback" not in stderr
+    assert "panicked" not in stderr
+    assert (tmp_path / "good.jsonl").read_text() == good
+
+
+def test_a_mistake_that_a_stage_finds_ends_the_process_without_a_panic(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text((SAMPLES / "captions.jsonl").read_text() + "not an event\n")
+    done = surtitle("file", "--from-captions", bad, "--skip-bad", "--srt", "/dev/full")
+    assert done.returncode == 4
+    assert done.stderr.startswith("surtitle: /dev/full cannot be written: ")
+    assert "put aside in" in done.stderr
+    assert ("Traceback" in done.stderr, "panicked" in done.stderr) == (False, False)
+
+
+def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path, small: list[str]) -> None:
+    mixed = tmp_path / "mixed.jsonl"
+    lines = PARTIALS.read_text().splitlines()
+    mixed.write_text("\n".join([*lines[:3], "not json", *lines[3:]]) + "\n")
+    captions = tmp_path / "captions.jsonl"
+    done = surtitle("replay", mixed, *small, "--skip-bad", "--captions", captions, "--quiet")
+    assert done.returncode == 3
+    assert "1 line" in done.stderr
+    assert (tmp_path / "mixed.jsonl.rejected").read_text() == "not json\n"
+    assert len(events(captions)) == len(lines)
+
+
+def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
+    tmp_path: Path, speech: Path, small: list[str]
+) -> None:
+    half = tmp_path / "half.wav"
+    half.write_bytes(speech.read_bytes()[: speech.stat().st_size // 2])
+    done = surtitle("file", half, *small, "--captions", tmp_path / "captions.jsonl", "--quiet")
+    assert done.returncode == 3
+    assert "half.wav ends after" in done.stderr
+    assert events(tmp_path / "captions.jsonl")[-1]["is_final"]
+
+
+def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).normal(0, 300, 10 * 16_000).astype(np.int16)
+    soundfile.write(tmp_path / "quiet.wav", np.concatenate((np.zeros(60 * 16_000, np.int16), noise)), 16_000)
+    for name in ("captions.jsonl", "talk.vtt"):
+        (tmp_path / name).write_text("of an earlier run")
+    done = surtitle(
+        "file", tmp_path / "quiet.wav", "--summary", tmp_path / "summary.json",
+        "--captions", tmp_path / "captions.jsonl",
+        "--srt", tmp_path / "talk.srt", "--vtt", tmp_path / "talk.vtt",
+    )  # fmt: skip
+    written = [(tmp_path / name).read_text() for name in ("captions.jsonl", "talk.srt", "talk.vtt")]
+    assert written == ["", "", "WEBVTT\n\n"]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (summary["updates"], summary["passes"]) == (0, 0)
+
+
+def test_a_mistake_leaves_no_recovery_folder_that_would_refuse_the_next_try(tmp_path: Path) -> None:
+    done = surtitle(
+        "replay", PARTIALS, "--model", "absent.gguf", "--recovery", tmp_path / "run", cwd=tmp_path
+    )
+    assert done.returncode == 3
+    assert not (tmp_path / "run").exists()
+
+
+def test_help_names_every_command() -> None:
+    shown = surtitle("--help").stdout
+    assert all(
+        f" {command} " in shown for command in ("live", "file", "replay", "bench", "report", "devices")
+    )
+
+
+def test_a_reader_that_goes_away_ends_the_run_with_one_sentence(small: list[str]) -> None:
+    command = (
+        f"{SURTITLE[0]} replay {PARTIALS} {' '.join(small)} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 4
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("surtitle: ")
+
+
+@pytest.mark.parametrize("command", ["replay", "report", "bench"])
+def test_a_name_that_is_not_utf_8_is_refused_in_a_sentence(command: str) -> None:
+    done = surtitle(command, b"talk\xff.jsonl".decode("utf-8", "surrogateescape"))
+    assert done.returncode == 2
+    assert done.stderr == "surtitle: talk\\udcff.jsonl is not UTF-8; give the file another name\n"

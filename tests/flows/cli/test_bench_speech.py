@@ -1,0 +1,94 @@
+"""``surtitle bench-speech`` measures recordings, and says in one sentence what it cannot measure."""
+
+import json
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from operators.recognizers.moonshine.recognizer import bundled_model
+from tests.flows.cli.test_app import surtitle
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
+
+SAID = {
+    "file": "talk.wav",
+    "text": "It was the best of times, it was the worst of times, it was the age of wisdom, "
+    "it was the age of foolishness, it was the epoch of belief,",
+}
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first seconds of a reading."""
+    samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
+    path = tmp_path_factory.mktemp("talk") / "talk.wav"
+    soundfile.write(path, samples[: round(10.7 * rate)], rate)
+    return path
+
+
+def test_all_ways_are_measured_on_the_same_windows(talk: Path, tmp_path: Path) -> None:
+    (tmp_path / "manifest.jsonl").write_text(json.dumps(SAID) + "\n")
+    done = surtitle(
+        "bench-speech", talk, "--reference", tmp_path / "manifest.jsonl", "--native",
+        "--json", tmp_path / "out.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "out.json").read_text())
+    rows = {(row["method"], row["bias"], row["certainty"]): row for row in written["rows"]}
+
+    assert set(rows) == {
+        *((method, bias, certainty) for method, bias in (("scratch", None), ("draft", 0.0), ("draft", 0.2))
+          for certainty in (None, 0.0, 0.7)),
+        ("native", None, None),
+    }  # fmt: skip
+    assert len({row["updates"] for key, row in rows.items() if key[0] != "native"}) == 1
+    assert all(row["finals_equal"] == row["finals"] for key, row in rows.items() if key[0] != "native")
+    assert all(row["wer"] < 30 for row in rows.values())
+    assert rows["draft", 0.2, None]["passes_per_update"] < rows["scratch", None, None]["passes_per_update"]
+    assert rows["draft", 0.2, 0.7]["ne"] <= rows["draft", 0.2, None]["ne"]
+    assert written["signature"]["corpus_sha256"]
+    assert "finals equal" in done.stdout
+
+
+def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None:
+    done = surtitle(
+        "bench-speech", talk, "--recognizer", "whisper", "--speech-model", TINY_EN, "--bias", "0.2",
+        "--certainty", "0.7", "--interval", 1, "--json", tmp_path / "out.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "out.json").read_text())
+    scratch, draft = (
+        next(row for row in written["rows"] if row["method"] == method) for method in ("scratch", "draft")
+    )
+
+    assert draft["finals_equal"] == draft["finals"] >= 2
+    assert draft["passes_per_update"] < scratch["passes_per_update"]
+    assert written["signature"]["model"] == TINY_EN.name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.wav"], "nothing.wav"),
+        (["{speech}", "--bias", "2"], "--bias: '2' is not a number from 0 to 1"),
+        (["{speech}", "--reference", "{broken}"], "line 1"),
+        (["{speech}", "--reference", "{other}"], "names none of the recordings"),
+        (["{speech}", "--speech-model", "nowhere"], "no such folder"),
+        (["{speech}", "--recognizer", "vosk"], "'vosk' cannot be measured; choose moonshine or whisper"),
+        (["{speech}", "--recognizer", "whisper"], "whisper comes without a model"),
+        (["{speech}", "--recognizer", "whisper", "--native"], "for moonshine alone"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "broken").write_text("{}\n")
+    (tmp_path / "other").write_text(json.dumps({"file": "x.wav", "text": "x"}) + "\n")
+    places = {
+        "speech": bundled_model().parent / "beckett.wav",
+        "broken": tmp_path / "broken",
+        "other": tmp_path / "other",
+    }
+    done = surtitle("bench-speech", *(argument.format(**places) for argument in arguments))
+
+    assert done.returncode in (2, 3)
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

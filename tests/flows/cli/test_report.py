@@ -1,0 +1,186 @@
+"""``surtitle report``: what it tells of captions and of an erasure log, and what it refuses."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli.app import app
+from operators.errors import InputError, OutputError, SurtitleError, UsageError
+from operators.events import Caption, Event
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.summary import SummaryMeter
+from operators.metrics.tokenizers import tokenizer
+from tests.flows.talk import REFERENCES, captions
+
+
+def write(path: Path, events: Sequence[Event]) -> Path:
+    path.write_bytes(msgspec.json.Encoder().encode_lines(events))
+    return path
+
+
+def log(path: Path, made: Sequence[Caption]) -> Path:
+    meter = ErasureMeter(tokenizer("13a"), "tok:13a|mask:3")
+    return write(path, [meter.record(one) for one in made])
+
+
+def report(*arguments: object) -> str:
+    done = CliRunner().invoke(app, ["report", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def figures(path: Path, *arguments: object) -> Any:
+    report(path, "--json", path.with_suffix(".json"), *arguments)
+    return json.loads(path.with_suffix(".json").read_text())
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    return write(tmp_path / "captions.jsonl", captions())
+
+
+def test_captions_tell_everything(talk: Path) -> None:
+    printed = report(talk)
+    for word in (
+        "NE raw",
+        "AL CA",
+        "LAAL",
+        "lag: mean",
+        "recogniser",
+        "display",
+        "Worst segments",
+        "Guten Morgen",
+    ):
+        assert word in printed
+    assert "tok:word" in printed
+    assert "tok:13a" in printed
+    total = figures(talk)["total"]
+    assert (total["segments"], total["updates"], total["unfinished"]) == (4, 15, 0)
+    assert total["latency_parts_ms"]["model"]["p50"] == pytest.approx(300)
+    assert total["lag"]["mean_s"] > total["lag_first"]["mean_s"] > 0
+
+
+def test_a_log_and_its_captions_agree_on_what_both_tell(tmp_path: Path, talk: Path) -> None:
+    of_log, of_captions = figures(log(tmp_path / "log.jsonl", captions())), figures(talk)
+    for name in ("segments", "updates", "overtaken", "ne_raw", "ne_shown", "latency_parts_ms"):
+        assert of_log["total"][name] == of_captions["total"][name]
+    assert of_log["total"]["lag"] is None
+    assert of_log["signature"] == "tok:13a|mask:3"
+
+
+def test_a_log_says_that_it_has_no_text(tmp_path: Path) -> None:
+    printed = report(log(tmp_path / "log.jsonl", captions()))
+    assert "An erasure log has no text" in printed
+    assert "LAAL CA" not in printed
+
+
+def test_a_report_agrees_with_the_summary_of_the_run(tmp_path: Path) -> None:
+    made = captions() + captions(stream="other", model_s=1.0)
+    meter, summary = {one.stream: ErasureMeter(tokenizer("13a"), "") for one in made}, SummaryMeter()
+    for one in made:
+        summary.add(meter[one.stream].record(one))
+    told, total = summary.summary({}), figures(write(tmp_path / "captions.jsonl", made))["total"]
+    assert (total["ne_raw"], total["ne_shown"]) == (told.ne_raw, told.ne_shown)
+    assert told.latency_from_speech_ms is not None
+    assert total["latency_from_speech_ms"]["p95"] == told.latency_from_speech_ms.p95
+
+
+def test_each_stream_has_a_row_and_all_of_them_one(tmp_path: Path) -> None:
+    made = captions() + captions(stream="slow", model_s=2.0)
+    told = figures(write(tmp_path / "captions.jsonl", made))
+    quick, slow = told["streams"]
+    assert [quick["stream"], slow["stream"]] == ["talk", "slow"]
+    assert slow["al"]["aware_s"] > quick["al"]["aware_s"]
+    assert slow["al"]["unaware_s"] == quick["al"]["unaware_s"]
+    assert quick["lag"]["mean_s"] < told["total"]["lag"]["mean_s"] < slow["lag"]["mean_s"]
+    assert "\nall " in report(tmp_path / "captions.jsonl")
+
+
+def test_a_reference_changes_the_length_that_lagging_is_counted_by(tmp_path: Path, talk: Path) -> None:
+    (tmp_path / "references").write_text("".join(f"{line} noch viel mehr\n" for line in REFERENCES))
+    alone, with_reference = figures(talk), figures(talk, "--reference", tmp_path / "references")
+    assert with_reference["total"]["al"]["unaware_s"] > alone["total"]["al"]["unaware_s"]
+    assert "ref:hypothesis" in alone["signature"]
+    assert "ref:reference" in with_reference["signature"]
+
+
+def test_chinese_is_counted_by_characters(tmp_path: Path) -> None:
+    path = write(tmp_path / "zh.jsonl", captions([["各位", "各位早上好"]]))
+    assert "tok:char" in figures(path, "--to", "Chinese")["signature"]
+    lag = figures(path, "--to", "Chinese")["total"]["lag"]["mean_s"]
+    # Two characters after 0.75 s, three after 1.5 s, of five in 1.5 s; shown 0.45 s later.
+    assert lag == pytest.approx((2 * 0.75 + 3 * 1.5) / 5 - 2 * 0.3 + 0.45)
+
+
+def test_a_segment_without_a_final_is_told_apart(tmp_path: Path) -> None:
+    total = figures(write(tmp_path / "captions.jsonl", captions()[:-1]))["total"]
+    assert (total["segments"], total["unfinished"], total["updates"]) == (3, 1, 14)
+
+
+def test_captions_that_never_showed_anything_have_no_lag(tmp_path: Path) -> None:
+    total = figures(write(tmp_path / "captions.jsonl", captions([["", ""]])))["total"]
+    assert (total["segments"], total["lag"], total["al"]["aware_s"]) == (1, None, None)
+
+
+def test_text_that_a_terminal_would_obey_is_only_shown(tmp_path: Path) -> None:
+    made = captions([["[/red] \x1b[31mrot [bold]"]], stream="[/x]\x1b[2J")
+    printed = report(write(tmp_path / "captions.jsonl", made))
+    assert "\x1b" not in printed
+    assert "[/red] rot [bold]" in printed
+
+
+def refused(*arguments: object) -> SurtitleError:
+    with pytest.raises(SurtitleError) as caught:
+        report(*arguments)
+    return caught.value
+
+
+def test_what_cannot_be_told_is_refused_in_one_sentence(tmp_path: Path, talk: Path) -> None:
+    erasures = log(tmp_path / "log.jsonl", captions())
+    (tmp_path / "few").write_text("eins\n")
+    partials = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
+    for error, kind, words in (
+        (refused(partials), InputError, "say nothing about what a viewer saw"),
+        (refused(tmp_path / "none"), InputError, "cannot be read"),
+        (refused(erasures, "--simulstream", tmp_path / "x"), UsageError, "has no text for --simulstream"),
+        (refused(talk, "--reference", tmp_path / "few"), InputError, "has 1 lines, but"),
+        (refused(talk, "--json", talk), OutputError, "the same run reads it"),
+        (
+            refused(talk, "--json", tmp_path / "x", "--simulstream", tmp_path / "x"),
+            UsageError,
+            "give each a file of its own",
+        ),
+        (refused(talk, "--tokenizer", "words"), UsageError, "there is no tokenizer 'words'"),
+        (refused(talk, "--to", "Klingon"), UsageError, "not a language"),
+    ):
+        assert isinstance(error, kind)
+        assert words in str(error)
+        assert "\n" not in str(error)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ({"end_s": 1.7e308, "ready_s": 1.7e308}, '"end_s": expected a number of at most 10,000,000,000'),
+        ({"shown_s": 1.1e10}, '"shown_s": expected a number of at most 10,000,000,000'),
+        ({"start_s": 5.0, "end_s": 1.0}, "ends at 1 s, before it begins"),
+    ],
+)
+def test_times_that_cannot_be_are_refused(tmp_path: Path, times: dict[str, float], words: str) -> None:
+    first, *others = captions()
+    path = write(tmp_path / "captions.jsonl", [msgspec.structs.replace(first, **times), *others])
+    error = refused(path)
+    assert isinstance(error, InputError)
+    assert "segment 0, revision 0" in str(error) or "line 1" in str(error)
+    assert words in str(error)
+
+
+def test_a_line_that_is_not_a_caption_is_named(talk: Path) -> None:
+    talk.write_bytes(talk.read_bytes() + b'{"event":"caption","stream":"talk"\n')
+    assert f"{talk}, line 16: not valid JSON" in str(refused(talk))

@@ -1,0 +1,278 @@
+"""``surtitle trace``: what it records of a real run, what it draws, and what it refuses."""
+
+import json
+import xml.etree.ElementTree as ET
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import settings as how
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from flows.cli.app import app
+from flows.engine.tracing import partials_of, read_trace
+from flows.pages.trace.cells import State, cells
+from flows.pages.trace.files import pictures, write_pictures
+from flows.pages.trace.graph import graph
+from flows.pages.trace.grid import grid
+from flows.pages.trace.page import trace_page
+from flows.pages.trace.picture import Labels
+from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.drive import drive
+from operators.decoding.forward import Origin, Task
+from operators.decoding.jacobi import Jacobi
+from operators.decoding.recorder import Recorder
+from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import ssbd
+from operators.decoding.trace import Decoding, Trace, Update, occurring
+from operators.errors import InputError, OutputError, SurtitleError, UsageError
+from operators.events import Partial
+from tests.browser import complaints, open_browser
+from tests.flows.talk import captions
+from tests.toy import END, ToyCache
+
+SAMPLE = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
+SVG = "{http://www.w3.org/2000/svg}"
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "]]><svg onload=alert(2)>",
+    " \"'&amp;{{ 7*7 }}",
+    "\x00\x1b[2J\u202e\ufffe\uffff\ud800",
+    " שלום",
+    "こんにちは世界",
+    "<0xE2>",
+)
+
+
+def partial(segment: int, stream: str = "talk", **values: Any) -> Partial:
+    times = {"start_s": 0.0, "end_s": 1.0, "arrival_s": 1.0}
+    given: dict[str, Any] = {"revision": 0, "is_final": False, "text": "Good.", **times}
+    return Partial(stream=stream, segment=segment, **given | values)
+
+
+def write(path: Path, events: list[Any]) -> Path:
+    path.write_bytes(msgspec.json.Encoder().encode_lines(events))
+    return path
+
+
+class OneSession:
+    """A pool of one session of the toy model."""
+
+    def __init__(self) -> None:
+        self.cache = PrefixSession(ToyCache())
+
+    def session(self, key: str) -> Any:
+        assert key == "one"
+        return nullcontext(self.cache)
+
+    def release(self, key: str) -> None:
+        raise AssertionError(key)
+
+
+def decoded(prompt: list[int], draft: list[int], limit: int = 14, committed: int = 0) -> Decoding:
+    """What biased decoding with parallel guesses does on the toy model."""
+    task = Task(prompt, draft, frozenset([END]), limit, committed=min(committed, len(draft)), source=prompt)
+    recorder = Recorder(lambda task: ssbd(task, BiasedAcceptance(0.3), None, Jacobi(task, 4)), OneSession())
+    with recorder.session("one") as session:
+        drive(recorder.method(task), session)
+    return recorder.take()["one"]
+
+
+def a_trace(*windows: Decoding, pieces: dict[int, str] | None = None, **values: Any) -> Trace:
+    made = tuple(
+        Update(number, is_final=False, source="Good.", text="Gut.", windows=(window,))
+        for number, window in enumerate(windows)
+    )
+    pieces = {token: f" {token}" for token in occurring(made)} | (pieces or {})
+    given: dict[str, Any] = {"surtitle": "0", "stream": "s", "segment": 0, "model": "toy", "settings": {}}
+    return Trace(pieces=pieces, updates=made, **given | values)
+
+
+tasks = st.builds(
+    decoded,
+    st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    st.lists(st.integers(1, 6), max_size=12),
+    st.integers(1, 14),
+    st.integers(0, 4),
+)
+
+
+@given(st.lists(tasks, max_size=3), st.lists(st.text(), min_size=7, max_size=7))
+@how(max_examples=30)
+def test_whatever_tokens_say_the_pictures_are_xml_and_have_a_cell_for_each(
+    windows: list[Decoding], texts: list[str]
+) -> None:
+    for stem, picture in pictures(a_trace(*windows, pieces=dict(enumerate(texts)))):
+        root = ET.fromstring(picture.file().encode("utf-8"))
+        chips = [one for one in root.iter(f"{SVG}title") if one.text and one.text[0].isdigit()]
+        outputs = windows if stem == "segment" else [windows[int(stem.split("-")[1])]]
+        assert len(chips) == sum(len(window.output) for window in outputs)
+
+
+def test_text_from_outside_is_no_markup() -> None:
+    pieces = dict(enumerate(HOSTILE))
+    trace = a_trace(
+        decoded([3, 1], [1, 2, 3, 4, 5, 6]), pieces=pieces, stream=HOSTILE[0], model=HOSTILE[1],
+        settings={"method": HOSTILE[0], HOSTILE[1]: HOSTILE[0]},
+    )  # fmt: skip
+    page = trace_page(trace)
+    for made in (page, *(picture.file() for _, picture in pictures(trace))):
+        assert "<script" not in made
+        assert "onload=alert(2)>" not in made
+        assert "\u202e" not in made
+    assert "{{ 7*7 }}" in page
+    assert "こんにちは世界" in page
+    assert "שלום" in page
+
+
+def test_a_cell_says_what_its_pass_made_of_the_place() -> None:
+    for first in range(1, 7):
+        one = decoded([first, 2], [1, 2, 3, 4, 5, 6])
+        for each, looked in zip(one.passes, cells(one), strict=True):
+            states = [looked[place].state for place in sorted(looked)]
+            # Tokens that stood, then at most one that fell or was not offered, then guesses.
+            order = [State.STOOD, State.LEANED, State.CORRECTED, State.OWN, State.END, State.GUESS]
+            ranks = [min(2, order.index(state) // 2) if state is not State.LEANED else 0 for state in states]
+            assert ranks == sorted(ranks)
+            for place, cell in looked.items():
+                row = each.rows[place - each.begin]
+                if cell.state is State.LEANED:
+                    assert row.choice != row.offered == row.stands
+                if cell.state is State.CORRECTED:
+                    assert (cell.token, cell.second) == (row.choice, row.offered)
+
+
+def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:
+    one = decoded([1, 2], [1, 2, 3, 4, 5, 6], committed=2)
+    waited = sum(token.decided > 0 for token in one.output)
+    picture = graph(one, Labels({token: str(token) for token in range(7)}))
+    assert picture.inline().count('class="arc"') == waited > 0
+
+
+def test_a_long_output_is_wrapped() -> None:
+    one = decoded([1], [], limit=60)
+    labels = Labels(dict.fromkeys(range(7), " Donaudampfschifffahrt"))
+    for draw in (grid, graph):
+        picture = draw(one, labels)
+        root = ET.fromstring(picture.inline())
+        assert all(
+            float(each.attrib["x"]) + float(each.attrib["width"]) <= picture.width
+            for each in root.iter(f"{SVG}rect")
+        )
+
+
+def test_a_segment_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    log = write(tmp_path / "p.jsonl", [partial(0), partial(1), partial(2), partial(5)])
+    with pytest.raises(InputError, match=r"no segment 3; it has the segments 0–2, 5$"):
+        partials_of(log, 3, None)
+    with pytest.raises(InputError, match=r"no segment 0 of stream 'x'; it has the segments 0–2, 5$"):
+        partials_of(log, 0, "x")
+
+
+def test_a_segment_of_several_streams_wants_a_stream(tmp_path: Path) -> None:
+    log = write(tmp_path / "p.jsonl", [partial(0, "a"), partial(0, "b", text="Bad."), partial(1, "b")])
+    with pytest.raises(UsageError, match=r"2 streams; name one with --stream: 'a', 'b'"):
+        partials_of(log, 0, None)
+    assert [one.text for one in partials_of(log, 0, "b")] == ["Bad."]
+    assert len(partials_of(log, 1, None)) == 1
+    with pytest.raises(InputError, match=r"it has 0 in stream 'a'; 0–1 in stream 'b'$"):
+        partials_of(log, 7, None)
+
+
+def test_only_partials_can_be_traced(tmp_path: Path) -> None:
+    log = write(tmp_path / "captions.jsonl", captions())
+    with pytest.raises(InputError, match="holds caption events; a trace is made of partials"):
+        partials_of(log, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (lambda _trace: b"no json", "no trace that this version reads"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"version":1', b'"version":2'), "no trace"),
+        (lambda trace: msgspec.json.encode(msgspec.structs.replace(trace, pieces={})), "contradict"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"begin":0', b'"begin":9'), "contradict"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"decided":1', b'"decided":99'), "contradict"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"decided":2', b'"decided":1'), "contradict"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"p":0.', b'"p":7.'), "no trace"),
+    ],
+)
+def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, spoil: Any, complaint: str) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(spoil(a_trace(decoded([1, 2], [1, 2, 3, 4, 5, 6]))))
+    with pytest.raises(InputError, match=complaint):
+        read_trace(path)
+
+
+def test_what_cannot_be_written_is_refused_before_the_model_is_loaded(tmp_path: Path) -> None:
+    def fails(*arguments: object) -> SurtitleError:
+        with pytest.raises(SurtitleError) as raised:
+            CliRunner().invoke(
+                app,
+                ["trace", str(SAMPLE), "--model", "no.gguf", *map(str, arguments)],
+                catch_exceptions=False,
+            )
+        return raised.value
+
+    assert isinstance(fails("--json", tmp_path), OutputError)
+    assert isinstance(fails("-o", SAMPLE), OutputError)
+    assert isinstance(fails("--svg", SAMPLE), OutputError)
+    assert isinstance(fails("-o", tmp_path / "x", "--json", tmp_path / "x"), UsageError)
+    with pytest.raises(OutputError, match="the picture cannot be written"):
+        write_pictures(a_trace(), tmp_path / "none")
+
+
+def test_a_report_wants_a_page_to_show_a_trace_on(tmp_path: Path) -> None:
+    log = write(tmp_path / "captions.jsonl", captions())
+    with pytest.raises(UsageError, match="--trace is shown on a page"):
+        CliRunner().invoke(app, ["report", str(log), "--trace", "t.json"], catch_exceptions=False)
+
+
+@pytest.mark.real_model
+def test_a_real_segment_is_traced_as_it_is_replayed_and_opens_in_a_browser(tmp_path: Path) -> None:
+    def run(*arguments: object) -> str:
+        done = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+        assert done.exit_code == 0
+        return done.stdout
+
+    decoding = ("--method", "jacobi", "--threads", 1)
+    trace, page, report = tmp_path / "t.json", tmp_path / "t.html", tmp_path / "report.html"
+    spoken = [line for line in SAMPLE.read_text().splitlines() if '"segment":1' in line.replace(" ", "")]
+    log = tmp_path / "p.jsonl"
+    log.write_text("\n".join(spoken))
+    printed = run(
+        "trace", log, "--segment", 1, *decoding, "-o", page, "--svg", tmp_path / "svg", "--json", trace
+    )
+    assert "How segment 1 of talk was decoded" in printed
+    run("replay", log, *decoding, "--quiet", "--save-translations", tmp_path / "translations.jsonl")
+    lines = (tmp_path / "translations.jsonl").read_text().splitlines()
+    wanted = [json.loads(line) for line in lines]
+    assert len(wanted) == 3
+    made = read_trace(trace)
+    assert [update.text for update in made.updates] == [one["text"] for one in wanted]
+    assert [update.passes for update in made.updates] == [one["effort"]["passes"] for one in wanted]
+    assert [[token.id for token in update.tokens] for update in made.updates] == [
+        one["tokens"] for one in wanted
+    ]
+    assert Origin.DRAFT in {token.origin for update in made.updates for token in update.tokens}
+    for path in (tmp_path / "svg").iterdir():
+        ET.parse(path)
+    assert len(list((tmp_path / "svg").iterdir())) >= 3
+
+    run("report", write(tmp_path / "captions.jsonl", captions()), "--trace", trace, "-o", report)
+    with open_browser() as browser:
+        for made_page, sections in ((page, 1), (report, 1)):
+            shown = browser.new_page()
+            said = complaints(shown)
+            shown.goto(made_page.as_uri())
+            assert shown.locator("section.traced").count() == sections
+            assert shown.locator("details[open] svg.trace .token").count() > 0
+            # The style applies: the policy lets it.
+            fill = shown.locator("svg.trace rect.draft").first.evaluate("one => getComputedStyle(one).fill")
+            assert fill == "rgb(207, 228, 245)"
+            assert said == []

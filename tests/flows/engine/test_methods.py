@@ -1,0 +1,103 @@
+"""Each method and rule that the settings can name is there, and is what it is called."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flows.bench.plan import METHODS, Grid, columns_of, make_plan
+from flows.engine.methods import method, rule
+from flows.engine.translation import translator_settings
+from flows.settings.loading import load_settings
+from flows.settings.schema import PROPOSING, SPECULATIVE, TranslateSettings
+from operators.decoding.acceptance import MinimumBlock
+from operators.decoding.pass_cost import PassCosts
+from operators.decoding.translator import SegmentState, Translator
+from operators.errors import UsageError
+from operators.models.pool import SessionPool
+from operators.prompts.prompt import EndOfTurn, Prompt
+from tests.operators.decoding.test_heads import noise_heads
+from tests.toy import ToyStore, ToyVocabulary
+
+updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
+DEAR = PassCosts((1, 4, 8), (11.0, 32.0, 41.0))
+
+
+def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[int, ...]], int]:
+    """The tokens of every update, and the passes of all."""
+    vocabulary = ToyVocabulary()
+    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
+    pool = SessionPool(ToyStore(3), prompt.head, 2)
+    decode = method(settings, DEAR, noise_heads(3, 1))
+    translator = Translator(prompt, pool, decode, translator_settings(settings, prompt))
+    state, made, passes = SegmentState(), [], 0
+    for number, text in enumerate(texts):
+        state, output = translator.update("s/000000", state, text, is_final=number == len(texts) - 1)
+        made.append(output.tokens)
+        passes += output.effort.passes
+    return made, passes
+
+
+@given(
+    updates,
+    st.sampled_from(SPECULATIVE),
+    st.sampled_from([None, 1, 8]),
+    st.sampled_from(["bias", "exact", "top-1"]),
+)
+def test_without_bias_every_method_gives_what_retranslation_gives_in_no_more_passes(
+    texts: list[str], name: str, block: int | None, accept: str
+) -> None:
+    want, most = outputs(TranslateSettings(method="retranslate"), texts)
+    settings = load_settings(
+        None,
+        {"translate": {"method": name, "bias": 0.0, "final_bias": 0.0, "block": block, "accept": accept}},
+    ).translate
+    got, passes = outputs(settings, texts)
+    assert (got, passes <= most) == (want, True)
+
+
+@given(updates, st.sampled_from(PROPOSING), st.floats(0.0, 0.5))
+def test_proposals_that_are_not_leant_towards_change_nothing(
+    texts: list[str], name: str, bias: float
+) -> None:
+    plain = TranslateSettings(method="ssbd", bias=bias, final_bias=bias, commit=0)
+    want, most = outputs(plain, texts)
+    got, passes = outputs(TranslateSettings(method=name, bias=bias, final_bias=bias, commit=0), texts)  # type: ignore[arg-type]
+    assert (got, passes <= most) == (want, True)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["top-0", "top", "within-2", "within-", "near", "top-1.5", "Bias", "worth-", "worth--1", "worth-100"],
+)
+def test_a_rule_that_is_none_is_refused(accept: str) -> None:
+    with pytest.raises(UsageError, match="accept"):
+        load_settings(None, {"translate": {"accept": accept}})
+
+
+def test_every_rule_can_be_had_and_has_a_minimum_block() -> None:
+    for accept in ("bias", "exact", "top-3", "within-0.1", "within-1", "worth-0.6", "worth-2"):
+        settings = load_settings(None, {"translate": {"accept": accept, "min_block": 2}}).translate
+        assert isinstance(rule(settings, 0.2), MinimumBlock)
+
+
+def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:
+    grid = Grid(("ssbd",), (0.1, 0.2), (0,), accepts=("bias", "top-2"), final_biases=(0.0, "same"))
+    columns = [columns_of(variant) for variant in make_plan({}, [grid]).variants]
+    assert [(row["accept"], row["bias"], row["final_bias"]) for row in columns] == [
+        (None, None, None), ("bias", 0.1, 0.0), ("top-2", None, None),
+        ("bias", 0.1, 0.1), ("bias", 0.2, 0.0), ("bias", 0.2, 0.2),
+    ]  # fmt: skip
+
+
+def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> None:
+    grid = Grid(
+        METHODS, (0.2,), (0,), proposal_biases=(0.0, None), blocks=(None, 8), sures=(0.4, 0.1), heads="any"
+    )
+    variants = make_plan({}, [grid]).variants
+    count = {name: sum(one.method == name for one in variants) for name in METHODS}
+    assert count == {
+        "ssbd": 1, "recycle": 8, "jacobi": 4, "gs-jacobi": 4, "hybrid-jacobi": 4, "heads": 8,
+        "retranslate": 1, "continuous": 1,
+    }  # fmt: skip
+    biases = {columns_of(one)["proposal_bias"] for one in variants if one.method == "recycle"}
+    assert biases == {0.0, 0.2}

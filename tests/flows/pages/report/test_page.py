@@ -1,0 +1,306 @@
+"""The report's page in a real browser, opened from the disk."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from playwright.sync_api import Browser, Page
+from typer.testing import CliRunner
+
+from flows.cli.app import app
+from operators.errors import InputError, OutputError, UsageError
+from operators.events import Caption, Event
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.tokenizers import tokenizer
+from tests.browser import complaints, open_browser
+from tests.flows.talk import SHOWN, captions
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><script>alert(2)</script>",
+    "<!-- </details> <img src=x onerror=alert(3)>",
+    "\u2028alert(4)\u2029 \x00\x1b[2J \u202e \"'`{{ 7*7 }}${alert(5)}",
+    "\"><svg onload=alert(6)><a href='javascript:alert(7)'>",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+def write(path: Path, events: Sequence[Event]) -> Path:
+    path.write_bytes(msgspec.json.Encoder().encode_lines(events))
+    return path
+
+
+def report(*arguments: object) -> str:
+    done = CliRunner().invoke(app, ["report", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def opened(browser: Browser, tmp_path: Path, *files: Path) -> tuple[Page, list[str]]:
+    report(*files, "-o", tmp_path / "report.html")
+    page = browser.new_page()
+    said = complaints(page)
+    page.goto((tmp_path / "report.html").as_uri())
+    return page, said
+
+
+def column(page: Page, name: str) -> list[str]:
+    heads = [head.rstrip(" ↕↑↓") for head in page.locator("#list thead th").all_inner_texts()]
+    return page.locator(f"#list tbody tr > :nth-child({heads.index(name) + 1})").all_inner_texts()
+
+
+def test_the_page_opens_from_the_disk_and_asks_nobody(browser: Browser, tmp_path: Path) -> None:
+    page, said = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
+    assert said == []
+    assert "talk.jsonl" in page.title()
+    figures = page.locator(".cards").inner_text()
+    for words in ("NE shown", "latency from speech, p95", "450 ms", "lag, mean"):
+        assert words in figures
+    assert page.locator("section#over-time, h2#over-time").count() == 1
+
+
+def test_its_figures_are_those_of_the_terminal(browser: Browser, tmp_path: Path) -> None:
+    talk = write(tmp_path / "talk.jsonl", captions())
+    report(talk, "--json", tmp_path / "report.json")
+    told: Any = msgspec.json.decode((tmp_path / "report.json").read_bytes())
+    page, _ = opened(browser, tmp_path, talk)
+    cards = dict(
+        zip(page.locator("dt").all_inner_texts(), page.locator("dd.value").all_inner_texts(), strict=True)
+    )
+    assert cards["NE shown"] == f"{told['total']['ne_shown']:.2f}"
+    assert cards["lag, mean"] == f"{told['total']['lag']['mean_s']:.2f} s"
+    assert sorted(map(int, column(page, "erased"))) == sorted(one["erased"] for one in told["segments"])
+
+
+def test_worst_flickers_come_first_and_a_head_sorts(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
+    erased = list(map(int, column(page, "erased")))
+    assert erased == sorted(erased, reverse=True)
+    page.get_by_role("button", name="begins").click()
+    begins = [float(text.removesuffix(" s")) for text in column(page, "begins")]
+    assert begins == sorted(begins, reverse=True)
+    page.get_by_role("button", name="begins").press("Enter")
+    assert [float(text.removesuffix(" s")) for text in column(page, "begins")] == begins[::-1]
+    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("begins")
+
+
+def test_a_row_leads_to_its_segment(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()))
+    closed = page.locator("details:not([open])")
+    assert closed.count() == len(SHOWN) - 1
+    page.locator("#list tbody tr").last.get_by_role("link").click()
+    assert page.locator("details").last.get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.parentElement.id") == page.locator(
+        "details"
+    ).last.get_attribute("id")
+
+
+def test_what_was_taken_back_is_struck_and_what_came_is_marked(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, tmp_path, write(tmp_path / "one.jsonl", captions([SHOWN[1]])))
+    rows = page.locator(".rows li")
+    assert rows.count() == len(SHOWN[1])
+    assert rows.nth(0).locator("del").all_inner_texts() == ["Tür"]
+    assert rows.nth(1).locator("ins").all_inner_texts() == ["Führung beginnt"]
+    assert rows.nth(1).locator(".gone").inner_text() == "−1"
+    assert rows.nth(2).locator("del").count() == 0
+    assert rows.nth(2).locator(".text").inner_text() == SHOWN[1][2]
+    # The first update came 0.75 s + 0.45 s after the segment's begin.
+    assert rows.nth(0).locator("time").inner_text() == "+1.2 s"
+
+
+def test_a_plot_tells_its_values_to_pointer_and_keyboard(browser: Browser, tmp_path: Path) -> None:
+    page, _ = opened(browser, tmp_path, write(tmp_path / "one.jsonl", captions([SHOWN[1]])))
+    tip = page.locator("#tip")
+    assert tip.is_hidden()
+    page.locator(".roll .mark").first.hover()
+    assert tip.inner_text() == "“Tür” came at +1.2 s, erased at +2.0 s after 0.8 s"
+    page.locator(".plot").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "update 2, 2.0 s: 1 shown tokens erased" in tip.inner_text()
+    assert page.locator("#told").inner_text() == tip.inner_text()
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+def test_an_erasure_log_shows_lengths_and_says_so(browser: Browser, tmp_path: Path) -> None:
+    meter = ErasureMeter(tokenizer("13a"), "tok:13a|mask:3")
+    records = [meter.record(one) for one in captions([SHOWN[1]])]
+    page, said = opened(browser, tmp_path, write(tmp_path / "log.jsonl", records))
+    assert said == []
+    assert "An erasure log has no text" in page.locator("main").inner_text()
+    assert page.locator(".rows").count() == 0
+    assert (
+        page.locator(".roll .mark").first.get_attribute("data-tip")
+        == "1 token came at update 0, erased at update 1"
+    )
+
+
+def test_two_runs_stand_side_by_side_on_one_scale(browser: Browser, tmp_path: Path) -> None:
+    steady = captions([["Die", "Die Führung beginnt", SHOWN[1][2]]], stream="other", model_s=1.3)
+    before = write(tmp_path / "before.jsonl", captions([SHOWN[1], SHOWN[2]]))
+    page, said = opened(browser, tmp_path, before, write(tmp_path / "after.jsonl", steady))
+    assert said == []
+    card = page.locator(".card", has_text="NE shown")
+    assert "−100 %, better" in card.inner_text()
+    assert "worse" in page.locator(".card", has_text="latency from speech, p50").inner_text()
+    # Matched by number, although the streams have different names.
+    row = page.locator("#list tbody tr", has=page.get_by_role("link", name="0", exact=True))
+    assert row.locator("td.better").inner_text() == "−1"
+    segment = page.locator("details", has_text="Segment 0")
+    segment.locator("summary").click()
+    first, second = segment.locator("svg.roll").all()
+    assert first.get_attribute("viewBox") == second.get_attribute("viewBox")
+    assert "has no such segment" in page.locator("details", has_text="Segment 1").text_content()  # type: ignore[operator]
+
+
+def test_text_from_a_file_is_never_markup(browser: Browser, tmp_path: Path) -> None:
+    made: list[Caption] = []
+    for number, text in enumerate(HOSTILE):
+        texts = [text, f"{text} {HOSTILE[0]}", HOSTILE[number - 1]]
+        made += [
+            msgspec.structs.replace(one, source=text, withheld=f" {text}")
+            for one in captions([texts], stream=text)
+        ]
+    page, said = opened(browser, tmp_path, write(tmp_path / "<img src=x onerror=alert(8)>.jsonl", made))
+    for details in page.locator("details").all():
+        if details.get_attribute("open") is None:
+            details.locator("summary").click()
+    assert page.locator("script").count() == 1
+    assert page.locator("img, main svg svg, [onload], [onerror], a[href^=javascript]").count() == 0
+    assert (
+        "<script>alert(1)</script>"
+        in page.locator(".rows").first.inner_text() + page.locator("#list tbody").inner_text()
+    )
+    assert said == []
+
+
+def test_a_script_that_is_not_ours_is_refused(browser: Browser, tmp_path: Path) -> None:
+    report(write(tmp_path / "talk.jsonl", captions()), "-o", tmp_path / "report.html")
+    whole = (tmp_path / "report.html").read_text()
+    (tmp_path / "report.html").write_text(
+        whole.replace("</main>", "<script>document.title = 'caught'</script></main>")
+    )
+    page = browser.new_page()
+    said = complaints(page)
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.title() != "caught"
+    assert any("Content Security Policy" in line for line in said)
+
+
+def test_without_scripts_everything_can_be_read(browser: Browser, tmp_path: Path) -> None:
+    report(write(tmp_path / "talk.jsonl", captions()), "-o", tmp_path / "report.html")
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.locator("svg.plot").first.is_visible()
+    page.locator("details:not([open]) summary").first.click()
+    assert page.locator("details[open] .rows").count() == 2
+
+
+def test_the_same_files_give_the_same_page(tmp_path: Path) -> None:
+    talk = write(tmp_path / "talk.jsonl", captions())
+    for name in ("one.html", "two.html"):
+        report(talk, "-o", tmp_path / name)
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_each_stream_has_a_row_and_its_segments_its_name(browser: Browser, tmp_path: Path) -> None:
+    made = captions([SHOWN[0]]) + captions([SHOWN[1]], stream="slow", model_s=2.0)
+    page, said = opened(browser, tmp_path, write(tmp_path / "two.jsonl", made))
+    assert said == []
+    streams = page.locator("table").first.locator("tbody th").all_inner_texts()
+    assert streams == ["all", "talk", "slow"]
+    assert sorted(page.locator("#list tbody th").all_inner_texts()) == ["slow 0", "talk 0"]
+
+
+def test_captions_and_a_log_are_compared_by_their_updates(browser: Browser, tmp_path: Path) -> None:
+    meter = ErasureMeter(tokenizer("13a"), "tok:13a")
+    records = write(tmp_path / "log.jsonl", [meter.record(one) for one in captions()])
+    page, said = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()), records)
+    assert said == []
+    assert "the same" in page.locator(".card", has_text="NE shown").inner_text()
+    assert page.locator("details[open] .rows").count() == 1
+    assert page.locator("details[open] svg.roll").count() == 2
+
+
+def test_a_run_without_a_final_has_no_segments_yet(browser: Browser, tmp_path: Path) -> None:
+    page, said = opened(browser, tmp_path, write(tmp_path / "cut.jsonl", captions([SHOWN[0]])[:-1]))
+    assert said == []
+    assert page.locator("#list tbody tr").count() == page.locator("details").count() == 0
+    assert page.locator(".card", has_text="unfinished").locator(".value").inner_text() == "1"
+
+
+def test_a_segment_of_many_updates_is_drawn_from_its_last_ones_on(browser: Browser, tmp_path: Path) -> None:
+    endless = captions([[f"Wort {number}" for number in range(500)]])
+    page, said = opened(browser, tmp_path, write(tmp_path / "endless.jsonl", endless))
+    assert said == []
+    assert "the first 200 updates are left out" in page.locator("details .sum").inner_text()
+    assert page.locator(".rows li").count() == 300
+
+
+def test_a_segment_with_more_text_than_a_page_holds_is_listed_and_not_drawn(
+    browser: Browser, tmp_path: Path
+) -> None:
+    long = captions([["Wort " * 40_000, "Worte " * 40_000], SHOWN[1]])
+    page, said = opened(browser, tmp_path, write(tmp_path / "long.jsonl", long))
+    assert said == []
+    assert page.locator("#list tbody tr").count() == 2
+    assert page.locator("#list tbody a").all_inner_texts() == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (b'"latency_from_speech_s":1.7e308', "a number of at most 10,000,000,000"),
+        (b'"latency_from_speech_s":-1e300', "a number of at least -10,000,000,000"),
+    ],
+)
+def test_a_log_of_impossible_latencies_is_refused(tmp_path: Path, change: bytes, words: str) -> None:
+    log = tmp_path / "log.jsonl"
+    meter = ErasureMeter(tokenizer("13a"), "")
+    write(log, [meter.record(one) for one in captions([["a"]])])
+    log.write_bytes(re.sub(rb'"latency_from_speech_s":[\d.]+', change, log.read_bytes()))
+    with pytest.raises(InputError, match=words):
+        report(log, "-o", tmp_path / "x.html")
+    assert not (tmp_path / "x.html").exists()
+
+
+@pytest.mark.parametrize("count", [2 * 10**9, 2**63, 2**64, 10**400])
+def test_a_log_of_impossible_counts_is_refused(tmp_path: Path, count: int) -> None:
+    log = tmp_path / "log.jsonl"
+    meter = ErasureMeter(tokenizer("13a"), "")
+    write(log, [meter.record(one) for one in captions([["a"]])])
+    log.write_bytes(log.read_bytes().replace(b'"erased":0', b'"erased":%d' % count))
+    with pytest.raises(InputError, match=r"log\.jsonl"):
+        report(log, "-o", tmp_path / "x.html")
+
+
+def test_many_updates_give_a_page_that_opens(browser: Browser, tmp_path: Path) -> None:
+    updates = [f"Wort{number} " * 12 for number in range(7)]
+    many = captions([updates for _ in range(1500)])
+    page, said = opened(browser, tmp_path, write(tmp_path / "many.jsonl", many))
+    assert said == []
+    assert (tmp_path / "report.html").stat().st_size < 5_000_000
+    assert "1000 of 1500 segments are listed" in page.locator("main").inner_text()
+    assert page.locator("details").count() < 1500
+    assert page.locator("figure").first.locator(".mark").count() <= 200
+
+
+def test_what_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -> None:
+    talk = write(tmp_path / "talk.jsonl", captions())
+    with pytest.raises(OutputError, match="the same run reads it"):
+        report(talk, "-o", talk)
+    with pytest.raises(UsageError, match="would both be written to"):
+        report(talk, "-o", tmp_path / "x", "--json", tmp_path / "x")
+    with pytest.raises(UsageError, match="3 files were given"):
+        report(talk, talk, talk)
+    with pytest.raises(UsageError, match=re.escape("--json cannot tell two files apart")):
+        report(talk, talk, "--json", tmp_path / "x")

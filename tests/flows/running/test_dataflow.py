@@ -1,0 +1,128 @@
+"""Ctrl-C, once and twice, at the very start, and a terminal that is closed."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.flows.test_terminal import FINAL, SURTITLE, captions
+
+BUSY = """
+import threading
+from flows.running.dataflow import interrupt_sets
+stop = threading.Event()
+with interrupt_sets(stop):
+    print("ready", flush=True)
+    stop.wait()
+    print("stopping", flush=True)
+    threading.Event().wait(60)
+"""
+
+# A signal that comes at the worst moment: while the one that waits to be told so holds the lock.
+WAITING = """
+import signal, threading
+from flows.running.dataflow import interrupt_sets
+stop = threading.Event()
+with interrupt_sets(stop):
+    with stop._cond:
+        signal.raise_signal(signal.SIGTERM)
+    stop.wait()
+"""
+
+
+def test_the_first_ctrl_c_asks_to_stop_and_the_second_stops_at_once() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "stopping\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=10) == 130
+        finally:
+            process.kill()
+
+
+def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -> None:
+    assert subprocess.run([sys.executable, "-c", WAITING], timeout=20, check=False).returncode == 0
+
+
+def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGHUP)
+            assert process.stdout.readline() == "stopping\n"
+            process.send_signal(signal.SIGHUP)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=0.5)
+        finally:
+            process.kill()
+
+
+STARTING = """
+import sys, time
+import connectors.messages.log
+connectors.messages.log.begin_messages = lambda _format: (print("ready", flush=True), time.sleep(60))
+from flows.main import main
+main()
+"""
+
+
+def test_ctrl_c_at_the_start_shows_nothing_of_the_program() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert (process.returncode, stderr) == (-signal.SIGINT, "")
+
+
+def leave() -> None:
+    """A process of its own, whose terminal is what it has for standard output."""
+    os.setsid()
+    fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+
+
+def stay() -> None:
+    """The same, as ``nohup`` would have it."""
+    leave()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize(("begin", "finals"), [(leave, range(1, 40)), (stay, [40])])
+def test_a_run_whose_terminal_is_closed_ends_its_files(
+    tmp_path: Path, begin: Callable[[], None], finals: range | list[int]
+) -> None:
+    ours, its = os.openpty()
+    saved = tmp_path / "saved.jsonl"
+    with subprocess.Popen(
+        [
+            SURTITLE, "replay", captions(tmp_path, segments=40, seconds=0.02), "--realtime",
+            "--captions", saved, "--summary", tmp_path / "summary.json",
+        ],
+        stdin=its, stdout=its, stderr=its, preexec_fn=begin, env={**os.environ, "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        try:
+            os.close(its)
+            while not (saved.exists() and FINAL in saved.read_text()) and process.poll() is None:
+                os.read(ours, 4096)
+            os.close(ours)
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
+    assert json.loads((tmp_path / "summary.json").read_text())["segments"] in finals
+    assert sum(json.loads(line)["is_final"] for line in saved.read_text().splitlines()) in finals

@@ -1,0 +1,100 @@
+"""Settings come from one file, the command line wins, and mistakes are named."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.settings.loading import begin_settings, load_settings
+from operators.errors import InputError, UsageError
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "surtitle.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, '[translate]\nbias = 0.1\nto = "French"\n')
+    settings = load_settings(path, {"translate": {"bias": 0.3, "to": None}})
+    assert (settings.translate.bias, settings.translate.target) == (0.3, "French")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[translate]\nbiass = 0.1", "no setting translate.biass; did you mean translate.bias?"),
+        ("[translat]\nbias = 0.1", "no setting translat; did you mean translate?"),
+        ("[translate]\nbias = 2", "translate.bias: Expected `float` <= 1.0"),
+        ('[translate]\nmethod = "magic"', "translate.method: Invalid enum value 'magic'; choose from ssbd, "),
+        (
+            '[translate]\naccept = "near"',
+            "translate.accept: this is none of its values; choose from bias, exact, worth-P",
+        ),
+        (
+            '[translate]\ntemplate = "towr"',
+            "template: this is none of its values; choose from auto, few-shot, ",
+        ),
+        ("translate = 3", "translate: Expected `object`, got `int`"),
+        ("[display]\nmask_k = -1", "display.mask_k: Expected `int` >= 0"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, text: str, sentence: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as error:
+        load_settings(path)
+    assert sentence in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
+    path = written(tmp_path, "\ufeff[translate]\nbias = 0.1\n")
+    assert load_settings(path).translate.bias == 0.1
+
+
+def test_a_device_is_no_file_of_settings() -> None:
+    with pytest.raises(InputError, match="/dev/zero: this is no settings file"):
+        load_settings(Path("/dev/zero"))
+
+
+def test_a_file_that_is_not_toml_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"surtitle\.toml: this is not valid TOML"):
+        load_settings(written(tmp_path, "[translate"))
+
+
+def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.toml: the settings file cannot be read"):
+        load_settings(tmp_path / "none.toml")
+
+
+def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_ours() -> None:
+    with pytest.raises(UsageError, match=r"input.audio is 'caf\\udce9.wav', which is not UTF-8; rename"):
+        load_settings(None, {"input": {"audio": "caf\udce9.wav"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        ('[translate]\naccept = "worth-0.6"\nbias = 0.3', {}, "bias has no effect beside accept = worth-0.6"),
+        ('[translate]\naccept = "worth-0.6"', {"bias": 0.2}, "bias has no effect beside accept = worth-0.6"),
+        (
+            "[translate]\nfinal_bias = 0.1",
+            {"accept": "exact"},
+            "final_bias has no effect beside accept = exact",
+        ),
+        (
+            "[translate]\nbias = 0.1",
+            {"method": "continuous"},
+            "bias has no effect beside method = continuous",
+        ),
+        ('[translate]\naccept = "worth-0.6"', {}, ""),
+        ("[translate]\nbias = 0.3", {"accept": "bias"}, ""),
+    ],
+)
+def test_a_bias_that_was_given_in_vain_is_told_once(
+    text: str, options: dict[str, object], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin_settings(written(tmp_path, text), {"translate": options})
+    stderr = capsys.readouterr().err
+    assert len(stderr.splitlines()) == bool(sentence)
+    assert sentence in stderr

@@ -1,0 +1,320 @@
+"""Azure's recogniser when the service fails it: nothing lost, nothing said twice, nobody waits forever."""
+
+import socket
+from collections.abc import Callable
+from http import HTTPStatus
+from itertools import pairwise
+from threading import Event
+from threading import enumerate as enumerate_threads
+from time import monotonic
+
+import pytest
+
+from operators.errors import InputError
+from operators.events import SAMPLE_RATE
+from operators.recognizers.azure import conversation as azure_conversation
+from tests.operators.recognizers.azure.listener import KEY, Listener
+from tests.operators.recognizers.azure.server import Script, Session, chunks, running, say
+from tests.operators.recognizers.azure.test_recognizer import segments
+
+TALK = say([1, 2, 3], [4, 5, 6], [7, 8])
+SAID = ["w1 w2 w3", "w4 w5 w6", "w7 w8"]
+
+
+def ending(end: Callable[[Session], None], after_s: float) -> Script:
+    """Recognise for a while, then end like this."""
+
+    def script(session: Session) -> None:
+        session.recognize(after_s)
+        end(session)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        Session.drop,
+        lambda session: session.connection.close(1000),
+        lambda session: session.connection.close(1011, "no more"),
+        lambda session: session.send("speech.phrase", {"RecognitionStatus": "Error"}),
+        lambda session: session.send("speech.phrase", {"RecognitionStatus": 5, "Offset": "x"}),
+        lambda session: session.send_raw("speech.phrase", "}no json"),
+    ],
+    ids=["dropped", "closed", "failed", "error", "nonsense", "no json"],
+)
+def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(
+    end: Callable[[Session], None],
+) -> None:
+    with running(ending(end, 1.9), Session.recognize) as server:
+        listener = Listener(server, longest_wait_s=0.1)
+        listener.hear(chunks(TALK, start_s=50.0), pace_s=0.005)
+        by_segment = segments(listener.finish())
+
+    assert listener.finals == SAID
+    assert list(by_segment) == [0, 1, 2]
+    assert [round(updates[-1].start_s, 2) for updates in by_segment.values()] == [50.2, 51.45, 52.7]
+    # On display the open segment went on where it was.
+    texts = [update.text for update in by_segment[1]]
+    assert all(len(one) <= len(other) for one, other in pairwise(texts))
+    connected, lost, again = listener.told
+    assert connected.startswith("connected to Azure")
+    assert lost.startswith("connection to Azure lost, trying again in 0.")
+    assert again == "connected again"
+
+
+def test_a_connection_lost_again_and_again_loses_and_repeats_nothing() -> None:
+    ends = [ending(Session.drop, after_s) for after_s in (0.3, 0.65, 0.9, 1.4, 0.5)]
+    with running(*ends, Session.recognize) as server:
+        listener = Listener(server, longest_wait_s=0.05)
+        listener.hear(chunks(TALK), pace_s=0.03)
+        segments(listener.finish())
+
+    assert listener.finals == SAID
+    assert len(server.sessions) == 6
+
+
+def test_after_an_answer_the_next_wait_is_short_again() -> None:
+    with running(ending(Session.drop, 1.4), ending(Session.drop, 1.2), Session.recognize) as server:
+        listener = Listener(server)
+        listener.hear(chunks(TALK), pace_s=0.03)
+        listener.finish()
+
+    waits = [float(told.split()[-2]) for told in listener.told if "trying again" in told]
+    assert len(waits) == 2
+    assert all(0.4 <= wait <= 0.6 for wait in waits)
+
+
+def test_a_connection_lost_between_utterances_repeats_nothing() -> None:
+    with running(ending(Session.drop, 1.4), Session.recognize) as server:
+        listener = Listener(server, longest_wait_s=0.1)
+        listener.hear(chunks(TALK), pace_s=0.005)
+        segments(listener.finish())
+
+        again = server.sessions[1].audio
+    assert listener.finals == SAID
+    # What had its final is not sent again.
+    assert len(again) <= len(TALK) - 2 * 0.9 * SAMPLE_RATE
+
+
+def test_a_service_that_falls_silent_counts_as_lost() -> None:
+    def fall_silent(session: Session) -> None:
+        session.recognize(0.9)
+        session.hear(1000)
+
+    with running(fall_silent, Session.recognize) as server:
+        listener = Listener(server, answer_s=0.3)
+        listener.hear(chunks(TALK), pace_s=0.02)
+        segments(listener.finish())
+
+    assert listener.finals == SAID
+    assert listener.told[1].startswith("Azure does not answer to speech any more, trying again in")
+    assert listener.told[2:] == ["connected again"]
+
+
+def test_recognition_that_ends_its_turn_by_itself_counts_as_lost() -> None:
+    def end_turn(session: Session) -> None:
+        session.recognize(0.9)
+        session.end()
+        session.hear(1000)
+
+    with running(end_turn, Session.recognize) as server:
+        listener = Listener(server, answer_s=0.3)
+        listener.hear(chunks(TALK), pace_s=0.02)
+        segments(listener.finish())
+
+    assert listener.finals == SAID
+
+
+def test_a_service_need_not_answer_to_silence() -> None:
+    with running() as server:
+        listener = Listener(server, answer_s=0.4)
+        listener.hear(chunks(bytes(2 * 3 * SAMPLE_RATE)))
+        listener.pause(0.5)
+        listener.hear(chunks(say([1]), start_s=3.0))
+        listener.finish()
+
+    assert listener.finals == ["w1"]
+    assert len(server.sessions) == 1
+
+
+@pytest.mark.parametrize("status", [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN])
+def test_a_wrong_key_is_an_error_at_once_and_is_not_shown(status: HTTPStatus) -> None:
+    with running() as server:
+        server.refusals.append(status)
+        listener = Listener(server)
+        with pytest.raises(InputError, match="refused the key") as caught:
+            listener.hear(chunks(TALK), pace_s=0.02)
+        # It stays one.
+        with pytest.raises(InputError, match="refused the key"):
+            listener.recognizer.finish()
+        listener.recognizer.close()
+
+    assert server.handshakes == 1
+    assert server.url in str(caught.value)
+    assert (
+        KEY not in f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r} {listener.told}"
+    )
+
+
+def test_a_key_that_is_revoked_keeps_what_was_said_before() -> None:
+    with running(ending(Session.drop, 1.9)) as server:
+        listener = Listener(server, longest_wait_s=0.01)
+        listener.hear(chunks(TALK[: 2 * round(1.85 * SAMPLE_RATE)]), pace_s=0.005)
+        server.wait_for_session(1)
+        server.refusals.append(HTTPStatus.UNAUTHORIZED)
+        with pytest.raises(InputError, match="refused the key"):
+            listener.hear(chunks(TALK[2 * round(1.85 * SAMPLE_RATE) :], start_s=1.85), pace_s=0.05)
+        listener.recognizer.close()
+
+    assert listener.finals[0] == SAID[0]
+
+
+def test_a_request_that_azure_refuses_is_an_error() -> None:
+    with running() as server:
+        server.refusals.append(HTTPStatus.BAD_REQUEST)
+        listener = Listener(server)
+        with pytest.raises(InputError, match=r"azure\.language"):
+            listener.hear(chunks(TALK), pace_s=0.02)
+        listener.recognizer.close()
+
+
+def test_a_service_that_is_busy_is_asked_again_with_growing_waits() -> None:
+    with running() as server:
+        server.refusals += [HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR]
+        listener = Listener(server, longest_wait_s=0.6)
+        listener.hear(chunks(TALK[:32_000]))
+        listener.wait_until(lambda: len(listener.told) == 2)
+        server.refusals.clear()
+        listener.wait_until(lambda: len(listener.told) == 3)
+        listener.hear(chunks(TALK[32_000:], start_s=1.0))
+        listener.finish()
+
+    assert listener.finals == SAID
+    busy, still, connected = listener.told
+    assert busy.startswith("Azure takes no more requests for now, trying again in 0.")
+    assert still.startswith("still no connection to Azure, trying again every 0.")
+    assert connected.startswith("connected to Azure")
+
+
+def test_an_outage_that_outlasts_the_buffer_says_what_it_cost() -> None:
+    with running(ending(Session.drop, 1.4), Session.recognize) as server:
+        listener = Listener(server, replay_s=1.0, longest_wait_s=0.05)
+        first, rest = chunks(TALK)[:29], chunks(TALK)[29:]
+        listener.hear(first)
+        server.wait_for_session(1).over.wait(5)
+        server.refusals.append(HTTPStatus.SERVICE_UNAVAILABLE)
+        listener.hear(rest)
+        server.refusals.clear()
+        listener.wait_until(lambda: len(listener.told) == 3)
+        listener.finish()
+
+    assert listener.finals == [SAID[0], SAID[2]]
+    assert listener.told[-1].startswith("connected again; 1.")
+    assert "s of audio are lost" in listener.told[-1]
+
+
+def test_after_more_was_lost_while_connecting_times_are_true_and_nothing_is_repeated() -> None:
+    talk = chunks(say([1, 2, 3], [4, 5, 6], [7, 8], [9]))
+    with running(ending(Session.drop, 1.4), ending(Session.drop, 1.25), Session.recognize) as server:
+        listener = Listener(server, replay_s=1.0, longest_wait_s=0.05)
+        listener.hear(talk[:29])
+        server.wait_for_session(1).over.wait(5)
+        # The next connection is being made, from what is there by now, while more is said than can be kept.
+        server.answers.clear()
+        server.wait_for_handshake(2)
+        listener.hear(talk[29:68])
+        server.answers.set()
+        listener.wait_until(lambda: any("are lost" in told for told in listener.told))
+        # It is lost once more, right after it has said what was left of it.
+        listener.hear(talk[68:78])
+        server.wait_for_session(3)
+        listener.hear(talk[78:])
+        by_segment = segments(listener.finish())
+
+    assert listener.finals == [SAID[0], SAID[2], "w9"]
+    assert [round(updates[-1].start_s, 2) for updates in by_segment.values()] == [0.2, 2.7, 3.7]
+
+
+def test_a_service_that_never_says_the_last_word_is_not_waited_for_long() -> None:
+    with running(ending(lambda session: session.hear(1000), 1.9)) as server:
+        listener = Listener(server, finish_s=0.2)
+        listener.hear(chunks(TALK), pace_s=0.005)
+        began = monotonic()
+        listener.heard += listener.recognizer.finish()
+        assert monotonic() - began < 1
+        listener.recognizer.close()
+        assert monotonic() - began < 4
+        assert not [thread for thread in enumerate_threads() if thread.name.startswith("azure")]
+
+    # The open segment ends with the text that it had.
+    assert listener.finals == [SAID[0], "w4 w5"]
+    assert listener.told[-1] == "Azure did not answer within 0.2 s, so the last words may be missing"
+
+
+def test_what_is_left_at_the_end_is_said_to_a_new_connection() -> None:
+    gone = Event()
+
+    def drop(session: Session) -> None:
+        session.hear(1000)
+        session.drop()
+        gone.set()
+
+    with running(drop, Session.recognize) as server:
+        listener = Listener(server, longest_wait_s=0.1)
+        listener.hear(chunks(TALK))
+        listener.finish()
+
+    assert gone.is_set()
+    assert listener.finals == SAID
+
+
+def test_a_place_where_nobody_answers_is_not_waited_for_by_anybody() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf, running() as server:
+        server.url = f"ws://127.0.0.1:{deaf.getsockname()[1]}"
+        listener = Listener(server, finish_s=0.1)
+        began = monotonic()
+        listener.hear(chunks(TALK), pace_s=0.0)
+        assert listener.recognizer.finish() == []
+        assert monotonic() - began < 1
+        listener.recognizer.close()
+        assert monotonic() - began < 6
+
+
+def test_a_connection_that_does_not_come_about_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(azure_conversation, "_CONNECT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as deaf, running() as server:
+        server.url = f"ws://127.0.0.1:{deaf.getsockname()[1]}"
+        listener = Listener(server, finish_s=0.1)
+        listener.hear(chunks(TALK), pace_s=0.0)
+        listener.wait_until(lambda: bool(listener.told))
+        listener.recognizer.close()
+
+    assert listener.told[0].startswith(f"no connection to Azure, {server.url}, yet, trying again in 0.")
+
+
+def flood(session: Session) -> None:
+    session.hear(0.3)
+    session.send_raw("speech.hypothesis", "}{ no json")
+    session.send_raw("speech.nonsense", "[1, 2]")
+    session.connection.send("no headers at all")
+    session.connection.send(b"\x00\x02X:no audio")
+    session.phrase("x" * 1_000_000, 0.2, 0.05)
+    session.send(
+        "speech.phrase", {"RecognitionStatus": "Success", "DisplayText": "-", "Offset": -5, "Duration": -7}
+    )
+    session.hypothesis("beyond", 1e9, 1e9)
+    session.phrase("beyond", 1e9, 1e9)
+    session.recognize()
+
+
+def test_rubbish_harms_nothing() -> None:
+    with running(flood) as server:
+        listener = Listener(server)
+        listener.hear(chunks(TALK))
+        heard = listener.finish()
+
+    assert listener.finals[-3:] == SAID
+    assert len(server.sessions) == 1
+    assert all(0 <= one.start_s <= one.end_s <= len(TALK) / 2 / SAMPLE_RATE for one in heard)
+    assert all(len(one.text) < 5000 for one in heard)

@@ -1,0 +1,138 @@
+"""Azure's settings name a service or say in a sentence what is missing, and never show the key."""
+
+import pickle
+from typing import Any
+
+import msgspec
+import pytest
+
+from operators.errors import UsageError
+from operators.hidden import Secret
+from operators.recognizers.azure.recognizer import AzureRecognizer
+from operators.recognizers.azure.settings import AzureSettings, service
+
+KEY = "4f0f2a6b5d314b6c8f6be2b8b0b7c9de"
+BOTH = {"AZURE_SPEECH_KEY": KEY, "AZURE_SPEECH_REGION": "westeurope"}
+
+
+def key_of(settings: AzureSettings, environment: dict[str, str] | None = None) -> str | None:
+    key = service(settings, environment or {}).key
+    return key.reveal() if key else None
+
+
+def test_the_environment_gives_key_and_region() -> None:
+    assert service(AzureSettings(), BOTH).region == "westeurope"
+    assert key_of(AzureSettings(), BOTH) == KEY
+
+
+def test_the_settings_go_before_the_environment() -> None:
+    settings = AzureSettings(region="eastus", key="another", language="de-DE")
+
+    assert service(settings, BOTH).region == "eastus"
+    assert key_of(settings, BOTH) == "another"
+    assert key_of(AzureSettings(region="eastus", key_variable="MINE"), {"MINE": KEY}) == KEY
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "sentence"),
+    [
+        ({}, {}, "needs a key; set AZURE_SPEECH_KEY in the environment"),
+        ({"key": ""}, {}, "needs a key; set AZURE_SPEECH_KEY in the environment"),
+        ({"key_variable": "MINE"}, BOTH, "needs a key; set MINE in the environment"),
+        ({}, {"AZURE_SPEECH_KEY": KEY}, "needs a region; set AZURE_SPEECH_REGION or azure.region"),
+        ({"region": "evil.example/#"}, BOTH, "azure.region holds no region of Azure's"),
+        ({}, {**BOTH, "AZURE_SPEECH_REGION": KEY}, "AZURE_SPEECH_REGION holds no region of Azure's"),
+        ({"language": "en US"}, BOTH, "azure.language is 'en US'; give a language tag"),
+        ({"endpoint": "wss://a", "host": "wss://b"}, BOTH, "both given"),
+        ({"endpoint": "ftp://a"}, BOTH, "azure.endpoint is no address"),
+        ({"endpoint": "wss://[a"}, BOTH, "azure.endpoint is no address"),
+        ({"endpoint": "wss://a:99999"}, BOTH, "azure.endpoint is no address"),
+        ({"host": "wss://a b"}, BOTH, "azure.host is no address"),
+        ({"host": f"wss://me:{KEY}@a"}, {}, "azure.host is no address"),
+        ({"endpoint": f"wss://a/?Ocp-Apim-Subscription-Key={KEY}"}, {}, "or one with a key in it"),
+        ({"host": "ws://speech.example.com"}, BOTH, "azure.host is not encrypted"),
+        ({"host": "http://192.168.0.5:5000"}, BOTH, "azure.host is not encrypted"),
+        ({"key": f"{KEY}\r\nX-Evil: 1"}, {}, "azure.key holds no key"),
+        ({"key": f" {KEY}"}, {}, "azure.key holds no key"),
+        ({}, {**BOTH, "AZURE_SPEECH_KEY": f"{KEY}\n"}, "AZURE_SPEECH_KEY holds no key"),
+        ({"key_variable": KEY}, BOTH, "azure.key_variable is no name of an environment variable"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_sentence_without_the_key(
+    given: dict[str, Any], environment: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        service(AzureSettings(**given), environment)
+
+    assert sentence in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert ". " not in str(caught.value)
+
+
+def test_a_recogniser_without_a_key_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_SPEECH_KEY", raising=False)
+    with pytest.raises(UsageError, match="needs a key"):
+        AzureRecognizer(AzureSettings(region="westeurope"), print)
+
+
+@pytest.mark.parametrize(
+    "host", ["ws://localhost:5000", "ws://127.0.0.1:5000", "ws://[::1]:5000", "wss://a.example"]
+)
+def test_the_key_goes_where_nobody_else_can_read_it(host: str) -> None:
+    assert key_of(AzureSettings(host=host), BOTH) == KEY
+
+
+def test_a_service_of_ones_own_may_want_no_key() -> None:
+    assert key_of(AzureSettings(host="ws://speech.example.com", key_variable=""), BOTH) is None
+
+
+def test_a_sentence_names_the_place_and_no_more() -> None:
+    assert service(AzureSettings(), BOTH).place == "the region westeurope"
+    settings = AzureSettings(endpoint="wss://speech.example.com:8443/path?cid=secret")
+    assert service(settings, {}).place == "wss://speech.example.com:8443"
+
+
+@pytest.mark.parametrize(
+    "given", [{"key": KEY}, {"key_variable": KEY}], ids=["key", "key in the wrong place"]
+)
+def test_settings_that_are_read_from_a_file_show_no_key(given: dict[str, Any]) -> None:
+    settings = msgspec.convert(given, AzureSettings)
+
+    shown = (
+        settings,
+        msgspec.to_builtins(settings),
+        msgspec.json.encode(settings),
+        msgspec.structs.asdict(settings),
+        pickle.dumps(settings),
+        AzureSettings(**given),
+    )
+    assert KEY not in repr(shown)
+
+
+def test_hidden_keys_are_found_again_and_not_mixed_up() -> None:
+    one, two = (AzureSettings(region="eastus", key=key) for key in ("one", "two"))
+    copies = [msgspec.structs.replace(one, language="de-DE"), pickle.loads(pickle.dumps(one))]
+    copies.append(msgspec.convert(msgspec.to_builtins(one), AzureSettings))
+
+    assert [key_of(settings) for settings in (one, two, *copies)] == ["one", "two", "one", "one", "one"]
+
+
+def test_a_key_from_the_summary_of_another_run_is_no_key() -> None:
+    with pytest.raises(UsageError, match="holds no key"):
+        service(AzureSettings(region="eastus", key="(hidden 999)"), {})
+
+
+def test_a_secret_is_not_shown() -> None:
+    secret = Secret(KEY)
+
+    assert KEY not in f"{secret} {secret!r} {service(AzureSettings(), BOTH)}"
+    with pytest.raises(TypeError):
+        pickle.dumps(secret)
+
+
+@pytest.mark.parametrize(
+    "given", [{"replay_s": 0.5}, {"answer_s": 0}, {"stable_partials": 0}, {"finish_s": -1}, {"regoin": "x"}]
+)
+def test_values_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(given, AzureSettings)

@@ -1,0 +1,205 @@
+"""Moonshine hears what is said, the same each time, decoded with its last hypothesis as the draft."""
+
+import shutil
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from operators.decoding.forward import Forward
+from operators.decoding.session import PrefixSession
+from operators.errors import InputError, UsageError
+from operators.events import SAMPLE_RATE, AudioChunk
+from operators.recognizers.moonshine.decoder import decode
+from operators.recognizers.moonshine.model import BEGIN, MoonshineModel, load_model
+from operators.recognizers.moonshine.recognizer import bundled_model, moonshine_recognizer
+from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
+from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.segmenter import Segmenter, Window
+from operators.recognizers.windowed.voice import Samples, silero
+from operators.trouble import ModelTrouble
+from tests.operators.recognizers.speaking import chunks, pcm
+
+BECKETT = ["tried", "failed", "matter", "again", "again", "better"]
+
+
+def hear(given: list[AudioChunk], recognizer: Recognizer | None = None) -> list[Hypothesis]:
+    """All hypotheses for the chunks; checks what holds for each of them."""
+    recognizer = recognizer or moonshine_recognizer()
+    heard: list[Hypothesis] = []
+    for chunk in given:
+        new = recognizer.accept(chunk)
+        assert all(hypothesis.end_s <= chunk.start_s + chunk.duration_s + 1e-6 for hypothesis in new)
+        heard += new
+    heard += recognizer.finish()
+    recognizer.close()
+    assert all(hypothesis.start_s <= hypothesis.end_s for hypothesis in heard)
+    return heard
+
+
+def finals(heard: list[Hypothesis]) -> list[Hypothesis]:
+    return [hypothesis for hypothesis in heard if hypothesis.is_final]
+
+
+@cache
+def beckett() -> list[Hypothesis]:
+    return hear(chunks(pcm("beckett.wav")))
+
+
+def samples(name: str, seconds: float) -> Samples:
+    return np.frombuffer(pcm(name, seconds), "<i2").astype(np.float32) / 32768.0
+
+
+def windows(name: str, seconds: float) -> list[Window]:
+    segmenter = Segmenter(silero(), 0.5)
+    return [*segmenter.accept(samples(name, seconds)), *segmenter.finish()]
+
+
+def model() -> MoonshineModel:
+    return load_model(str(bundled_model()), 2)
+
+
+def test_it_hears_what_is_said_as_segments_in_the_order_of_speech() -> None:
+    said = finals(beckett())
+
+    assert [final.segment for final in said] == list(range(6))
+    for final, word in zip(said, BECKETT, strict=True):
+        assert word in final.text.lower()
+    assert all(one.end_s <= next_one.start_s for one, next_one in pairwise(said))
+
+
+def test_speech_that_the_audio_cuts_off_is_heard_to_its_last_chunk() -> None:
+    # "No matter." from 3.3 s on; the audio ends with it, between two updates.
+    heard = hear(chunks(pcm("beckett.wav", 4.3)))
+
+    assert "matter" in finals(heard)[-1].text.lower()
+    assert finals(heard)[-1].end_s == pytest.approx(4.3, abs=0.05)
+
+
+def test_unfinished_text_has_no_closing_punctuation_and_finals_have_theirs() -> None:
+    heard = hear(chunks(pcm("two_cities.wav", 6)))
+    partials = [one.text for one in heard if one.text and not one.is_final]
+
+    assert len(partials) > 3
+    assert not any(text.endswith((".", ",", "!", "?")) for text in partials)
+    assert all(final.text.endswith((".", ",")) for final in finals(heard))
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.2, 0.5])
+def test_finals_are_greedy_decodings_whatever_the_partials_leant_towards(bias: float) -> None:
+    scratch, drafted = SpeechMethod(use_draft=False), SpeechMethod(bias=bias)
+    draft: tuple[int, ...] = ()
+    passes = {True: 0, False: 0}
+    for window in windows("two_cities.wav", 14):
+        count, is_final = len(window.samples), window.is_final
+        want = decode(scratch, model().encode(window.samples), (), count, is_final=is_final)
+        got = decode(drafted, model().encode(window.samples), draft, count, is_final=is_final)
+        passes[True] += want.cost.passes
+        passes[False] += got.cost.passes
+        if is_final:
+            assert got.tokens == want.tokens
+        draft = () if is_final else got.tokens
+
+    assert passes[False] < 0.7 * passes[True]
+
+
+def test_several_tokens_in_one_pass_are_judged_as_one_by_one() -> None:
+    """Up to the rounding of activations, which a pass over one token does by other ranges."""
+    window = windows("two_cities.wav", 5)[-1]
+    greedy = decode(
+        SpeechMethod(use_draft=False), model().encode(window.samples), (), len(window.samples), is_final=True
+    )
+    output = [BEGIN, *greedy.tokens]
+    together = PrefixSession(model().encode(window.samples)).forward(Forward(output, 0)).copy()
+    one_by_one = PrefixSession(model().encode(window.samples))
+    alone = np.stack(
+        [one_by_one.forward(Forward(output[: end + 1], end))[0].copy() for end in range(len(output))]
+    )
+    best = alone.argmax(axis=1)
+    rows = np.arange(len(output))
+    second = np.where(np.arange(alone.shape[1]) == best[:, None], -np.inf, alone).argmax(axis=1)
+    noise = (together[rows, best] - together[rows, second]) - (alone[rows, best] - alone[rows, second])
+
+    assert len(output) > 8
+    assert np.abs(noise).max() < 1.5
+    assert (together.argmax(axis=1) == best)[np.abs(alone[rows, best] - alone[rows, second]) > 1.5].all()
+
+
+def test_audio_that_jumps_ends_the_segment_and_goes_on_at_its_new_place() -> None:
+    first, second = pcm("beckett.wav", 1.3), pcm("beckett.wav", 1.6)
+    said = finals(hear(chunks(first) + chunks(second, start_s=100.0)))
+
+    assert [final.segment for final in said] == [0, 1]
+    assert said[0].end_s <= 1.3
+    assert 100.0 <= said[1].start_s < 100.5
+
+
+def test_silence_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[object] = []
+    monkeypatch.setattr(MoonshineModel, "encode", lambda _self, samples: encoded.append(samples))
+
+    assert hear(chunks(bytes(2 * 5 * SAMPLE_RATE))) == []
+    assert hear([]) == []
+    assert encoded == []
+
+
+def test_a_model_that_fails_costs_one_update_and_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    recognizer = moonshine_recognizer(tell=said.append)
+    run = MoonshineModel._run
+    calls = iter(range(10_000))
+
+    def failing(self: MoonshineModel, session: object, *rest: object) -> object:
+        return run(self, None if 40 <= next(calls) < 60 else session, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(MoonshineModel, "_run", failing)
+    heard = hear(chunks(pcm("beckett.wav")), recognizer)
+
+    assert len(said) == 1
+    assert "the text stays as it was" in said[0]
+    assert [final.segment for final in finals(heard)] == list(range(6))
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        moonshine_recognizer(model_path=tmp_path / "model")
+    with pytest.raises(InputError, match=r"tokenizer\.bin"):
+        moonshine_recognizer(model_path=tmp_path)
+    (tmp_path / "tokenizer.bin").write_bytes(b"\x09no")
+    with pytest.raises(InputError, match="no tokenizer of a Moonshine model"):
+        moonshine_recognizer(model_path=tmp_path)
+    shutil.copy(bundled_model() / "tokenizer.bin", tmp_path)
+    with pytest.raises(InputError, match=r"encoder_model\.ort"):
+        moonshine_recognizer(model_path=tmp_path)
+    for name in ("encoder_model.onnx", "decoder_model_merged.onnx"):
+        (tmp_path / name).write_bytes(b"no model")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        moonshine_recognizer(model_path=tmp_path)
+    shutil.copy(bundled_model() / "encoder_model.ort", tmp_path)
+    shutil.copy(bundled_model() / "encoder_model.ort", tmp_path / "decoder_model_merged.ort")
+    with pytest.raises(InputError, match="no merged decoder"):
+        moonshine_recognizer(model_path=tmp_path)
+
+
+def test_an_interval_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(UsageError, match="update_interval_s"):
+        moonshine_recognizer(update_interval_s=0)
+
+
+def test_both_formats_of_a_vocabulary_spell_the_same(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(
+        '{"model": {"vocab": {"<unk>": 0, "<s>": 1, "</s>": 2, "▁so": 3, "<0xC3>": 4, "<0xA9>": 5, ".": 6}}}'
+    )
+    tokenizer = load_tokenizer(tmp_path)
+
+    assert tokenizer.text([1, 3, 4, 5, 6, 2]) == "soé."
+    assert tokenizer.text([999]) == ""
+    assert Tokenizer([b"<s>", "▁a".encode()]).text([0, 1]) == "a"
+
+
+def test_a_pass_that_fails_is_trouble_and_no_defect() -> None:
+    with pytest.raises(ModelTrouble):
+        model()._run(None, None, {})

@@ -1,0 +1,93 @@
+"""Windows of unfinished speech end early with words that would not be shown, and hide none for long."""
+
+import numpy as np
+import pytest
+from typing_extensions import override
+
+from operators.recognizers.moonshine.model import load_model
+from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
+from operators.recognizers.windowed.drafting import DraftingTranscriber, Transcript
+from operators.recognizers.windowed.method import SpeechMethod, doubt_of
+from operators.recognizers.windowed.segmenter import Segmenter, Window
+from operators.recognizers.windowed.voice import silero
+from tests.operators.recognizers.speaking import pcm
+
+PIECES = {1: b" the", 2: b" Guggen", 3: b"berg", 4: b".", 5: b" Bible"}
+METHOD = SpeechMethod(stop_below=0.7)
+
+
+def windows(name: str, seconds: float) -> list[Window]:
+    audio = np.frombuffer(pcm(name, seconds), "<i2").astype(np.float32) / 32768.0
+    segmenter = Segmenter(silero(), 0.5)
+    return [*segmenter.accept(audio), *segmenter.finish()]
+
+
+def test_a_window_may_end_behind_the_words_of_the_last_hypothesis() -> None:
+    doubt = doubt_of(METHOD, (1, 2, 3, 4), 0, PIECES.__getitem__)
+    assert doubt is not None
+    assert (doubt.least, doubt.begin) == (0.7, 3), "a full stop is no word of the last hypothesis"
+    assert [doubt.counts(token) for token in (3, 4, 5)] == [True, False, True]
+
+
+def test_an_utterance_goes_on_after_its_first_token() -> None:
+    for draft in ((), (4,), (1,)):
+        doubt = doubt_of(METHOD, draft, 0, PIECES.__getitem__)
+        assert doubt is not None
+        assert doubt.begin == 1
+
+
+def test_a_window_is_decoded_to_its_end_where_words_were_left_out_twice_before() -> None:
+    assert doubt_of(METHOD, (1,), 1, PIECES.__getitem__) is not None
+    assert doubt_of(METHOD, (1,), 2, PIECES.__getitem__) is None
+    assert doubt_of(SpeechMethod(), (1,), 0, PIECES.__getitem__) is None
+
+
+class Doubtful(DraftingTranscriber):
+    """Hears two words more in each window, and doubts the first of them wherever it may."""
+
+    def __init__(self) -> None:
+        super().__init__(certainty=0.7)
+        self.heard = 0
+
+    @override
+    def _hear(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
+        self.heard += 2
+        pieces = [f" {number}".encode() for number in range(self.heard)]
+        may_end = not window.is_final and doubt_of(METHOD, draft, stopped, lambda _token: b"a") is not None
+        if may_end:
+            pieces = pieces[: len(draft) + 1]
+        text = b"".join(pieces).decode().strip()
+        tokens = tuple(range(len(pieces)))
+        # All but the name in the middle of it is certain as soon as more is heard.
+        return Transcript(tokens, text, pieces, lambda place: 1.0 - (place == len(draft)), not may_end)
+
+
+def test_what_follows_words_that_stay_doubtful_is_hidden_for_two_updates_at_most() -> None:
+    transcriber = Doubtful()
+    silence = np.zeros(16_000, np.float32)
+    behind = []
+    for _update in range(12):
+        transcriber.transcribe(Window(segment=0, start=0, samples=silence, end=16_000, is_final=False))
+        behind.append(transcriber.heard - len(transcriber._draft))
+    assert behind == [1, 2, 0] * 4
+
+
+@pytest.mark.parametrize("name", ["two_cities.wav", "beckett.wav"])
+def test_speech_takes_fewer_passes_and_its_finals_stay(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model(str(bundled_model().absolute()), 2)
+    passes = [0]
+    decode = type(model).decode
+
+    def counting(*given: object, **named: object) -> object:
+        passes[0] += 1
+        return decode(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(model), "decode", counting)
+    finals, counts = [], []
+    for stop_below in (0.0, 0.7):
+        transcriber, passes[0] = MoonshineTranscriber(model, SpeechMethod(stop_below=stop_below), 0.7), 0
+        texts = [(window, transcriber.transcribe(window)) for window in windows(name, 12)]
+        finals.append([text for window, text in texts if window.is_final])
+        counts.append(passes[0])
+    assert finals[1] == finals[0]
+    assert counts[1] < 0.9 * counts[0]
