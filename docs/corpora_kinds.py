@@ -74,7 +74,6 @@ def catalogues(*patterns: str) -> Reader:
 
 def files(kind: Callable[[Path, Path], Iterator[Pair]], pattern: str, *, english: str, other: str) -> Reader:
     """English files, read with those whose path has the parts in ``other`` for those in ``english``."""
-
     replaced = list(zip(english.split(), other.split(), strict=True))
 
     def read(folder: Path, language: Language) -> Iterator[Pair]:

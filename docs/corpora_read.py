@@ -1,5 +1,4 @@
-"""Reads blocks of English and their translation: gettext catalogues, books, help pages, descriptions, word
-lists.
+"""Reads blocks of English with their translation: gettext catalogues, books, help pages, word lists …
 
 A reader takes files and yields (English, translation); nothing is cleaned here.
 """

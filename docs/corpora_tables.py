@@ -36,7 +36,7 @@ def freeorion(text: str) -> dict[str, str]:
 
 
 def properties(text: str) -> dict[str, str]:
-    """Java's properties: ``name=text``, a line each, with ``\\n`` for a line's end."""
+    r"""Java's properties: ``name=text``, a line each, with ``\n`` for a line's end."""
     found = re.findall(r"^([\w.]+)=((?:.|\\\n)*)$", text, re.MULTILINE)
     return {name: value.replace("\\\n", "").replace("\\n", "\n\n") for name, value in found}
 

@@ -17,9 +17,10 @@ from operators.text_layout import CLUSTER
 def display(step_id: str, up: Stream[Translation], mask_k: int) -> Stream[Caption]:
     """Decide what of each translation the viewer sees.
 
-    :arg step_id: Unique id.
-    :arg up: Translations of any number of streams.
-    :arg mask_k: Tokens to withhold from an unfinished translation.
+    Args:
+        step_id: Unique id.
+        up: Translations of any number of streams.
+        mask_k: Tokens to withhold from an unfinished translation.
     """
     return op.map("mask", up, lambda translation: caption(translation, mask_k))
 

@@ -40,7 +40,8 @@ class Verdict(NamedTuple):
 class Health:
     """Takes note of what the stages of a run see, on any thread, and judges by it when it is asked.
 
-    :arg now: Seconds on a clock that never goes back.
+    Args:
+        now: Seconds on a clock that never goes back.
     """
 
     def __init__(self, rule: Rule, now: Callable[[], float]) -> None:

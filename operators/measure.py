@@ -18,9 +18,10 @@ def measure(
 ) -> Stream[ErasureRecord]:
     """Measure each caption against the one before it of the same segment.
 
-    :arg step_id: Unique id.
-    :arg up: Captions of any number of streams.
-    :arg meter: Makes the meter of one stream from the state that it left off with.
+    Args:
+        step_id: Unique id.
+        up: Captions of any number of streams.
+        meter: Makes the meter of one stream from the state that it left off with.
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.stream)
 

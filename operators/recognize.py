@@ -29,14 +29,14 @@ def recognize(
     numbers and texts, never the recogniser: a resumed run finishes the segments that were open with the
     text they had, and hears on with a fresh recogniser from the next chunk.
 
-    :arg step_id: Unique id.
-    :arg up: Chunks of any number of streams; those of one stream in order.
-    :arg make_recognizer: Makes the recogniser of a stream, given its name, at the stream's first chunk.
-    :arg now: The present on the streams' clock, in seconds, for audio that comes as it is spoken. Without
-        it, a partial arrives when its audio ends plus the seconds that the recogniser took: recognition as
-        if live, without queueing.
+    Args:
+        step_id: Unique id.
+        up: Chunks of any number of streams; those of one stream in order.
+        make_recognizer: Makes the recogniser of a stream, given its name, at the stream's first chunk.
+        now: The present on the streams' clock, in seconds, for audio that comes as it is spoken. Without it,
+            a partial arrives when its audio ends plus the seconds that the recogniser took: recognition as if
+            live, without queueing.
     """
-
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 
     def build(resume: bytes | None) -> _Listening:

@@ -21,10 +21,11 @@ def show(
 
     Delivery: at least once; after a resume those since the last snapshot are drawn again.
 
-    :arg step_id: Unique id.
-    :arg up: Captions of any number of streams.
-    :arg draw: Shows captions that came together, before it returns.
-    :arg clock: Says when they were shown.
+    Args:
+        step_id: Unique id.
+        up: Captions of any number of streams.
+        draw: Shows captions that came together, before it returns.
+        clock: Says when they were shown.
     """
 
     def shown(captions: list[Caption]) -> list[Caption]:

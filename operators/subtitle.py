@@ -29,12 +29,13 @@ def subtitle(
 ) -> KeyedStream[Cue]:
     """Make subtitles of captions. All of them have one key, because the cues of a file follow each other.
 
-    :arg step_id: Unique id.
-    :arg up: Captions of any number of streams.
-    :arg shown: What is to be seen of them.
-    :arg columns: Columns of a line in each language.
-    :arg now: The present on the streams' clock, where captions come as speech does: then cues do not wait
-        for the end of a silence.
+    Args:
+        step_id: Unique id.
+        up: Captions of any number of streams.
+        shown: What is to be seen of them.
+        columns: Columns of a line in each language.
+        now: The present on the streams' clock, where captions come as speech does: then cues do not wait for
+            the end of a silence.
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda _caption: "subtitles")
     return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, columns, state), now))

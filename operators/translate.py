@@ -62,13 +62,14 @@ def translate(
     translated. So what the model begins with is at most one of its steps old, unless segments end faster than
     it makes a step. The state of a segment is freed with its final.
 
-    :arg step_id: Unique id.
-    :arg up: Partials of any number of streams.
-    :arg translator: Gives the process's translator; called where the work is done, not where the flow
-        is built.
-    :arg clock: Says when a translation was done.
-    :arg keep_up: Translate only the newest of what waits, instead of each.
-    :arg note: Told how each update went with the model: what was wrong, and more of that for a person.
+    Args:
+        step_id: Unique id.
+        up: Partials of any number of streams.
+        translator: Gives the process's translator; called where the work is done, not where the flow is
+            built.
+        clock: Says when a translation was done.
+        keep_up: Translate only the newest of what waits, instead of each.
+        note: Told how each update went with the model: what was wrong, and more of that for a person.
     """
 
     def build(resume: bytes | None) -> _Stream:

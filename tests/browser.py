@@ -21,7 +21,8 @@ def open_browser() -> Iterator[Browser]:
 
     While it is open Playwright runs an event loop in this thread, so nothing else can.
 
-    :raises RuntimeError: when there is none.
+    Raises:
+        RuntimeError: when there is none.
     """
     program = shutil.which("chromium")
     if program is None:

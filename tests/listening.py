@@ -30,9 +30,10 @@ _ROOT = Path(__file__).parent.parent
 class Listening:
     """The process; in a ``with`` block, which ends it.
 
-    :arg environment: As `VirtualMicrophone` has it.
-    :arg wav: Where it records to.
-    :arg options: For `MicrophoneSource`.
+    Args:
+        environment: As `VirtualMicrophone` has it.
+        wav: Where it records to.
+        options: For `MicrophoneSource`.
     """
 
     def __init__(self, environment: dict[str, str], wav: Path, **options: Any) -> None:

@@ -58,8 +58,10 @@ def _row(said: Said) -> Logits:
 def script(
     text: Sequence[int], unsure: dict[int, tuple[float, int]] | None = None
 ) -> Callable[[tuple[int, ...]], Said]:
-    """Says ``text`` by the length of the output, whatever that is; ``unsure`` are places, each with the
-    probability of its token and with the second one."""
+    """Says ``text`` by the length of the output, whatever that is.
+
+    ``unsure`` are places, each with the probability of its token and with the second one.
+    """
 
     def after(output: tuple[int, ...]) -> Said:
         place = len(output)

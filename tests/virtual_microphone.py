@@ -27,7 +27,8 @@ _LIST = (
 class VirtualMicrophone:
     """The microphone, plugged in; `close` ends the server.
 
-    :arg folder: An empty folder with a short path: it holds a socket.
+    Args:
+        folder: An empty folder with a short path: it holds a socket.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -41,8 +41,9 @@ class AudioFileInfo(msgspec.Struct, frozen=True, kw_only=True):
 def probe(path: Path) -> AudioFileInfo:
     """Read a recording's header.
 
-    :raises InputError: when the file is missing, is no file, cannot be read, is in no known format, or
-        has a header that makes no sense or no audio.
+    Raises:
+        InputError: when the file is missing, is no file, cannot be read, is in no known format, or has a
+            header that makes no sense or no audio.
     """
     with _opened(path) as sound:
         return _info(path, sound)
@@ -51,9 +52,12 @@ def probe(path: Path) -> AudioFileInfo:
 class AudioDecoder:
     """Decodes a recording from a position to its end; iterate over the blocks, then read the figures.
 
-    :arg path: The recording.
-    :arg position: Where to begin, in 16 kHz samples.
-    :raises InputError: as `probe` does.
+    Args:
+        path: The recording.
+        position: Where to begin, in 16 kHz samples.
+
+    Raises:
+        InputError: as `probe` does.
     """
 
     def __init__(self, path: Path, position: int = 0) -> None:

@@ -28,10 +28,13 @@ class WavSink(FixedPartitionedSink[AudioChunk, HeldChunks]):
 
     Delivery: exactly once with recovery: a resumed run cuts the file back to where the snapshot was taken.
 
-    :arg path: The file; what it held is replaced.
-    :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
-    :raises OutputError: when the file cannot be written, here or while the flow runs; when a second stream
-        comes, or a chunk from before what was written already.
+    Args:
+        path: The file; what it held is replaced.
+        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+
+    Raises:
+        OutputError: when the file cannot be written, here or while the flow runs; when a second stream comes,
+            or a chunk from before what was written already.
     """
 
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:

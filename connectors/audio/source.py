@@ -38,17 +38,20 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
     Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run reads on
     from there, also after it was stopped. A recording that was read to its end stays over.
 
-    :arg path: The recording.
-    :arg stream: Name of the stream, and of the only partition.
-    :arg realtime: Hand over each chunk when its last sample would have been spoken.
-    :arg chunk_s: Seconds in a chunk, from 0.01 to 10.
-    :arg stop: When set, the source ends. No chunk is the last one: the next run goes on with the recording.
-    :arg progress: Called after each batch with the position and the duration, in seconds; the duration is
-        infinite where the file does not tell it.
-    :arg truncated: Called at the end of a recording that ended before its header said so, with the sentence
-        to report when the flow is done.
-    :arg clock: Seconds since any moment, for real time.
-    :raises InputError: as `probe` does.
+    Args:
+        path: The recording.
+        stream: Name of the stream, and of the only partition.
+        realtime: Hand over each chunk when its last sample would have been spoken.
+        chunk_s: Seconds in a chunk, from 0.01 to 10.
+        stop: When set, the source ends. No chunk is the last one: the next run goes on with the recording.
+        progress: Called after each batch with the position and the duration, in seconds; the duration is
+            infinite where the file does not tell it.
+        truncated: Called at the end of a recording that ended before its header said so, with the sentence to
+            report when the flow is done.
+        clock: Seconds since any moment, for real time.
+
+    Raises:
+        InputError: as `probe` does.
     """
 
     def __init__(

@@ -36,10 +36,13 @@ class WavPosition(msgspec.Struct, frozen=True):
 class WavFile:
     """A WAV file that is whole after each chunk, as a backlog wants it: what is lost of the sound is silence.
 
-    :arg file: Its descriptor where it is open and locked already; closed with this one.
-    :raises WriteError: from every method, when the file cannot be written for now.
-    :raises OutputError: when it has become shorter than ``position``; when a second stream comes, or a chunk
-        from before what was written already.
+    Args:
+        file: Its descriptor where it is open and locked already; closed with this one.
+
+    Raises:
+        WriteError: from every method, when the file cannot be written for now.
+        OutputError: when it has become shorter than ``position``; when a second stream comes, or a chunk from
+            before what was written already.
     """
 
     def __init__(self, path: Path, position: WavPosition, file: int | None = None) -> None:

@@ -28,9 +28,12 @@ class SimulstreamLog:
 
     Delivery: best effort; a file that could not be finished is left as far as it got.
 
-    :arg path: The log; it is overwritten.
-    :arg tokenize: Splits what captions show: into words, or into characters.
-    :raises OutputError: when it cannot be written.
+    Args:
+        path: The log; it is overwritten.
+        tokenize: Splits what captions show: into words, or into characters.
+
+    Raises:
+        OutputError: when it cannot be written.
     """
 
     def __init__(self, path: Path, tokenize: Tokenizer) -> None:
@@ -57,7 +60,8 @@ class SimulstreamLog:
     def write(self, caption: Caption) -> None:
         """Add one caption.
 
-        :raises InputError: when its stream cannot be told from another one in this format.
+        Raises:
+            InputError: when its stream cannot be told from another one in this format.
         """
         if caption.stream not in self._streams:
             self._begin(caption.stream)

@@ -39,10 +39,13 @@ class SubtitleSink(FixedPartitionedSink[Cue, HeldCues]):
     Delivery: exactly once with recovery into a regular file, which a resumed run cuts back to where the
     snapshot was taken; best effort into a pipe or a device.
 
-    :arg path: The file; what it held is replaced.
-    :arg kind: SubRip or WebVTT.
-    :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
-    :raises OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+    Args:
+        path: The file; what it held is replaced.
+        kind: SubRip or WebVTT.
+        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+
+    Raises:
+        OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
     """
 
     def __init__(self, path: Path, kind: Format, *, watch: OutputWatch | None = None) -> None:

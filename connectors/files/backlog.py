@@ -29,11 +29,14 @@ _AGAIN_S = 3.0
 class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
     """A sink's partition: what stands between it and its file.
 
-    :arg target: The file.
-    :arg watch: Is told how it goes. Without one nothing is kept: the first error is raised.
-    :arg held: What a resumed run begins with.
-    :arg now: Seconds on a clock that never goes back.
-    :raises WriteError: from every method, without ``watch``, when the file cannot be written.
+    Args:
+        target: The file.
+        watch: Is told how it goes. Without one nothing is kept: the first error is raised.
+        held: What a resumed run begins with.
+        now: Seconds on a clock that never goes back.
+
+    Raises:
+        WriteError: from every method, without ``watch``, when the file cannot be written.
     """
 
     def __init__(

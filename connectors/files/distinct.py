@@ -26,11 +26,14 @@ def check_distinct(
     Files are compared by inode, so that no link hides anything. Pipes, devices and what this process was
     started with, such as standard output, may be written by many. None stands for what was not asked for.
 
-    :arg written: Names of outputs, as their user knows them, and their files.
-    :arg read: Files that are read, and folders all of whose files may be.
-    :arg folders: Names and paths of folders that are made unless they are there, and written into.
-    :raises UsageError: when two of what is written are one.
-    :raises OutputError: when a file cannot be written, or is read.
+    Args:
+        written: Names of outputs, as their user knows them, and their files.
+        read: Files that are read, and folders all of whose files may be.
+        folders: Names and paths of folders that are made unless they are there, and written into.
+
+    Raises:
+        UsageError: when two of what is written are one.
+        OutputError: when a file cannot be written, or is read.
     """
     known = {_identity(path) for one in read if one is not None for path in (one, *_files_in(one))}
     names: dict[_Identity, str] = {}

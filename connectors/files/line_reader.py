@@ -13,10 +13,13 @@ LONGEST_LINE = 8 * 1024 * 1024
 class LineReader:
     """Reads a regular file by lines; blank ones are counted and skipped.
 
-    :arg path: The file.
-    :arg offset: Where to begin, in bytes; it must be the beginning of a line.
-    :arg number: Lines before that place.
-    :raises InputError: when the file cannot be read, is not a regular one, or ends before ``offset``.
+    Args:
+        path: The file.
+        offset: Where to begin, in bytes; it must be the beginning of a line.
+        number: Lines before that place.
+
+    Raises:
+        InputError: when the file cannot be read, is not a regular one, or ends before ``offset``.
     """
 
     def __init__(self, path: Path, offset: int = 0, number: int = 0) -> None:

@@ -31,8 +31,9 @@ _WHAT_TO_DO = {
 class WriteError(OutputError):
     """A write failed that may succeed later.
 
-    :ivar reason: Why, in the system's words.
-    :ivar what_to_do: What helps, in a few words.
+    Attributes:
+        reason: Why, in the system's words.
+        what_to_do: What helps, in a few words.
     """
 
     def __init__(self, path: Path, error: OSError) -> None:
@@ -44,7 +45,8 @@ class WriteError(OutputError):
 def check_writable(path: Path) -> None:
     """See whether a file can be written, without touching it.
 
-    :raises OutputError: when it cannot be written.
+    Raises:
+        OutputError: when it cannot be written.
     """
     number = inherited(path)
     try:
@@ -129,7 +131,8 @@ def _check_descriptor(path: Path, number: int) -> None:
 def lock(file: int) -> None:
     """Keep other runs from writing an open regular file until it is closed.
 
-    :raises OSError: with ``EBUSY`` when somebody else has locked it.
+    Raises:
+        OSError: with ``EBUSY`` when somebody else has locked it.
     """
     if not stat.S_ISREG(os.fstat(file).st_mode):
         return
@@ -160,11 +163,14 @@ class OutputFile:
     What was written reached the file at once. A pipe, a device or what this process was started with,
     standard output first, is written as it comes. No other run can write a regular file meanwhile.
 
-    :arg path: The file.
-    :arg size: Bytes of it to keep; absent to keep all of it.
-    :arg file: Its descriptor where it is open and locked already; closed with this one.
-    :raises WriteError: from every method, when the file cannot be written for now.
-    :raises OutputError: when it has become shorter than ``size``.
+    Args:
+        path: The file.
+        size: Bytes of it to keep; absent to keep all of it.
+        file: Its descriptor where it is open and locked already; closed with this one.
+
+    Raises:
+        WriteError: from every method, when the file cannot be written for now.
+        OutputError: when it has become shorter than ``size``.
     """
 
     def __init__(self, path: Path, size: int | None, file: int | None = None) -> None:

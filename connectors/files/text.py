@@ -14,7 +14,8 @@ def read_lines(path: Path) -> list[str]:
 
     Only a newline ends a line, and not what else looks like one: parallel files must stay parallel.
 
-    :raises InputError: when it cannot be read, is no regular file, too long or not UTF-8.
+    Raises:
+        InputError: when it cannot be read, is no regular file, too long or not UTF-8.
     """
     try:
         status = path.stat()

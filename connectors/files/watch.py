@@ -12,7 +12,8 @@ from operators.missing import Missing
 class OutputWatch:
     """Tells when a file cannot be written, and when it is again, and knows what each lacks.
 
-    :arg tell: Told on the worker's thread: the path of a file, a sentence, and whether the file is late now.
+    Args:
+        tell: Told on the worker's thread: the path of a file, a sentence, and whether the file is late now.
     """
 
     def __init__(self, tell: Callable[[str, str, bool], None]) -> None:
@@ -25,7 +26,8 @@ class OutputWatch:
     def hold(self, path: Path) -> None:
         """Keep other runs from a regular file until a sink takes it; it is made unless it is there.
 
-        :raises WriteError: when it cannot be written, or another run is writing it.
+        Raises:
+            WriteError: when it cannot be written, or another run is writing it.
         """
         if path in self._held or inherited(path) is not None or (path.exists() and not path.is_file()):
             return
@@ -59,7 +61,8 @@ class OutputWatch:
     def begin(self, path: Path, text: str) -> None:
         """Leave nothing but ``text`` in a file that is held; another one is left alone.
 
-        :raises WriteError: when that cannot be written.
+        Raises:
+            WriteError: when that cannot be written.
         """
         file = self._held.get(path)
         if file is None:

@@ -11,7 +11,8 @@ from connectors.files.output import WriteError, inherited
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that is there as a whole or, when it cannot be written, as it was before.
 
-    :raises WriteError: when it cannot be written.
+    Raises:
+        WriteError: when it cannot be written.
     """
     # A link stays one.
     target = Path(os.path.realpath(path))

@@ -42,7 +42,8 @@ _FIELD = re.compile(r" - at `\$\.(.+)`$")
 class BadLine(ValueError):  # noqa: N818 - it becomes an InputError once file and line are known
     """A line does not hold the event that it should; the message names the field and what was expected.
 
-    :arg is_json: Whether it is JSON at all, which a line that was cut never is.
+    Args:
+        is_json: Whether it is JSON at all, which a line that was cut never is.
     """
 
     def __init__(self, message: str, *, is_json: bool = True) -> None:
@@ -58,7 +59,8 @@ def event_name(event_type: type[Event]) -> str:
 def type_of_line(line: bytes) -> type[Event]:
     """The event type that a line holds, by its field ``event`` or else by its fields.
 
-    :raises BadLine: when it is none.
+    Raises:
+        BadLine: when it is none.
     """
     fields = _decode(msgspec.json.Decoder(dict[str, msgspec.Raw]), line)
     if "event" in fields:
@@ -98,7 +100,8 @@ class LineDecoder(Generic[E]):
     def decode(self, line: bytes) -> E:
         """The event of one line.
 
-        :raises BadLine: when the line is not UTF-8, not JSON, or not such an event.
+        Raises:
+            BadLine: when the line is not UTF-8, not JSON, or not such an event.
         """
         try:
             return _decode(self._decoder, line)

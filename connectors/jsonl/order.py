@@ -65,7 +65,8 @@ class SegmentOrder:
     def check(self, event: Event, line: int) -> None:
         """Take note of the event in this line.
 
-        :raises BadLine: when it may not come here; it is then not taken note of.
+        Raises:
+            BadLine: when it may not come here; it is then not taken note of.
         """
         if not isinstance(event, SegmentEvent):
             return

@@ -11,9 +11,12 @@ from connectors.files.output import WriteError
 class Rejects:
     """The file of rejected lines; a run that rejects none leaves none behind.
 
-    :arg path: The file.
-    :arg size: Bytes of it to keep.
-    :raises WriteError: when it can neither be cut to that nor removed.
+    Args:
+        path: The file.
+        size: Bytes of it to keep.
+
+    Raises:
+        WriteError: when it can neither be cut to that nor removed.
     """
 
     def __init__(self, path: Path, size: int) -> None:

@@ -24,10 +24,13 @@ class JsonlSink(FixedPartitionedSink[Event, HeldEvents]):
     Delivery: exactly once with recovery into a regular file, which a resumed run cuts back to where the
     snapshot was taken; best effort into a pipe or a device.
 
-    :arg path: The file; what it held is replaced.
-    :arg append: Keep what it holds and write after it.
-    :arg watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
-    :raises OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+    Args:
+        path: The file; what it held is replaced.
+        append: Keep what it holds and write after it.
+        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+
+    Raises:
+        OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
     """
 
     def __init__(

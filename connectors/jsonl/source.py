@@ -57,7 +57,8 @@ def event_type_of(path: Path) -> type[Event]:
 
     Looks for it as far as one line can be long, not through gigabytes of something else.
 
-    :raises InputError: when the file cannot be read or no line there is an event.
+    Raises:
+        InputError: when the file cannot be read or no line there is an event.
     """
     first_bad: InputError | None = None
     with LineReader(path) as lines:
@@ -74,7 +75,8 @@ def event_type_of(path: Path) -> type[Event]:
 def validate(path: Path, event_type: type[Event]) -> int:
     """Read a file once to see whether all of it can be used, and count its events.
 
-    :raises InputError: for the first line that cannot, with file, line, field and what was expected.
+    Raises:
+        InputError: for the first line that cannot, with file, line, field and what was expected.
     """
     return sum(1 for _ in read_events(path, event_type))
 
@@ -82,8 +84,11 @@ def validate(path: Path, event_type: type[Event]) -> int:
 def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | None = None) -> Iterator[E]:
     """The events of a file, one at a time, outside of a flow.
 
-    :arg cut: Told in a sentence when the last line breaks off, as a crash leaves it, and is passed over.
-    :raises InputError: for the first line that cannot be used, with file, line, field and what was expected.
+    Args:
+        cut: Told in a sentence when the last line breaks off, as a crash leaves it, and is passed over.
+
+    Raises:
+        InputError: for the first line that cannot be used, with file, line, field and what was expected.
     """
     decoder, order = LineDecoder(event_type), SegmentOrder()
     with LineReader(path) as lines:
@@ -105,15 +110,18 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
     Delivery: exactly once with recovery. The position in the file is part of the snapshot, and a resumed
     run reads on from there.
 
-    :arg path: A regular file; it is not followed as it grows.
-    :arg event_type: What each line must hold; `event_type_of` finds it out.
-    :arg skip_bad: Put lines that cannot be used aside in ``<file>.rejected``, as they are, and read on.
-    :arg realtime: Hand over each event when its stream's clock says so: audio when its last sample was
-        spoken, a partial when it arrived, a translation or caption when it was ready.
-    :arg batch_size: Events to hand over at once, at most.
-    :arg stop: When set, the source ends before its next batch.
-    :arg wait: Says whether it is to hand nothing over for now.
-    :raises InputError: while the flow runs, with file, line, field and what was expected.
+    Args:
+        path: A regular file; it is not followed as it grows.
+        event_type: What each line must hold; `event_type_of` finds it out.
+        skip_bad: Put lines that cannot be used aside in ``<file>.rejected``, as they are, and read on.
+        realtime: Hand over each event when its stream's clock says so: audio when its last sample was spoken,
+            a partial when it arrived, a translation or caption when it was ready.
+        batch_size: Events to hand over at once, at most.
+        stop: When set, the source ends before its next batch.
+        wait: Says whether it is to hand nothing over for now.
+
+    Raises:
+        InputError: while the flow runs, with file, line, field and what was expected.
     """
 
     def __init__(

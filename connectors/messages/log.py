@@ -30,9 +30,10 @@ def tell(
 ) -> None:
     """Tell the user a sentence.
 
-    :arg event: Stable name of what happened, in snake case; for machines.
-    :arg error: What has happened, where its traceback is to be told.
-    :arg fields: What the sentence says, for machines: numbers and short texts.
+    Args:
+        event: Stable name of what happened, in snake case; for machines.
+        error: What has happened, where its traceback is to be told.
+        fields: What the sentence says, for machines: numbers and short texts.
     """
     _log.log(level, "%s", sentence, exc_info=error, extra={"event": event, **fields})
 

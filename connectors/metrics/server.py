@@ -43,7 +43,8 @@ class Address(NamedTuple):
 def parse_address(text: str) -> Address:
     """The address that ``[HOST:]PORT`` means: on this machine only, unless a host is given.
 
-    :raises UsageError: when it means none.
+    Raises:
+        UsageError: when it means none.
     """
     host, colon, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
@@ -57,8 +58,9 @@ def parse_address(text: str) -> Address:
 class MetricsServer:
     """Serves ``/metrics`` and ``/healthz``, from `start` to `stop`.
 
-    :arg registry: What is counted.
-    :arg verdict: Says how the run is; called on the server's thread.
+    Args:
+        registry: What is counted.
+        verdict: Says how the run is; called on the server's thread.
     """
 
     def __init__(self, address: Address, registry: CollectorRegistry, verdict: Callable[[], Verdict]) -> None:
@@ -75,7 +77,8 @@ class MetricsServer:
     def start(self) -> str:
         """Listen, and give the address of the metrics.
 
-        :raises OutputError: when the port is taken or may not be listened on.
+        Raises:
+            OutputError: when the port is taken or may not be listened on.
         """
         host, port = self._address
         listener = listen(

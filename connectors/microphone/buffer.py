@@ -63,9 +63,10 @@ class Block(msgspec.Struct, frozen=True):
 class CaptureBuffer:
     """Takes blocks on the device's thread and gives them to the flow's.
 
-    :arg capacity_s: Seconds that are kept; when there are more, the oldest go.
-    :arg start: Where the stream's clock begins, in 16 kHz samples.
-    :arg clock: Seconds since any moment.
+    Args:
+        capacity_s: Seconds that are kept; when there are more, the oldest go.
+        start: Where the stream's clock begins, in 16 kHz samples.
+        clock: Seconds since any moment.
     """
 
     def __init__(

@@ -25,9 +25,10 @@ _CLOSE_S = 2.0
 class Capture:
     """Keeps a device open, from `start` to `close`, and what it records in a buffer.
 
-    :arg device: What to record from.
-    :arg by_name: Wait for this very device when it is gone, not for whichever is the default then.
-    :arg buffer: Takes what is recorded.
+    Args:
+        device: What to record from.
+        by_name: Wait for this very device when it is gone, not for whichever is the default then.
+        buffer: Takes what is recorded.
     """
 
     def __init__(self, device: InputDevice, buffer: CaptureBuffer, *, by_name: bool) -> None:

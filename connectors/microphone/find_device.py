@@ -14,8 +14,9 @@ _LISTED = 5
 def find_device(wanted: str | int | None) -> InputDevice:
     """The device with an index, or with a name, or whose name contains the text; the default one for None.
 
-    :raises UsageError: when there is none or more than one, with the names to choose from.
-    :raises InputError: as `list_devices` does.
+    Raises:
+        UsageError: when there is none or more than one, with the names to choose from.
+        InputError: as `list_devices` does.
     """
     devices = list_devices()
     if not devices:

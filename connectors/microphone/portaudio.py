@@ -41,7 +41,8 @@ class InputDevice(msgspec.Struct, frozen=True, kw_only=True):
 def list_devices() -> list[InputDevice]:
     """All devices that can be recorded from.
 
-    :raises InputError: when PortAudio is not installed or cannot list them.
+    Raises:
+        InputError: when PortAudio is not installed or cannot list them.
     """
     sound = _sounddevice()
     with _lock, _portaudio_errors("the microphones cannot be listed"):
@@ -65,7 +66,8 @@ def list_devices() -> list[InputDevice]:
 def refresh() -> None:
     """Look for devices anew; does nothing while the process records from one.
 
-    :raises InputError: when PortAudio is not installed or cannot be initialised.
+    Raises:
+        InputError: when PortAudio is not installed or cannot be initialised.
     """
     sound = _sounddevice()
     with _lock, _portaudio_errors("the microphones cannot be listed"):
@@ -94,11 +96,14 @@ class InputStream:
 
     It records 16 kHz mono where the device does that, and else what it can: its own rate, more channels.
 
-    :arg device: As `list_devices` gave it since the last `refresh`.
-    :arg prepare: Called with rate and channels before the first samples come.
-    :arg take: Takes the samples.
-    :arg ended: Called when no more will come, from another thread.
-    :raises InputError: when the device cannot be recorded from.
+    Args:
+        device: As `list_devices` gave it since the last `refresh`.
+        prepare: Called with rate and channels before the first samples come.
+        take: Takes the samples.
+        ended: Called when no more will come, from another thread.
+
+    Raises:
+        InputError: when the device cannot be recorded from.
     """
 
     def __init__(

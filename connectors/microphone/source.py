@@ -41,15 +41,18 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
     snapshot, is not heard again. A resumed run goes on where the stream's clock stood at the snapshot, or
     when it was stopped.
 
-    :arg stream: Name of the stream, and of the only partition.
-    :arg device: Index of the device, its name or a part of it; the system's default for None.
-    :arg buffer_s: Seconds that are kept while the flow is busy, from 1 to 600; beyond, the oldest are lost.
-    :arg stop: When set, what was recorded is handed over and the source ends. No chunk is the last one: the
-        stream is not over, and the next run goes on with it.
-    :arg tell: Called on the flow's thread with a sentence when the microphone goes and when it is back.
-    :arg lost: Called on the flow's thread with all losses so far whenever there are more.
-    :raises UsageError: when there is no such device, or several.
-    :raises InputError: when PortAudio is missing; while the flow runs, when the device cannot be opened.
+    Args:
+        stream: Name of the stream, and of the only partition.
+        device: Index of the device, its name or a part of it; the system's default for None.
+        buffer_s: Seconds that are kept while the flow is busy, from 1 to 600; beyond, the oldest are lost.
+        stop: When set, what was recorded is handed over and the source ends. No chunk is the last one: the
+            stream is not over, and the next run goes on with it.
+        tell: Called on the flow's thread with a sentence when the microphone goes and when it is back.
+        lost: Called on the flow's thread with all losses so far whenever there are more.
+
+    Raises:
+        UsageError: when there is no such device, or several.
+        InputError: when PortAudio is missing; while the flow runs, when the device cannot be opened.
     """
 
     def __init__(

@@ -48,11 +48,14 @@ V = TypeVar("V", bound=_Version)
 class RecoveryFolder:
     """A folder of one run; in a ``with`` block, which keeps other processes out.
 
-    :arg path: The folder; it is made unless it is there.
-    :arg settings: All that has to be the same when the run goes on: stages, and in them keys and values.
-    :raises UsageError: when the folder belongs to a run that was asked for something else.
-    :raises InputError: when it is no such folder, or of another version of surtitle.
-    :raises OutputError: when it cannot be written, or another process is using it.
+    Args:
+        path: The folder; it is made unless it is there.
+        settings: All that has to be the same when the run goes on: stages, and in them keys and values.
+
+    Raises:
+        UsageError: when the folder belongs to a run that was asked for something else.
+        InputError: when it is no such folder, or of another version of surtitle.
+        OutputError: when it cannot be written, or another process is using it.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:

@@ -18,7 +18,8 @@ from operators.errors import InputError, OutputError
 def forget_unfinished(folder: Path) -> None:
     """Delete the snapshots of epochs that were not finished, and those of keys that are over.
 
-    :raises InputError: when the stores in ``folder`` are none of Bytewax', or damaged.
+    Raises:
+        InputError: when the stores in ``folder`` are none of Bytewax', or damaged.
     """
     paths = sorted(folder.glob("part-*.sqlite3"))
     executions: dict[int, tuple[int, int]] = {}

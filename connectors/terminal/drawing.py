@@ -44,11 +44,12 @@ def open_screen(
     when it is final. What is new in it is dim until the next update leaves it standing; so is the ``…``
     for what is withheld.
 
-    :arg columns: Width of a caption line; `operators.languages` knows it for a language. Lines
-        are narrower when the terminal is.
-    :arg out: Where to write; standard output unless given.
-    :arg is_logged: Draw nothing, and log what is no caption.
-    :arg now: Seconds on a clock that never goes back.
+    Args:
+        columns: Width of a caption line; `operators.languages` knows it for a language. Lines are narrower
+            when the terminal is.
+        out: Where to write; standard output unless given.
+        is_logged: Draw nothing, and log what is no caption.
+        now: Seconds on a clock that never goes back.
     """
     out = out or sys.stdout
     if is_logged:

@@ -56,8 +56,9 @@ def redraw(before: list[Row], after: list[Row]) -> str:
 def erase(drawn: list[Row], columns: int) -> str:
     """Erase rows, and leave the cursor where the first began; it is in the last row.
 
-    :arg drawn: What was drawn, never empty.
-    :arg columns: Columns of the terminal now: it has broken what is wider in two.
+    Args:
+        drawn: What was drawn, never empty.
+        columns: Columns of the terminal now: it has broken what is wider in two.
     """
     height = sum(max(1, -(-row_width(row) // columns)) for row in drawn)
     return _erase_rows(height, downwards=False)

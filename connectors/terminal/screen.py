@@ -30,7 +30,8 @@ class Screen(ABC):
     def draw(self, captions: Sequence[Caption]) -> None:
         """Show captions that came together.
 
-        :raises OutputError: when nobody reads the output any more or the disk is full.
+        Raises:
+            OutputError: when nobody reads the output any more or the disk is full.
         """
 
     @abstractmethod
@@ -106,7 +107,8 @@ def write(out: TextIO, text: str) -> None:
 
     A terminal that is gone takes it, and all that comes after it, without a word.
 
-    :raises OutputError: when nobody reads the output any more or the disk is full.
+    Raises:
+        OutputError: when nobody reads the output any more or the disk is full.
     """
     if not text:
         return

@@ -43,11 +43,12 @@ def _word_ends(text: str, last: int) -> set[int]:
 def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int = ROWS) -> list[Row]:
     """The last rows of an unfinished caption.
 
-    :arg shown: The text on display, cleaned.
-    :arg columns: Columns of a line.
-    :arg stands: Characters at the start of ``shown`` that are settled; all others are dim.
-    :arg goes_on: Whether a tail is withheld.
-    :arg rows: Rows to return, at most.
+    Args:
+        shown: The text on display, cleaned.
+        columns: Columns of a line.
+        stands: Characters at the start of ``shown`` that are settled; all others are dim.
+        goes_on: Whether a tail is withheld.
+        rows: Rows to return, at most.
     """
     # Spaces do not count: those at which lines break are gone.
     left = stands - shown.count(" ", 0, stands)

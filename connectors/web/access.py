@@ -26,7 +26,8 @@ class Refused(Exception):  # noqa: N818 - it is an answer, and no error of ours
 def checked_token(token: str | None, *, needed: bool) -> str | None:
     """The token that viewers need: the one that was given, or a new one where one is ``needed``.
 
-    :raises UsageError: for a token that can be guessed or is not fit for an address.
+    Raises:
+        UsageError: for a token that can be guessed or is not fit for an address.
     """
     if token and not _TOKEN.fullmatch(token):
         raise UsageError(
@@ -51,7 +52,8 @@ class Access:
     def check(self, headers: Mapping[str, str], query: str) -> bool:
         """Let a request pass; whether it brought the token in its address.
 
-        :raises Refused: for one that does not pass.
+        Raises:
+            Refused: for one that does not pass.
         """
         host = headers.get("host", "")
         # A page of somebody else's whose name was made to lead here must not read captions (DNS rebinding).

@@ -53,15 +53,18 @@ class BackgroundServer:
     ) -> None:
         """Begin to serve.
 
-        :arg listener: A socket that listens; closed with the server.
-        :arg app: Makes the application, which calls what it is given when it is ready.
-        :arg name: Of the thread.
-        :arg most_connections: At once; for one more the one that has been idle longest is closed, and
-            if none is idle the new one is refused.
-        :arg backlog: Connections that may wait to be accepted.
-        :arg stop_s: Seconds that connections have to end.
-        :arg failure: The sentence for a server that does not begin.
-        :raises OutputError: when it does not begin.
+        Args:
+            listener: A socket that listens; closed with the server.
+            app: Makes the application, which calls what it is given when it is ready.
+            name: Of the thread.
+            most_connections: At once; for one more the one that has been idle longest is closed, and if none
+                is idle the new one is refused.
+            backlog: Connections that may wait to be accepted.
+            stop_s: Seconds that connections have to end.
+            failure: The sentence for a server that does not begin.
+
+        Raises:
+            OutputError: when it does not begin.
         """
         quieten()
         ready = Flag()

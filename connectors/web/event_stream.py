@@ -33,7 +33,8 @@ class EventStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
 
-        :raises connectors.web.hub.Full: when there are too many clients; nothing was sent then.
+        Raises:
+            connectors.web.hub.Full: when there are too many clients; nothing was sent then.
         """
         abort: Callable[[], None] = scope.get("extensions", {}).get(ABORT, lambda: None)
         with self._hub.join(self._name, self._last_id, abort) as client:

@@ -116,7 +116,8 @@ class Hub:
     ) -> Iterator[Client]:
         """A new client of a stream; one that is not known yet is waited for.
 
-        :raises Full: when there are too many clients.
+        Raises:
+            Full: when there are too many clients.
         """
         if self.clients >= self._most_clients:
             raise Full

@@ -13,8 +13,11 @@ _SEND_BUFFER = 64 * 1024
 def listen(host: str, port: int, *, what: str, instead: str, backlog: int) -> socket.socket:
     """Listen at an address; port 0 is any that is free.
 
-    :arg what: What is served there, and ``instead`` what to try if it cannot be; for the error.
-    :raises OutputError: when the port is taken or may not be listened on.
+    Args:
+        what: What is served there, and ``instead`` what to try if it cannot be; for the error.
+
+    Raises:
+        OutputError: when the port is taken or may not be listened on.
     """
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

@@ -24,10 +24,12 @@ def allow_open_files(count: int) -> int:
 
 
 def most_sockets(wanted: int, share: int) -> int:
-    """How many of the connections that are wanted a server may hold: what viewers do must not keep the run
-    from opening a file.
+    """How many of the connections that are wanted a server may hold.
 
-    :arg share: The part that it may have of few files, as in a quarter for 4; of many all but some.
+    What viewers do must not keep the run from opening a file.
+
+    Args:
+        share: The part that it may have of few files, as in a quarter for 4; of many all but some.
     """
     allowed = allow_open_files(wanted + _OWN)
     return max(1, min(wanted, max(allowed - _OWN, allowed // share)))

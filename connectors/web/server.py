@@ -33,12 +33,15 @@ class WebServer:
     ) -> None:
         """Prepare a server; it listens when it is started.
 
-        :arg host: Name or address to listen on; one that others can reach needs a token.
-        :arg port: Port to listen on; 0 for any that is free.
-        :arg token: What viewers must know; absent for a new one where one is needed.
-        :arg names: Names under which the server is reached, beside ``host``.
-        :arg most_clients: Connections, beside some for pages.
-        :raises UsageError: for a token that is none.
+        Args:
+            host: Name or address to listen on; one that others can reach needs a token.
+            port: Port to listen on; 0 for any that is free.
+            token: What viewers must know; absent for a new one where one is needed.
+            names: Names under which the server is reached, beside ``host``.
+            most_clients: Connections, beside some for pages.
+
+        Raises:
+            UsageError: for a token that is none.
         """
         self._hub = hub
         self._host = host
@@ -58,7 +61,8 @@ class WebServer:
     def start(self) -> str:
         """Listen, and give the address to look at, without the token that it may need.
 
-        :raises OutputError: when the port is taken or may not be listened on.
+        Raises:
+            OutputError: when the port is taken or may not be listened on.
         """
         instead = "choose another --port or --host"
         listener = listen(self._host, self._port, what="captions", instead=instead, backlog=_BACKLOG)

@@ -45,7 +45,8 @@ class Run(NamedTuple):
     def missing(self, *, recorded: bool) -> list[str]:
         """A line for each dash that another run fills.
 
-        :arg recorded: Of the table for what a recogniser said, and not of that for a text.
+        Args:
+            recorded: Of the table for what a recogniser said, and not of that for a text.
         """
         if self.is_recorded != recorded:
             kind = "PARTIALS.jsonl" if recorded else "TEXT"

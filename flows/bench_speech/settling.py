@@ -8,7 +8,8 @@ from operators.prefix import common_prefix
 def settled(shown: Sequence[tuple[float, tuple[str, ...]]]) -> list[float]:
     """For each word of an utterance's last text the seconds from its first update to that which settled it.
 
-    :arg shown: When each update came, and its words; at least one.
+    Args:
+        shown: When each update came, and its words; at least one.
     """
     begin_s, words = shown[0][0], shown[-1][1]
     settled_s = [shown[-1][0]] * len(words)

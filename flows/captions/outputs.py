@@ -19,7 +19,8 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
 
     Raises as `check_distinct` does.
 
-    :arg reading: Files that were read already, such as the one of the settings.
+    Args:
+        reading: Files that were read already, such as the one of the settings.
     """
     folder = settings.recovery.folder
     folders = [("recovery.folder", Path(folder))] if folder else []
@@ -39,7 +40,8 @@ def held_outputs(output: OutputSettings, watch: OutputWatch) -> Iterator[None]:
 def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
     """Take the files for this run, and change none; those that it makes go again unless it begins.
 
-    :raises OutputError: when a file cannot be written, or another run is writing it.
+    Raises:
+        OutputError: when a file cannot be written, or another run is writing it.
     """
     try:
         for path in _begun(output):
@@ -58,7 +60,8 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
     Bytewax opens a sink with its first item, which may never come: a run that has nothing to say leaves valid
     files that say nothing. Pipes, devices and what this process was started with are left alone.
 
-    :raises OutputError: when a file cannot be written.
+    Raises:
+        OutputError: when a file cannot be written.
     """
     if is_resumed:
         # What the run that goes on has not written it may never write.

@@ -41,8 +41,9 @@ def take_bytewax_folder(settings: Settings) -> bool:
 
     Bytewax begins when the flow is built, so what must not be found in the folder is deleted here.
 
-    :raises UsageError: when the settings ask for a folder and Bytewax was given none, or another one; when a
-        cluster of processes was given one.
+    Raises:
+        UsageError: when the settings ask for a folder and Bytewax was given none, or another one; when a
+            cluster of processes was given one.
     """
     program = sys.modules["__main__"]
     # It reads its command line before it builds a flow, and keeps what it read as variables of its module.

@@ -27,9 +27,12 @@ def make_recognizer(
 ) -> Recognizer:
     """A recogniser for one stream; engines are imported here, as nobody needs all of them.
 
-    :arg spoken: Name or code of the language that is spoken.
-    :arg tell: Told what happens to it, in a sentence.
-    :raises SurtitleError: when the engine, its model or what it needs to know is missing.
+    Args:
+        spoken: Name or code of the language that is spoken.
+        tell: Told what happens to it, in a sentence.
+
+    Raises:
+        SurtitleError: when the engine, its model or what it needs to know is missing.
     """
     match settings.engine:
         case "azure":

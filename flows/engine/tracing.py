@@ -28,8 +28,9 @@ _NAMED = 12
 def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
     """The updates of one segment, in their order.
 
-    :raises InputError: when the file cannot be read or has no such segment; it names those that there are.
-    :raises UsageError: when several streams have it and none is given.
+    Raises:
+        InputError: when the file cannot be read or has no such segment; it names those that there are.
+        UsageError: when several streams have it and none is given.
     """
     kind = event_type_of(path)
     if kind is not Partial:

@@ -22,7 +22,8 @@ class Audience:
     def __init__(self, settings: Settings) -> None:
         """Prepare it; nothing listens before `open`.
 
-        :raises UsageError: for a token that is none.
+        Raises:
+            UsageError: for a token that is none.
         """
         web = settings.web
         self._hub: Hub | None = None
@@ -43,7 +44,8 @@ class Audience:
     def open(self) -> str | None:
         """Listen, and say where; None when nobody is to watch.
 
-        :raises OutputError: when the address cannot be listened on.
+        Raises:
+            OutputError: when the address cannot be listened on.
         """
         if self._server is None:
             return None

@@ -23,9 +23,12 @@ class Watch:
     def __init__(self, settings: Settings, viewers: Callable[[], int], usage: Callable[[], Usage]) -> None:
         """Prepare it; nothing listens before `open`.
 
-        :arg viewers: Gives the number of viewers in browsers, on any thread.
-        :arg usage: Gives what the model's cache holds, on any thread and without waiting.
-        :raises UsageError: for an address that is none.
+        Args:
+            viewers: Gives the number of viewers in browsers, on any thread.
+            usage: Gives what the model's cache holds, on any thread and without waiting.
+
+        Raises:
+            UsageError: for an address that is none.
         """
         asked = settings.metrics
         self._is_live = settings.is_live
@@ -55,7 +58,8 @@ class Watch:
     def open(self) -> str | None:
         """Listen, and say where; None where that was not asked for.
 
-        :raises OutputError: when the address cannot be listened on.
+        Raises:
+            OutputError: when the address cannot be listened on.
         """
         if self._server is None:
             return None

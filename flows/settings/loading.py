@@ -40,7 +40,8 @@ def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | Non
 def tell_of_idle_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
     """Say so where a bias was ``given`` to methods or acceptance rules none of which takes one.
 
-    :arg given: Keys of settings; those that are no bias do not matter.
+    Args:
+        given: Keys of settings; those that are no bias do not matter.
     """
     names = [name for name in ("bias", "final_bias") if name in given]
     rules, methods = list(accepts), list(methods)
@@ -118,8 +119,11 @@ def _choices(place: str) -> str:
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:
     """See that no text has a null character, which no system takes for the name of anything, and is one.
 
-    :arg settings: Stages, and in them keys and values.
-    :raises UsageError: with the place of a text that has one.
+    Args:
+        settings: Stages, and in them keys and values.
+
+    Raises:
+        UsageError: with the place of a text that has one.
     """
     for key, value in settings.items():
         if isinstance(value, dict):

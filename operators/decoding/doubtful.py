@@ -26,7 +26,8 @@ def until_doubtful(
 ) -> Method:
     """Run ``method``, made for ``task``, to its end or to its first doubtful token, the last one then.
 
-    :arg probability: That of a token at a place of prompt and output, of those that a pass has judged.
+    Args:
+        probability: That of a token at a place of prompt and output, of those that a pass has judged.
     """
     begin = len(task.prompt)
     try:

@@ -20,11 +20,12 @@ def judge(
 ) -> Trouble | None:
     """What is wrong with an answer, None if nothing that can be told without understanding it.
 
-    :arg scripts: Unicode scripts of the target language. Latin letters are welcome in all, as names and loan
-        words are spelled with them; any letter is where none are given.
-    :arg is_first: Whether nothing was answered to an earlier state of this text. If something was, even a
-        short text is not answered with nothing: a caption that was read is not taken away for it.
-    :arg may_wait: Whether the model was trained to say nothing where nothing is certain yet.
+    Args:
+        scripts: Unicode scripts of the target language. Latin letters are welcome in all, as names and loan
+            words are spelled with them; any letter is where none are given.
+        is_first: Whether nothing was answered to an earlier state of this text. If something was, even a
+            short text is not answered with nothing: a caption that was read is not taken away for it.
+        may_wait: Whether the model was trained to say nothing where nothing is certain yet.
     """
     if not cleaned(answer):
         if is_first and may_wait:

@@ -40,9 +40,10 @@ class _Offered(NamedTuple):
 class Respelled:
     """A drafter whose tokens are those of another vocabulary.
 
-    :arg drafter: Made for the task in the draft model's own tokens.
-    :arg own: The draft model's vocabulary.
-    :arg model: The vocabulary of the model that verifies.
+    Args:
+        drafter: Made for the task in the draft model's own tokens.
+        own: The draft model's vocabulary.
+        model: The vocabulary of the model that verifies.
     """
 
     def __init__(self, drafter: Drafter, own: Spelling, model: Spelling) -> None:

@@ -26,7 +26,8 @@ class Emission(NamedTuple):
 class EmissionMeter:
     """Turns the captions of one stream, in order, into emissions.
 
-    :arg tokenize: Splits what a caption shows.
+    Args:
+        tokenize: Splits what a caption shows.
     """
 
     def __init__(self, tokenize: Tokenizer) -> None:

@@ -77,10 +77,13 @@ def average_lagging(delays_s: Sequence[float], source_s: float, reference_length
 
         1/τ · sum over j ≤ τ of d(j) - (j-1)·X/|Y*|,  τ the first j with d(j) ≥ X, or J
 
-    :arg delays_s: d(j) of each token, in seconds from the segment's begin.
-    :arg source_s: Seconds of speech, X.
-    :arg reference_length: Tokens of the reference, |Y*|; of the hypothesis itself where there is none.
-    :returns: Seconds; d(1) if that is later than X; None where there are no tokens, or no speech.
+    Args:
+        delays_s: d(j) of each token, in seconds from the segment's begin.
+        source_s: Seconds of speech, X.
+        reference_length: Tokens of the reference, |Y*|; of the hypothesis itself where there is none.
+
+    Returns:
+        Seconds; d(1) if that is later than X; None where there are no tokens, or no speech.
     """
     if not delays_s or source_s <= 0 or reference_length <= 0:
         return None
@@ -109,9 +112,12 @@ def length_adaptive_average_lagging(
 def token_lags(delays_s: Sequence[float], source_s: float) -> list[float]:
     """Re-translation lag: how far each token is behind a speaker who speaks evenly, d(j) - (j-1)·X/J.
 
-    :arg delays_s: d(j) of each token, in seconds from the segment's begin.
-    :arg source_s: Seconds of speech, X.
-    :returns: Seconds, one figure for each token; below 0 where a token stood before its share was spoken.
+    Args:
+        delays_s: d(j) of each token, in seconds from the segment's begin.
+        source_s: Seconds of speech, X.
+
+    Returns:
+        Seconds, one figure for each token; below 0 where a token stood before its share was spoken.
     """
     pace_s = source_s / max(1, len(delays_s))
     return [delay_s - number * pace_s for number, delay_s in enumerate(delays_s)]

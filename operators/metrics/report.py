@@ -92,7 +92,8 @@ class StreamMeter:
 class ReportMeter:
     """Adds up a file of captions, or of erasure records.
 
-    :arg tokenize: What splits captions into the tokens that latency is counted in.
+    Args:
+        tokenize: What splits captions into the tokens that latency is counted in.
     """
 
     def __init__(self, tokenize: Tokenizer) -> None:

@@ -77,7 +77,8 @@ _KINDS: dict[str, type[Template]] = {
 def template_of(content: Mapping[str, object]) -> Template:
     """The template that the content of a file is.
 
-    :raises ValueError: with a phrase that says what is wrong with it.
+    Raises:
+        ValueError: with a phrase that says what is wrong with it.
     """
     kinds = [key for key in _KINDS if key in content]
     if len(kinds) != 1:

@@ -40,8 +40,9 @@ class PartialNumbering:
     last one: a viewer has read it, and a recogniser that ran dry is a worse witness than it was before. What
     is said of a segment after its final is left out, as nobody could show it, and a message says so.
 
-    :arg state: A new stream's, or where an earlier run left off. The segments that it left unfinished get
-        their final from `finish_resumed`, as no recogniser will come back to them.
+    Args:
+        state: A new stream's, or where an earlier run left off. The segments that it left unfinished get
+            their final from `finish_resumed`, as no recogniser will come back to them.
     """
 
     def __init__(self, state: NumberingState) -> None:

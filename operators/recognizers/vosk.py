@@ -50,10 +50,13 @@ class VoskRecognizer(Recognizer):
     begins is known with its final; until then, ``start_s`` is where the update began that brought its
     first text, a little late.
 
-    :arg model_path: Folder of the model's files, with the folders ``am``, ``conf`` and ``graph`` in it.
-    :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-    :raises UsageError: when the package is not installed.
-    :raises InputError: when the folder is not such a model.
+    Args:
+        model_path: Folder of the model's files, with the folders ``am``, ``conf`` and ``graph`` in it.
+        update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
+
+    Raises:
+        UsageError: when the package is not installed.
+        InputError: when the folder is not such a model.
     """
 
     def __init__(self, *, model_path: str | Path, update_interval_s: float = 0.5) -> None:

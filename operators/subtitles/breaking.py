@@ -35,8 +35,9 @@ def split(texts: Sequence[Text], blocks: int = 1) -> list[Block]:
     Several texts are split at about the same parts of each, so that what is on the screen belongs together;
     each then has its share of the lines.
 
-    :arg texts: Cleaned texts, in the order in which they are seen; empty ones are left out.
-    :arg blocks: Blocks to aim at, as far as each has enough text for half a line; there may be more.
+    Args:
+        texts: Cleaned texts, in the order in which they are seen; empty ones are left out.
+        blocks: Blocks to aim at, as far as each has enough text for half a line; there may be more.
     """
     given = [text for text in texts if text.text.strip()]
     broken = [BreakableText(text.text, text.columns, LINES // len(given)) for text in given]

@@ -57,10 +57,11 @@ def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | 
     when reading takes longer, until the next speech. There is always room for the shortest time, even if
     what is next has to wait.
 
-    :arg blocks: What is to be seen.
-    :arg speech: When it was said.
-    :arg free_ms: From when on the screen is free; cues begin no earlier.
-    :arg next_ms: When the next speech begins, if that is known to be of interest.
+    Args:
+        blocks: What is to be seen.
+        speech: When it was said.
+        free_ms: From when on the screen is free; cues begin no earlier.
+        next_ms: When the next speech begins, if that is known to be of interest.
     """
     start_ms = max(speech.start_ms, free_ms)
     gaps_ms = GAP_MS * (len(blocks) - 1)

@@ -55,9 +55,10 @@ class SubtitleWriter:
     may be released at once. That only says when a cue is written and never changes what is in it: a caption
     that was ready later than that takes nothing from the cue before it, whether it was released or not.
 
-    :arg shown: What is to be seen of a caption: its source, its translation (target) or both.
-    :arg columns: Columns of a line.
-    :arg state: Where another writer left off.
+    Args:
+        shown: What is to be seen of a caption: its source, its translation (target) or both.
+        columns: Columns of a line.
+        state: Where another writer left off.
     """
 
     def __init__(self, shown: Shown, columns: Columns, state: WriterState | None = None) -> None:

@@ -36,21 +36,16 @@ def align(
 ) -> list[Alignment]:
     """Links between the words of each pair.
 
-    Parameters
-    ----------
-    pairs
-        Source and target, each as words or, where a script has no spaces, as pieces
-        (`operators.training.pieces`). Case and punctuation are ignored; a word without a letter or a digit
-        gets no link. Nor do the words of a pair of which one side is empty or longer than a thousand words.
-    seed
-        The sampler is deterministic for a seed.
-    progress
-        Called with the share of the work that is done, 0 to 1, some forty times.
+    Args:
+        pairs: Source and target, each as words or, where a script has no spaces, as pieces
+            (`operators.training.pieces`). Case and punctuation are ignored; a word without a letter or a
+            digit gets no link. Nor do the words of a pair of which one side is empty or longer than a
+            thousand words.
+        seed: The sampler is deterministic for a seed.
+        progress: Called with the share of the work that is done, 0 to 1, some forty times.
 
-    Raises
-    ------
-    UsageError
-        Thot is not installed.
+    Raises:
+        UsageError: Thot is not installed.
     """
     thot = _thot()
     tokens = [(_tokens(source), _tokens(target)) for source, target in pairs]

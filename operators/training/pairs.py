@@ -35,10 +35,8 @@ class Pair:
     def of(cls, source: str, target: str, supports: Sequence[int], language: str) -> Self:
         """A pair of texts; `language` is the target's code.
 
-        Raises
-        ------
-        ValueError
-            `supports` does not fit the texts: its length, its order or its last number.
+        Raises:
+            ValueError: `supports` does not fit the texts: its length, its order or its last number.
         """
         # Interned: a corpus of millions of words holds each of them once.
         words = tuple(sys.intern(word) for word in source.split())

@@ -38,15 +38,11 @@ def supports(
     word on its right that has one: it belongs to what follows it. Behind the last such word, all of the
     source is needed.
 
-    Parameters
-    ----------
-    alignment
-        Links as `operators.training.alignment.align` returns them.
-    n_source, m_target
-        Words of the source, at least 1, and of the target.
-    waits
-        For each target word the index of the word at or behind it that decides on its form, as a noun decides
-        on its article's (`operators.training.agreement`). It is not supported before that one.
+    Args:
+        alignment: Links as `operators.training.alignment.align` returns them.
+        n_source, m_target: Words of the source, at least 1, and of the target.
+        waits: For each target word the index of the word at or behind it that decides on its form, as a noun
+            decides on its article's (`operators.training.agreement`). It is not supported before that one.
     """
     _check(n_source, 0)
     # How many source words each target word needs: the last of those that it is linked to, and the ones

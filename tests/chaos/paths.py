@@ -72,7 +72,8 @@ _KINDS_OF = {
 def paths() -> tuple[Path_, ...]:
     """All options that name files.
 
-    :raises LookupError: for one that takes text or a path and of which this module knows nothing.
+    Raises:
+        LookupError: for one that takes text or a path and of which this module knows nothing.
     """
     from flows.cli.app import app
 

@@ -48,7 +48,8 @@ class Progress:
 def sample(process: int, progress: Progress) -> Sample:
     """Look at a process that is running.
 
-    :raises OSError: when there is none.
+    Raises:
+        OSError: when there is none.
     """
     folder = Path("/proc") / str(process)
     status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())

@@ -58,7 +58,8 @@ class Detail(msgspec.Struct):
 class Gathered:
     """Takes note of each update of a file, a few numbers for each, and reads the details later.
 
-    :arg reading: The file.
+    Args:
+        reading: The file.
     """
 
     def __init__(self, reading: Reading) -> None:

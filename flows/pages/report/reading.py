@@ -31,10 +31,11 @@ class Measured(NamedTuple):
 class Reading(NamedTuple):
     """How a file is read.
 
-    :ivar path: Captions, or an erasure log.
-    :ivar kind: Which of them.
-    :ivar spoken: The language of the captions.
-    :ivar split: What latency is counted in; None for the language's own.
+    Attributes:
+        path: Captions, or an erasure log.
+        kind: Which of them.
+        spoken: The language of the captions.
+        split: What latency is counted in; None for the language's own.
     """
 
     path: Path
@@ -67,9 +68,12 @@ class Reading(NamedTuple):
     def report(self, reference: Path | None = None, look: Callable[[Measured], None] | None = None) -> Report:
         """All figures of the file.
 
-        :arg reference: A reference translation in each line, one for each segment.
-        :arg look: Is shown each update.
-        :raises InputError: when one of the files will not do.
+        Args:
+            reference: A reference translation in each line, one for each segment.
+            look: Is shown each update.
+
+        Raises:
+            InputError: when one of the files will not do.
         """
         name = self.split or latency_tokenizer(self.spoken)
         meter = ReportMeter(tokenizer(name))

@@ -17,7 +17,8 @@ _MOST_ANCHORS = 4096
 class AudioBuffer:
     """The audio of one stream from the oldest that may be needed again.
 
-    :arg longest_s: Seconds of audio that are kept at most.
+    Args:
+        longest_s: Seconds of audio that are kept at most.
     """
 
     def __init__(self, longest_s: float) -> None:

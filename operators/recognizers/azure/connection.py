@@ -42,8 +42,11 @@ _CODES = {
 class AzureConnection:
     """Connects at once, without waiting for it.
 
-    :arg tell: Is told the events, on threads of the SDK's.
-    :raises InputError: when the SDK cannot be used.
+    Args:
+        tell: Is told the events, on threads of the SDK's.
+
+    Raises:
+        InputError: when the SDK cannot be used.
     """
 
     def __init__(self, service: Service, settings: AzureSettings, tell: Callable[[Event], None]) -> None:

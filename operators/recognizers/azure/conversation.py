@@ -56,10 +56,11 @@ Event = Connected | Disconnected | Result | Over
 class Conversation:
     """One connection's course.
 
-    :arg utterances: The stream's; they outlive the connection.
-    :arg patience: The stream's.
-    :arg base: Position of the first sample that the connection is given.
-    :arg now: The present in seconds.
+    Args:
+        utterances: The stream's; they outlive the connection.
+        patience: The stream's.
+        base: Position of the first sample that the connection is given.
+        now: The present in seconds.
     """
 
     def __init__(
@@ -87,7 +88,8 @@ class Conversation:
     def take(self, event: Event, heard: int) -> list[Hypothesis]:
         """Hypotheses that come of an event; none after the connection is over.
 
-        :arg heard: Position where the stream's audio ends by now: no result can lie beyond.
+        Args:
+            heard: Position where the stream's audio ends by now: no result can lie beyond.
         """
         if self.is_over:
             return []

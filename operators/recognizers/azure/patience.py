@@ -23,7 +23,8 @@ class Waits:
 
     Many recognisers that lost the same service so come back to it one after the other.
 
-    :arg longest_s: The longest of them.
+    Args:
+        longest_s: The longest of them.
     """
 
     def __init__(self, longest_s: float, random: Callable[[float, float], float] = uniform) -> None:
@@ -50,10 +51,11 @@ class Waits:
 class Patience:
     """Knows when a service that is given speech should have said something.
 
-    :arg answer_s: Seconds without an answer from the first sound on that may be speech, and at least half as
-        many seconds of such sound. They double, up to eight times, for a connection after one that never
-        answered: it may be music.
-    :arg now: The present in seconds.
+    Args:
+        answer_s: Seconds without an answer from the first sound on that may be speech, and at least half as
+            many seconds of such sound. They double, up to eight times, for a connection after one that never
+            answered: it may be music.
+        now: The present in seconds.
     """
 
     def __init__(self, answer_s: float, now: Callable[[], float]) -> None:

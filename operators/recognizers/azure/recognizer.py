@@ -33,9 +33,12 @@ _CLOSE_S = 4.0
 class AzureRecognizer(Recognizer):
     """Recognises one stream in the cloud. Nothing is sent before the first chunk.
 
-    :arg settings: What is spoken, which service, and how long to wait for it.
-    :arg tell: Is told in a sentence when the connection's state changes, on a thread of the recogniser's.
-    :raises UsageError: when the settings and the environment name no service that can be.
+    Args:
+        settings: What is spoken, which service, and how long to wait for it.
+        tell: Is told in a sentence when the connection's state changes, on a thread of the recogniser's.
+
+    Raises:
+        UsageError: when the settings and the environment name no service that can be.
     """
 
     def __init__(self, settings: AzureSettings, tell: Callable[[str], None]) -> None:
@@ -59,7 +62,8 @@ class AzureRecognizer(Recognizer):
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         """As the protocol says.
 
-        :raises InputError: when Azure refuses the key or the request.
+        Raises:
+            InputError: when Azure refuses the key or the request.
         """
         with self._changed:
             self._buffer.append(chunk)
@@ -75,7 +79,8 @@ class AzureRecognizer(Recognizer):
     def finish(self) -> Sequence[Hypothesis]:
         """As the protocol says; waits for the last results, as long as the settings say.
 
-        :raises InputError: when Azure refuses the key or the request.
+        Raises:
+            InputError: when Azure refuses the key or the request.
         """
         if self._thread is None:
             return []

@@ -21,8 +21,9 @@ _REASONS = {
 class Reports:
     """Tells what changes.
 
-    :arg service: The service that is talked to.
-    :arg tell: Is told the sentences.
+    Args:
+        service: The service that is talked to.
+        tell: Is told the sentences.
     """
 
     def __init__(self, service: Service, tell: Callable[[str], None]) -> None:
@@ -46,8 +47,11 @@ class Reports:
     def failed(self, failure: Failure, wait_s: float, *, is_longest: bool) -> None:
         """A connection failed, or could not be made; the next attempt comes after a wait.
 
-        :arg is_longest: Whether the waits grow no more.
-        :raises InputError: when another attempt cannot help.
+        Args:
+            is_longest: Whether the waits grow no more.
+
+        Raises:
+            InputError: when another attempt cannot help.
         """
         place = self._service.place
         if failure is Failure.KEY:

@@ -79,7 +79,8 @@ class Service(NamedTuple):
 def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ) -> Service:
     """The service that the settings and the environment name.
 
-    :raises UsageError: when they name none, or one that cannot be.
+    Raises:
+        UsageError: when they name none, or one that cannot be.
     """
     if not _LANGUAGE.fullmatch(settings.language):
         raise UsageError(f"azure.language is {settings.language!r}; give a language tag such as en-US")

@@ -36,8 +36,9 @@ class _Open(msgspec.Struct):
 class Utterances:
     """Numbers one stream's utterances and says each of them once.
 
-    :arg start_s: When the sample at a position sounded, on the stream's clock.
-    :arg end_s: When the sample before a position was over.
+    Args:
+        start_s: When the sample at a position sounded, on the stream's clock.
+        end_s: When the sample before a position was over.
     """
 
     def __init__(self, start_s: Callable[[int], float], end_s: Callable[[int], float]) -> None:
@@ -51,7 +52,8 @@ class Utterances:
     def resume(self, oldest: int) -> list[Hypothesis]:
         """What comes next is said by a new connection, which hears again from `confirmed` on.
 
-        :arg oldest: Position of the oldest audio that is left. A segment whose beginning is not left ends.
+        Args:
+            oldest: Position of the oldest audio that is left. A segment whose beginning is not left ends.
         """
         if self._open is not None and self._open.begin < oldest:
             return self.finish()

@@ -19,9 +19,10 @@ from operators.recognizers.windowed.segmenter import Window
 class MoonshineTranscriber(DraftingTranscriber):
     """Decodes the windows of one stream.
 
-    :arg model: The model, which streams share.
-    :arg method: How windows are decoded.
-    :arg certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
+    Args:
+        model: The model, which streams share.
+        method: How windows are decoded.
+        certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
     """
 
     def __init__(self, model: MoonshineModel, method: SpeechMethod, certainty: float = CERTAINTY) -> None:
@@ -58,13 +59,16 @@ def moonshine_recognizer(
 ) -> WindowedRecognizer:
     """A recogniser of one stream. Models are loaded once per process, and shared.
 
-    :arg model_path: Folder of the model's files; without it, the English model that comes along.
-    :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-    :arg method: How windows are decoded; by default they end early with words that are not shown.
-    :arg certainty: Least probability of the last word that an unfinished text shows.
-    :arg threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
-    :arg tell: Told what goes wrong, in a sentence.
-    :raises InputError: when the folder is not such a model.
+    Args:
+        model_path: Folder of the model's files; without it, the English model that comes along.
+        update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
+        method: How windows are decoded; by default they end early with words that are not shown.
+        certainty: Least probability of the last word that an unfinished text shows.
+        threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
+        tell: Told what goes wrong, in a sentence.
+
+    Raises:
+        InputError: when the folder is not such a model.
     """
     folder = Path(model_path) if model_path else bundled_model()
     model = load_model(str(folder.absolute()), threads or min(2, os.cpu_count() or 1))

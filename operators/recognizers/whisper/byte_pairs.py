@@ -17,8 +17,9 @@ _WORDS = regex.compile(
 class BytePairs:
     """Encodes bytes with the tokens of one vocabulary.
 
-    :arg pieces: The bytes of each token, in the order of the tokens' numbers. A byte that none of them has is
-        left out.
+    Args:
+        pieces: The bytes of each token, in the order of the tokens' numbers. A byte that none of them has is
+            left out.
     """
 
     def __init__(self, pieces: Sequence[bytes]) -> None:

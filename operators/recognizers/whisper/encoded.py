@@ -22,11 +22,12 @@ class Encoded:
     Logits are those that Whisper's own greedy decoding chooses from: what it never takes is at minus
     infinity.
 
-    :arg decode: Makes one pass of the decoder.
-    :arg files: What the model's folder says.
-    :arg crossed: Keys and values that the decoder's cross-attention has of the states.
-    :arg prompt: The tokens before a transcript.
-    :arg speech_s: Seconds of audio that were encoded, without the silence after them.
+    Args:
+        decode: Makes one pass of the decoder.
+        files: What the model's folder says.
+        crossed: Keys and values that the decoder's cross-attention has of the states.
+        prompt: The tokens before a transcript.
+        speech_s: Seconds of audio that were encoded, without the silence after them.
     """
 
     def __init__(

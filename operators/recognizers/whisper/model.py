@@ -34,11 +34,14 @@ _SILENCE = -0.6
 class WhisperModel:
     """One model's two sessions, shared by all streams of the process.
 
-    :arg folder: A Whisper model in CTranslate2's format.
-    :arg threads: Threads of a pass.
-    :arg is_exact: Compute in float32 instead of in 8 bits.
-    :raises InputError: when the folder holds no such model.
-    :raises UsageError: when the package that puts its graphs together is not installed.
+    Args:
+        folder: A Whisper model in CTranslate2's format.
+        threads: Threads of a pass.
+        is_exact: Compute in float32 instead of in 8 bits.
+
+    Raises:
+        InputError: when the folder holds no such model.
+        UsageError: when the package that puts its graphs together is not installed.
     """
 
     def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:

@@ -22,10 +22,11 @@ RULES = SegmentRules(pause_s=0.448, long_s=15.0, longest_s=28.0)
 class WhisperTranscriber(DraftingTranscriber):
     """Decodes the windows of one stream.
 
-    :arg model: The model, which streams share.
-    :arg prompt: Its tokens before a transcript: what language is spoken, and what to do with it.
-    :arg method: How windows are decoded.
-    :arg certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
+    Args:
+        model: The model, which streams share.
+        prompt: Its tokens before a transcript: what language is spoken, and what to do with it.
+        method: How windows are decoded.
+        certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
     """
 
     def __init__(
@@ -65,15 +66,18 @@ def whisper_recognizer(
 ) -> WindowedRecognizer:
     """A recogniser of one stream. Models are loaded once per process, and shared.
 
-    :arg model_path: Folder of a Whisper model in CTranslate2's format.
-    :arg spoken: The language that is spoken; English by default.
-    :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-    :arg method: How windows are decoded; by default they end early with words that are not shown.
-    :arg certainty: Least probability of the last word that an unfinished text shows.
-    :arg threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
-    :arg tell: Told what goes wrong, in a sentence.
-    :raises UsageError: when the model does not know the language, or the extra is not installed.
-    :raises InputError: when the folder is no such model.
+    Args:
+        model_path: Folder of a Whisper model in CTranslate2's format.
+        spoken: The language that is spoken; English by default.
+        update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
+        method: How windows are decoded; by default they end early with words that are not shown.
+        certainty: Least probability of the last word that an unfinished text shows.
+        threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
+        tell: Told what goes wrong, in a sentence.
+
+    Raises:
+        UsageError: when the model does not know the language, or the extra is not installed.
+        InputError: when the folder is no such model.
     """
     model = load_model(str(Path(model_path).absolute()), threads or min(2, os.cpu_count() or 1))
     prompt = model.files.vocabulary.prompt(spoken or language("English"))

@@ -28,9 +28,12 @@ _BYTES = _alphabet()
 class Vocabulary:
     """The tokens of one model.
 
-    :arg spellings: Each token's characters, in the order of the tokens' numbers.
-    :arg source: Where they come from, for the sentence of an error.
-    :raises InputError: when it is not the vocabulary of a Whisper model.
+    Args:
+        spellings: Each token's characters, in the order of the tokens' numbers.
+        source: Where they come from, for the sentence of an error.
+
+    Raises:
+        InputError: when it is not the vocabulary of a Whisper model.
     """
 
     def __init__(self, spellings: Sequence[str], source: Path) -> None:

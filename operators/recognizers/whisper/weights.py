@@ -33,7 +33,8 @@ class BrokenFileError(Exception):
 class Weights:
     """The variables of one file, converted to float32 when they are asked for.
 
-    :raises InputError: when the file is no Whisper model in CTranslate2's format, or is cut off.
+    Raises:
+        InputError: when the file is no Whisper model in CTranslate2's format, or is cut off.
     """
 
     def __init__(self, path: Path) -> None:

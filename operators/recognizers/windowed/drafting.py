@@ -29,7 +29,8 @@ class Transcript(NamedTuple):
 class DraftingTranscriber(Transcriber):
     """Hears the windows of one stream, each with the last hypothesis of its utterance as the draft.
 
-    :arg certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
+    Args:
+        certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
     """
 
     def __init__(self, certainty: float) -> None:

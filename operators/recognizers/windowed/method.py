@@ -49,11 +49,11 @@ def decode_speech(
 ) -> Method:
     """Decode one window.
 
-    :arg certainty: The session that answers.
-
-    :arg margin: Least gap between two logits that the model's passes over many tokens can tell apart; see
-        `certain`.
-    :arg costs: What passes of the model cost: what drafts behind a divergence are weighed against.
+    Args:
+        certainty: The session that answers.
+        margin: Least gap between two logits that the model's passes over many tokens can tell apart; see
+            `certain`.
+        costs: What passes of the model cost: what drafts behind a divergence are weighed against.
     """
     if not method.use_draft:
         return retranslate(task)
@@ -69,8 +69,9 @@ def doubt_of(
 ) -> Doubt | None:
     """Where a window may end early: behind the last hypothesis ``draft``; None where it may not.
 
-    :arg stopped: How many windows before it did. Speech that stays doubtful is not hidden for longer.
-    :arg piece: The bytes of a token.
+    Args:
+        stopped: How many windows before it did. Speech that stays doubtful is not hidden for longer.
+        piece: The bytes of a token.
     """
     if not method.stop_below or stopped >= _MOST_STOPPED:
         return None

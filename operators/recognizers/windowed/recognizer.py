@@ -31,11 +31,12 @@ class Transcriber(Protocol):
 class WindowedRecognizer(Recognizer):
     """Recognises one stream; the hypotheses depend on the audio only, not on how it was cut into chunks.
 
-    :arg transcriber: The engine.
-    :arg update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-    :arg tell: Told what goes wrong, in a sentence.
-    :arg make_detector: Makes the voice detector of a stretch of audio without gaps.
-    :arg rules: When an utterance is over.
+    Args:
+        transcriber: The engine.
+        update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
+        tell: Told what goes wrong, in a sentence.
+        make_detector: Makes the voice detector of a stretch of audio without gaps.
+        rules: When an utterance is over.
     """
 
     def __init__(

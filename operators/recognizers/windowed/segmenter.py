@@ -53,9 +53,10 @@ class Window(NamedTuple):
 class Segmenter:
     """Cuts one stream into utterances; what it gives depends on the audio only, not on its chunks.
 
-    :arg detect: The voice detector.
-    :arg interval_s: Seconds between two windows of an utterance.
-    :arg rules: When an utterance is over.
+    Args:
+        detect: The voice detector.
+        interval_s: Seconds between two windows of an utterance.
+        rules: When an utterance is over.
     """
 
     def __init__(self, detect: VoiceDetector, interval_s: float, rules: SegmentRules | None = None) -> None:

@@ -24,10 +24,11 @@ def steady_text(
 ) -> str:
     """The text of a window's tokens without the words at its end that are less probable than ``least``.
 
-    :arg pieces: The bytes of each token.
-    :arg probability: The model's own of the token at a place; asked of those at the end alone.
-    :arg least: From 0, which takes only the closing punctuation away.
-    :arg shown: What the window before was shown as; what it still says of that is not taken back.
+    Args:
+        pieces: The bytes of each token.
+        probability: The model's own of the token at a place; asked of those at the end alone.
+        least: From 0, which takes only the closing punctuation away.
+        shown: What the window before was shown as; what it still says of that is not taken back.
     """
     texts = decode_pieces(list(pieces))
     end = len(texts)
