@@ -20,7 +20,7 @@ from connectors.machine.cpu import cpu_features
 ROOT = Path(__file__).resolve().parent.parent
 #: Where sources and wheels lie while set-up is at it.
 WORK = ROOT / ".venv" / "llama"
-_MOST_CACHED = 6
+_MAX_CACHED = 6
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
@@ -106,7 +106,7 @@ def keep(wheel: Path, folder: Path) -> None:
         shutil.copy(wheel, own)
         shutil.rmtree(folder, ignore_errors=True)
         own.rename(folder)
-        for old in sorted(folder.parent.iterdir(), key=lambda one: -one.stat().st_mtime)[_MOST_CACHED:]:
+        for old in sorted(folder.parent.iterdir(), key=lambda one: -one.stat().st_mtime)[_MAX_CACHED:]:
             shutil.rmtree(old, ignore_errors=True)
 
 

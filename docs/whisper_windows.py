@@ -20,7 +20,7 @@ from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.recognizers.windowed.voice import Samples
 
-_LONGEST = 28 * SAMPLE_RATE
+_MAX_SAMPLES = 28 * SAMPLE_RATE
 
 
 def measure() -> None:
@@ -41,7 +41,7 @@ def measure() -> None:
     ):
         took_ms, errors, words = [], 0, 0
         for audio, text in clips:
-            heard, encoder_ms = _hear(model, prompt, _whole(audio) if is_whole else audio[:_LONGEST])
+            heard, encoder_ms = _hear(model, prompt, _whole(audio) if is_whole else audio[:_MAX_SAMPLES])
             took_ms.append(encoder_ms)
             spoken = spoken_words(text)
             errors, words = errors + word_errors(spoken, spoken_words(heard)), words + len(spoken)
@@ -49,7 +49,7 @@ def measure() -> None:
 
 
 def _whole(audio: Samples) -> Samples:
-    return np.pad(audio[:_LONGEST], (0, max(0, _LONGEST - len(audio))))
+    return np.pad(audio[:_MAX_SAMPLES], (0, max(0, _MAX_SAMPLES - len(audio))))
 
 
 def _hear(model: WhisperModel, prompt: list[int], audio: Samples) -> tuple[str, float]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 # Characters of a sentence: what it quotes of a file may be of any length.
-_MOST, _HEAD, _TAIL = 2000, 1500, 400
+_MAX_CHARACTERS, _HEAD, _TAIL = 2000, 1500, 400
 
 
 class SurtitleError(Exception):
@@ -21,7 +21,7 @@ class SurtitleError(Exception):
     def __str__(self) -> str:
         """The sentence on one line, whatever it quotes: a terminal must not obey the name of a file."""
         sentence = super().__str__()
-        if len(sentence) > _MOST:
+        if len(sentence) > _MAX_CHARACTERS:
             sentence = f"{sentence[:_HEAD]} … {sentence[-_TAIL:]}"
         if sentence.isprintable():
             return sentence

@@ -21,20 +21,20 @@ from operators.trouble import Trouble
 SAMPLE_RATE = 16_000
 
 #: Three hundred years: no stream goes on for longer, and sums of what is read stay numbers.
-LONGEST_S = 1e10
+MAX_SECONDS = 1e10
 #: No count is greater; a browser, too, holds it exactly.
-MOST = 2**53 - 1
+MAX_COUNT = 2**53 - 1
 
-Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=LONGEST_S)]
+Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=MAX_SECONDS)]
 #: Seconds that may be before the moment that they are counted from.
-SignedSeconds = Annotated[float, msgspec.Meta(ge=-LONGEST_S, le=LONGEST_S)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+SignedSeconds = Annotated[float, msgspec.Meta(ge=-MAX_SECONDS, le=MAX_SECONDS)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 #: Tokens of one text.
 Length = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 #: An id in a model's vocabulary.
 Token = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 #: One count divided by another.
-Ratio = Annotated[float, msgspec.Meta(ge=0.0, le=float(MOST))]
+Ratio = Annotated[float, msgspec.Meta(ge=0.0, le=float(MAX_COUNT))]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 # Unfinished segments of a stream that are remembered; no recogniser has more than a few. Beyond, the one that
 # was translated longest ago is begun anew if it comes again.
-_MOST_OPEN = 1024
+_MAX_OPEN = 1024
 
 
 class OpenSegment(msgspec.Struct, array_like=True):
@@ -146,7 +146,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         return [state.waiting for state in self._open.values() if state.waiting is not None]
 
     def _make_room(self) -> None:
-        if len(self._open) >= _MOST_OPEN:
+        if len(self._open) >= _MAX_OPEN:
             # What waits is kept, however much it is. The sessions of what is not are the first to be evicted.
             quiet = (number for number, state in self._open.items() if state.waiting is None)
             self._open.pop(next(quiet, -1), None)

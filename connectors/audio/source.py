@@ -18,7 +18,7 @@ from operators.events import SAMPLE_RATE, AudioChunk
 __all__ = ["AudioFileInfo", "AudioFileSource", "AudioPosition", "probe"]
 
 # Real time hands over what a microphone would have queued, in batches that stay small.
-_MOST_DUE = 50
+_MAX_DUE = 50
 # Less than this is not worth a report: encoders round lengths.
 _MISSING_FROM_S = 0.05
 
@@ -126,7 +126,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         source.begin(self._position / SAMPLE_RATE)
         if source.realtime:
             chunks: list[AudioChunk] = []
-            while len(chunks) < _MOST_DUE and not self._is_over and self._due_s() <= source.now():
+            while len(chunks) < _MAX_DUE and not self._is_over and self._due_s() <= source.now():
                 chunks.append(self._next())
             if not chunks:
                 nap(self._due_s() - source.now())

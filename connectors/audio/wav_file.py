@@ -17,7 +17,7 @@ _FORMAT = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, SAMPLE_RATE, 2 * SAMPLE_R
 # Room for the 64-bit sizes of RF64, kept free by a chunk that readers skip (EBU Tech 3306).
 _RESERVED = struct.pack("<4sI28x", b"JUNK", 28)
 _HEADER_BYTES = 12 + len(_RESERVED) + len(_FORMAT) + 8
-_LARGEST_SIZE = 0xFFFF_FFFE
+_MAX_SIZE = 0xFFFF_FFFE
 # Sources that round their times may give chunks that overlap by a little.
 _ROUNDING_SAMPLES = SAMPLE_RATE // 100
 # No stream runs for three years; a file of that length would be a defect or an attack.
@@ -196,7 +196,7 @@ def _header(samples: int) -> bytes:
     """The header of a file with so many samples; RF64 where 32 bits cannot tell their number."""
     data_bytes = 2 * samples
     riff_bytes = _HEADER_BYTES - 8 + data_bytes
-    if riff_bytes <= _LARGEST_SIZE:
+    if riff_bytes <= _MAX_SIZE:
         head = struct.pack("<4sI4s", b"RIFF", riff_bytes, b"WAVE") + _RESERVED
         return head + _FORMAT + struct.pack("<4sI", b"data", data_bytes)
     unknown = 0xFFFF_FFFF

@@ -17,7 +17,7 @@ import msgspec
 _OPEN_ENDED_FROM = 0x7FFF_0000
 _UNKNOWN = 0xFFFF_FFFF
 # Chunks before the data: a recording has a handful, and gigabytes of zeros look like chunks of no bytes.
-_MOST_CHUNKS = 1000
+_MAX_CHUNKS = 1000
 
 
 class WavData(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def read_wav_data(path: Path) -> WavData | None:
 def _find_data(file: BinaryIO, total: int, is_closed: bool) -> WavData | None:
     per_second = 0
     size_64 = None
-    for _ in range(_MOST_CHUNKS):
+    for _ in range(_MAX_CHUNKS):
         if len(head := file.read(8)) < 8:
             break
         name, size = struct.unpack("<4sI", head)

@@ -15,7 +15,7 @@ from operators.errors import InputError, OutputError
 from operators.training.pairs import Pair
 
 #: A line of two sentences is never this long.
-_LONGEST = 64 * 1024
+_MAX_LINE_BYTES = 64 * 1024
 _GZIP = b"\x1f\x8b"
 
 
@@ -84,11 +84,11 @@ def _lines(path: Path) -> Iterator[str]:
             is_packed = raw.read(2) == _GZIP
             raw.seek(0)
             data = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_packed else raw
-            while line := data.readline(_LONGEST + 1):
+            while line := data.readline(_MAX_LINE_BYTES + 1):
                 number += 1
-                if len(line) > _LONGEST:
+                if len(line) > _MAX_LINE_BYTES:
                     raise InputError(
-                        f"{path}, line {number}: more than {_LONGEST:,} bytes; a line is one pair"
+                        f"{path}, line {number}: more than {_MAX_LINE_BYTES:,} bytes; a line is one pair"
                     )
                 yield line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:

@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 from operators.errors import InputError
 
 #: Characters of a line; a longer one is taken in parts.
-_LONGEST = 16 * 1024
+_MAX_LINE_CHARACTERS = 16 * 1024
 _GZIP = b"\x1f\x8b"
 
 
@@ -27,7 +27,7 @@ def read_texts(path: Path, progress: Callable[[float], None] | None = None) -> I
             raw.seek(0)
             data = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_packed else raw
             file = io.TextIOWrapper(data, "utf-8-sig", newline="\n")
-            while line := file.readline(_LONGEST):
+            while line := file.readline(_MAX_LINE_CHARACTERS):
                 number += 1
                 yield from filter(None, (text.strip() for text in line.split("\t")))
                 if progress is not None and number % 1000 == 0:

@@ -1,7 +1,7 @@
 """Records on their way into a file: kept while it cannot be written, and counted where they were too many.
 
 A file that cannot be written, because its disk is full or its folder is gone, must not end the captions. Its
-records wait here up to `MOST_WAITING` bytes, beyond which the oldest are lost, and every few seconds it is
+records wait here up to `MAX_WAITING_BYTES`, beyond which the oldest are lost, and every few seconds it is
 tried again. What is lost, or still waits when the run is over, is what the file lacks.
 """
 
@@ -21,7 +21,7 @@ from operators.errors import OutputError
 from operators.missing import Missing, Span
 
 #: Bytes of records that wait for one file: an hour of captions, two minutes of sound.
-MOST_WAITING = 4 * 2**20
+MAX_WAITING_BYTES = 4 * 2**20
 #: Seconds between two attempts to write a file again.
 _AGAIN_S = 3.0
 
@@ -86,7 +86,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._waiting.extend(values)
         self._waiting_bytes += sum(map(self._target.size_of, values))
         self._catch_up_in_time()
-        while self._waiting_bytes > MOST_WAITING:
+        while self._waiting_bytes > MAX_WAITING_BYTES:
             self._lose(self._waiting.popleft())
 
     @override
@@ -136,7 +136,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._waiting_bytes -= size
         self._unsynced.append(record)
         self._unsynced_bytes += size
-        if self._unsynced_bytes > MOST_WAITING:
+        if self._unsynced_bytes > MAX_WAITING_BYTES:
             self._sync()
 
     def _sync(self) -> None:
@@ -173,7 +173,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._lost += Span.of(record)
         if not self._overflows:
             self._overflows = True
-            kept = f"{MOST_WAITING // 2**20} MiB"
+            kept = f"{MAX_WAITING_BYTES // 2**20} MiB"
             path = self._target.path
             self._tell(
                 f"more waits for {path} than the {kept} that are kept: its oldest records are lost", True

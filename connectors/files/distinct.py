@@ -10,7 +10,7 @@ from connectors.files.output import check_writable, inherited
 from operators.errors import OutputError, UsageError
 
 # Files of a folder that are looked at: a speech model has ten.
-_MOST_FILES = 1000
+_MAX_FILES = 1000
 
 #: What a file is known by: its device and inode or, before it is made, its path without links.
 _Identity = tuple[int, int] | str
@@ -66,7 +66,7 @@ def _give(identity: _Identity, name: str, path: Path, names: dict[_Identity, str
 
 
 def _files_in(path: Path) -> Iterator[Path]:
-    return islice(path.rglob("*"), _MOST_FILES) if path.is_dir() else iter(())
+    return islice(path.rglob("*"), _MAX_FILES) if path.is_dir() else iter(())
 
 
 def _identity(path: Path) -> _Identity | None:

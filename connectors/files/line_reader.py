@@ -7,7 +7,7 @@ from pathlib import Path
 from operators.errors import InputError
 
 #: Bytes in the longest line that is read as a whole.
-LONGEST_LINE = 8 * 1024 * 1024
+MAX_LINE_BYTES = 8 * 1024 * 1024
 
 
 class LineReader:
@@ -54,7 +54,7 @@ class LineReader:
     def read(self) -> bytes:
         """The next line that is not blank; nothing at the end of the file.
 
-        Of a line of more than `LONGEST_LINE` bytes only the beginning comes, one byte more than that.
+        Of a line of more than `MAX_LINE_BYTES` bytes only the beginning comes, one byte more than that.
         """
         for _ in self.rest():
             pass
@@ -82,9 +82,9 @@ class LineReader:
 
     def _read(self) -> bytes:
         try:
-            line = self._file.readline(LONGEST_LINE + 1)
+            line = self._file.readline(MAX_LINE_BYTES + 1)
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror}") from None
         self.offset += len(line)
-        self._is_inside_line = len(line) > LONGEST_LINE and not line.endswith(b"\n")
+        self._is_inside_line = len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
         return line

@@ -12,7 +12,7 @@ from pathlib import Path
 from operators.errors import OutputError
 
 # As many as Linux follows.
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 _WHAT_TO_DO = {
     errno.ENOSPC: "make room on its disk",
     errno.EDQUOT: "make room in your quota",
@@ -108,7 +108,7 @@ def _is_open_on(number: int, status: os.stat_result) -> bool:
 def _named_descriptor(path: Path) -> int | None:
     """The descriptor of this process that a path names, itself or by links."""
     at = os.path.abspath(path)  # noqa: PTH100 - `Path.resolve` would go past the name to what is open there
-    for _link in range(_MOST_LINKS):
+    for _link in range(_MAX_LINKS):
         folder, _, name = at.rpartition("/")
         if folder in ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd") and name.isdecimal():
             return int(name)

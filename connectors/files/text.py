@@ -6,7 +6,7 @@ from pathlib import Path
 from operators.errors import InputError
 
 #: Bytes of the longest file that is read: forty times the Bible.
-LONGEST_TEXT = 200_000_000
+MAX_TEXT_BYTES = 200_000_000
 
 
 def read_lines(path: Path) -> list[str]:
@@ -21,8 +21,8 @@ def read_lines(path: Path) -> list[str]:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise InputError(f"{path} is not a regular file; put the text in a file first")
-        if status.st_size > LONGEST_TEXT:
-            raise InputError(f"{path} has more than {LONGEST_TEXT:,} bytes; give a part of it")
+        if status.st_size > MAX_TEXT_BYTES:
+            raise InputError(f"{path} has more than {MAX_TEXT_BYTES:,} bytes; give a part of it")
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None

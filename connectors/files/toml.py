@@ -7,7 +7,7 @@ from typing import Any
 from operators.errors import InputError
 
 # Settings have hundreds of bytes, templates thousands. The time for a key of dots grows with their square.
-_MOST_BYTES = 16 * 1024
+_MAX_BYTES = 16 * 1024
 
 
 def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
@@ -25,9 +25,9 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: this is no {what}; check {option}")
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise InputError(f"{path}: a {what} takes at most {_MOST_BYTES} bytes, and this is longer")
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise InputError(f"{path}: a {what} takes at most {_MAX_BYTES} bytes, and this is longer")
         return tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); check {option}") from None

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from connectors.files.line_reader import LONGEST_LINE
+from connectors.files.line_reader import MAX_LINE_BYTES
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
 
 E = TypeVar("E", bound=Event)
@@ -117,8 +117,8 @@ D = TypeVar("D")
 
 
 def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
-    if len(line) > LONGEST_LINE:
-        raise BadLine(f"expected at most {LONGEST_LINE:,} bytes in a line, found more")
+    if len(line) > MAX_LINE_BYTES:
+        raise BadLine(f"expected at most {MAX_LINE_BYTES:,} bytes in a line, found more")
     try:
         # Not left to msgspec, which does not look into fields that it skips.
         return decoder.decode(line.decode("utf-8-sig"))

@@ -12,7 +12,7 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.files.line_reader import LONGEST_LINE, LineReader
+from connectors.files.line_reader import MAX_LINE_BYTES, LineReader
 from connectors.files.output import check_writable
 from connectors.files.records import ONE_FILE
 from connectors.jsonl.lines import BadLine, E, LineDecoder, type_of_line
@@ -67,7 +67,7 @@ def event_type_of(path: Path) -> type[Event]:
                 return type_of_line(line)
             except BadLine as bad:
                 first_bad = first_bad or _error(lines, bad, line)
-            if lines.offset > LONGEST_LINE:
+            if lines.offset > MAX_LINE_BYTES:
                 break
     raise first_bad or InputError(f"{path} is empty; expected one JSON object per line")
 

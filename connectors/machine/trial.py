@@ -35,7 +35,7 @@ _VERDICTS = frozenset(
 )
 _PATIENCE_S = 300.0
 #: Processors remembered for one library; the oldest goes first.
-_MOST = 20
+_MAX_RECORDS = 20
 RECORD = "surtitle.json"
 
 
@@ -139,7 +139,7 @@ def remember_good(folder: Path, beside: bool = False) -> None:
     """Note that the library passes here: ``beside`` it, as its builder may, or in the user's cache folder."""
     identity = library_identity(folder)
     path = folder / RECORD if beside else _cached(identity)
-    good_on = (*_read(path, identity), cpu_features())[-_MOST:]
+    good_on = (*_read(path, identity), cpu_features())[-_MAX_RECORDS:]
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         own = path.with_suffix(f".{os.getpid()}.partial")

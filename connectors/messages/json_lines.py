@@ -16,8 +16,8 @@ from typing import Any
 from typing_extensions import override
 
 # Characters of a text in a message: what strangers hand in may be of any length.
-_MOST_CHARACTERS = 8_000
-_MOST_TRACEBACK = 32_000
+_MAX_CHARACTERS = 8_000
+_MAX_TRACEBACK = 32_000
 # Bytes that may wait in the pipe: native code may write while it holds the interpreter's lock.
 _PIPE = 1 << 20
 # Seconds that the last lines may take.
@@ -49,7 +49,7 @@ def object_of(record: logging.LogRecord) -> dict[str, Any]:
             made[name] = _plain(value)
     if record.exc_info and record.exc_info[1] is not None:
         made["error"] = record.exc_info[0].__name__ if record.exc_info[0] else "?"
-        made["traceback"] = _text("".join(traceback.format_exception(*record.exc_info)), _MOST_TRACEBACK)
+        made["traceback"] = _text("".join(traceback.format_exception(*record.exc_info)), _MAX_TRACEBACK)
     return made
 
 
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
     return _text(str(value))
 
 
-def _text(text: str, most: int = _MOST_CHARACTERS) -> str:
+def _text(text: str, most: int = _MAX_CHARACTERS) -> str:
     """The text without half characters, which JSON does not have, and cut in its middle where it is long."""
     if len(text) > most:
         text = f"{text[: most // 2]} … {text[-most // 2 :]}"
@@ -138,7 +138,7 @@ def _widen(pipe: int) -> None:
 
 def _read(pipe: int, take: Callable[[str], None]) -> None:
     with os.fdopen(pipe, "rb") as lines:
-        while line := lines.readline(_MOST_CHARACTERS):
+        while line := lines.readline(_MAX_CHARACTERS):
             text = line.decode("utf-8", "replace").rstrip()
             if text:
                 take(text)

@@ -24,7 +24,7 @@ from operators.events import Effort, ErasureRecord
 #: Upper bounds in seconds: from a caption at once to one that nobody waits for.
 LATENCY_BUCKETS_S = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 # Different kinds of trouble, outputs, or events that are told apart; further ones are "other".
-_MOST_VALUES = 50
+_MAX_VALUES = 50
 
 
 class RunMetrics:
@@ -132,7 +132,7 @@ class RunMetrics:
 
     def _labelled(self, counter: Counter, value: str) -> Counter:
         known = self._values.setdefault(counter, set())
-        if value not in known and len(known) >= _MOST_VALUES:
+        if value not in known and len(known) >= _MAX_VALUES:
             value = "other"
         known.add(value)
         return counter.labels(value)

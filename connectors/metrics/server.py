@@ -24,7 +24,7 @@ from operators.errors import UsageError
 from operators.health import Verdict
 
 # A scraper or two, a probe, and somebody who looks.
-_MOST_CONNECTIONS = 32
+_MAX_CONNECTIONS = 32
 # The part of a process's files that they may be where those are few: an eighth.
 _SHARE = 8
 _BACKLOG = 128
@@ -89,7 +89,7 @@ class MetricsServer:
             listener,
             lambda ready: self._app(port, ready),
             name="metrics",
-            most_connections=most_sockets(_MOST_CONNECTIONS, _SHARE),
+            most_connections=most_sockets(_MAX_CONNECTIONS, _SHARE),
             backlog=_BACKLOG,
             stop_s=_STOP_S,
             failure="the metrics' server does not start; try again, or leave --metrics out",

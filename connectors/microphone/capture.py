@@ -17,7 +17,7 @@ _FIRST_S = 5.0
 _WATCH_S = 0.25
 # A device that is away is looked for at growing distances.
 _WAIT_S = 0.25
-_LONGEST_WAIT_S = 3.0
+_MAX_WAIT_S = 3.0
 # Closing a device that is gone may hang in its driver; it is then left to itself.
 _CLOSE_S = 2.0
 
@@ -107,7 +107,7 @@ class Capture:
             self._wake.clear()
             if not self._is_closing:
                 self._wake.wait(wait_s)
-            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            wait_s = min(2 * wait_s, _MAX_WAIT_S)
         return None
 
     def _try_again(self) -> InputStream | None:

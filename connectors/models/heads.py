@@ -15,7 +15,7 @@ from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import number_of
 
 #: Heads of one model at most; the authors tried ten.
-MOST_HEADS = 16
+MAX_HEADS = 16
 _TYPE = "heads"
 _WIDTH, _VOCABULARY, _TOKENS = (f"surtitle.heads.{name}" for name in ("width", "vocabulary", "tokens"))
 
@@ -68,7 +68,7 @@ def read_heads(path: Path, model_path: Path) -> Heads:
     ids = np.asarray(tokens if are_ids else [], np.int32)
     if not 0 < len(ids) == len(np.unique(ids)) or ids.min() < 0 or ids.max() >= _vocabulary(model):
         raise InputError(f"{path}: the list of tokens of these heads is damaged: fetch or train them again")
-    places = takewhile(lambda place: set(_names(place)) <= set(file.tensors), range(1, MOST_HEADS + 1))
+    places = takewhile(lambda place: set(_names(place)) <= set(file.tensors), range(1, MAX_HEADS + 1))
     heads = [Head(*(_matrix(file.tensors[name], path, name) for name in _names(place))) for place in places]
     if not heads or 2 * len(heads) != len(file.tensors) or not all(_is_sound(one, model) for one in heads):
         raise InputError(

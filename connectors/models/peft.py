@@ -13,7 +13,7 @@ from operators.models.adapter import Adapter, LowRank, Matrix
 #: have their rows in another order there.
 _UNCHANGED = ("gemma", "gemma2", "gemma3", "qwen2", "qwen3")
 _NAME = regex.compile(r"(?:base_model\.model\.)?(.+)\.lora_([AB])(?:\.default)?\.weight")
-_MOST_SETTINGS = 64 * 1024
+_MAX_SETTINGS_BYTES = 64 * 1024
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
@@ -52,7 +52,7 @@ def _settings(path: Path) -> _Settings:
     place = beside if beside.exists() else path.with_name("adapter_config.json")
     try:
         with place.open("rb") as file:
-            settings = msgspec.json.decode(file.read(_MOST_SETTINGS), type=_Settings)
+            settings = msgspec.json.decode(file.read(_MAX_SETTINGS_BYTES), type=_Settings)
     except OSError as error:
         raise InputError(
             f"{place} cannot be read, {error.strerror}: it says by how much {path.name} counts"

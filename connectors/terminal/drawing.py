@@ -24,7 +24,7 @@ from operators.events import Caption
 from operators.text_layout import cleaned, wrap
 
 # Captions that are waiting for their final; when there are more, the oldest counts as finished.
-_MOST_OPEN = 8
+_MAX_OPEN = 8
 # Seconds between two drawings of the status.
 _STATUS_INTERVAL_S = 0.1
 # Columns to the right of the status that stay free for the echo of Ctrl-C.
@@ -124,7 +124,7 @@ class _Drawn(Screen):
             else:
                 stands = settled(before.text, text) if before else 0
                 self._open[key] = _Open(text, stands, bool(caption.withheld))
-            if len(self._open) > _MOST_OPEN:
+            if len(self._open) > _MAX_OPEN:
                 finished.append(self._open.pop(next(iter(self._open))).text)
         return finished
 

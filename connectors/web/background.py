@@ -12,7 +12,7 @@ from typing_extensions import override
 from uvicorn import Config, Server
 
 from connectors.web.connection import Connection
-from connectors.web.guard import MOST_HEADERS
+from connectors.web.guard import MAX_HEADER_BYTES
 from operators.errors import OutputError
 
 # Seconds that the thread may take to begin.
@@ -82,7 +82,7 @@ class BackgroundServer:
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                h11_max_incomplete_event_size=MOST_HEADERS,
+                h11_max_incomplete_event_size=MAX_HEADER_BYTES,
                 limit_concurrency=most_connections,
                 backlog=_AT_ONCE,
                 timeout_graceful_shutdown=int(stop_s),

@@ -10,12 +10,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from connectors.web.event_stream import ABORT
-from connectors.web.guard import MOST_HEADERS
+from connectors.web.guard import MAX_HEADER_BYTES
 
 # Bytes that may wait in this process for a browser to take them; the system holds some more.
-_MOST_WAITING = 32 * 1024
+_MAX_WAITING_BYTES = 32 * 1024
 # Bytes that may come at once. All of it is parsed before anything else happens, and no request is as long.
-_MOST_AT_ONCE = 2 * MOST_HEADERS
+_MAX_AT_ONCE = 2 * MAX_HEADER_BYTES
 
 # Of connections beyond the most so many, in parts of it, are told so instead of being closed without a word.
 _TOLD = 4
@@ -53,13 +53,13 @@ class Connection(H11Protocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=_MOST_WAITING)
+        transport.set_write_buffer_limits(high=_MAX_WAITING_BYTES)
         self._expect()
         self._make_room()
 
     @override
     def data_received(self, data: bytes) -> None:
-        if len(data) > _MOST_AT_ONCE:
+        if len(data) > _MAX_AT_ONCE:
             self.transport.abort()
         else:
             super().data_received(data)

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from connectors.web.access import Access, Refused
 
 #: Bytes of a request's address and headers.
-MOST_HEADERS = 16 * 1024
+MAX_HEADER_BYTES = 16 * 1024
 
 _SECURITY = {
     # Nothing from elsewhere, and no script that is not a file of ours: text stays text.
@@ -38,7 +38,7 @@ class Guard:
         try:
             if scope["method"] not in ("GET", "HEAD"):
                 raise Refused(405, "surtitle's pages can only be read")  # noqa: TRY301 - one way to refuse
-            if _size(scope) > MOST_HEADERS:
+            if _size(scope) > MAX_HEADER_BYTES:
                 raise Refused(431, "a request to surtitle must be shorter")  # noqa: TRY301 - as above
             if _has_body(scope):
                 raise Refused(413, "a request to surtitle has no body")  # noqa: TRY301 - as above

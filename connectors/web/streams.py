@@ -9,7 +9,7 @@ from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds, StreamLog
 
 # Streams that are remembered; when there are more, the one that was silent for longest goes.
-_MOST_STREAMS = 64
+_MAX_STREAMS = 64
 
 
 class Listed(NamedTuple):
@@ -56,7 +56,7 @@ class Streams:
         self._by_name[name] = stream
         stream.is_real = True
         names = [other for other, one in self._by_name.items() if one.is_real]
-        return stream, self._by_name.pop(names[0]) if len(names) > _MOST_STREAMS else None
+        return stream, self._by_name.pop(names[0]) if len(names) > _MAX_STREAMS else None
 
     def left(self, name: str) -> None:
         """Forget a stream that never spoke, when nobody waits for it any more."""

@@ -15,7 +15,7 @@ from operators.errors import InputError, UsageError
 from operators.events import Partial
 
 # Characters of all updates together: they are held, and hundreds of megabytes are no benchmark.
-_MOST_CHARACTERS = 300_000_000
+_MAX_CHARACTERS = 300_000_000
 
 
 class BenchSegment(NamedTuple):
@@ -103,7 +103,7 @@ def _from_partials(source: Path) -> Iterable[BenchSegment]:
 def _from_text(source: Path, lines: slice, lag: int) -> Iterable[BenchSegment]:
     texts = list(enumerate(read_lines(source)))[lines]
     # Each update repeats all that was said before it.
-    if sum(len(text) * (1 + len(text.split()) // lag) for _, text in texts) > _MOST_CHARACTERS:
+    if sum(len(text) * (1 + len(text.split()) // lag) for _, text in texts) > _MAX_CHARACTERS:
         raise InputError(
             f"{source}: its lines are too long to grow by {lag} words at a time; give a sentence in each, "
             "or fewer of them with --limit"

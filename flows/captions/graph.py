@@ -43,7 +43,7 @@ E = TypeVar("E", bound=Event)
 INPUTS = ("audio", "microphone", "partials", "translations", "captions")
 
 #: Events that a source hands over together when time presses.
-_MOST_AT_ONCE = 1000
+_MAX_AT_ONCE = 1000
 
 
 def flow(path: str) -> Dataflow:
@@ -203,7 +203,7 @@ def _replay(
         event_type,
         skip_bad=settings.input.skip_bad,
         # What is read together would be seen together; what comes too fast has to be, to be overtaken.
-        batch_size=_MOST_AT_ONCE if settings.keeps_up else 1,
+        batch_size=_MAX_AT_ONCE if settings.keeps_up else 1,
         realtime=settings.input.realtime,
         stop=runtime.stop,
         # What is overtaken never gets to the log.

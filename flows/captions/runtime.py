@@ -36,7 +36,7 @@ from operators.recognizers.protocol import Recognizer
 from operators.trouble import TroubleWatch
 
 #: Events that a replay is ahead of the log when every one of them gets there.
-_MOST_AHEAD = 100
+_MAX_AHEAD = 100
 
 
 class Runtime:
@@ -155,7 +155,7 @@ class Runtime:
         More would only be done again by a run that was killed, and take room.
         """
         handed = self.source.handed if isinstance(self.source, JsonlSource) else 0
-        return handed - self._taken >= _MOST_AHEAD
+        return handed - self._taken >= _MAX_AHEAD
 
     def _lost_s(self) -> float:
         """Seconds of sound that were said and not heard."""

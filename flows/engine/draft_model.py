@@ -12,7 +12,7 @@ from flows.settings.schema import TranslateSettings
 from operators.decoding.prediction import Prediction
 from operators.errors import InputError, UsageError
 from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
-from operators.models.memory_plan import MOST_SEQUENCES, recurrent_memory
+from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.vocabulary import first_difference
@@ -39,7 +39,7 @@ def prediction(settings: TranslateSettings) -> Prediction | None:
 def branches(settings: TranslateSettings) -> int:
     """The branches that a tree of draft tokens may have beside its trunk."""
     is_tree = settings.draft_model is not None and settings.draft_tree
-    return min(BRANCHES, MOST_SEQUENCES - 1 - settings.sessions) if is_tree else 0
+    return min(BRANCHES, MAX_SEQUENCES - 1 - settings.sessions) if is_tree else 0
 
 
 def sequences(settings: TranslateSettings, memory: RecurrentMemory | None) -> int:

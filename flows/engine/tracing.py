@@ -20,7 +20,7 @@ from operators.events import Partial
 from operators.text_layout import cleaned
 
 # Bytes of a file with a trace: one of 200 updates with 100 tokens has a tenth.
-_LARGEST = 200_000_000
+_MAX_FILE_BYTES = 200_000_000
 # Segments or streams that an error names.
 _NAMED = 12
 
@@ -97,8 +97,10 @@ def record(
 def read_trace(path: Path) -> Trace:
     """A trace from a file. Raises `InputError` if it is none."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError(f"{path} is larger than any trace ({_LARGEST // 10**6} MB); choose another file")
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise InputError(
+                f"{path} is larger than any trace ({_MAX_FILE_BYTES // 10**6} MB); choose another file"
+            )
         trace = msgspec.json.decode(path.read_bytes(), type=Trace)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None

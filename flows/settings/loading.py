@@ -13,7 +13,7 @@ from flows.settings.schema import SPECULATIVE, Settings
 from operators.errors import UsageError
 
 # Characters of a key that are worth comparing with those that there are.
-_LONGEST_KEY = 64
+_MAX_KEY_CHARACTERS = 64
 
 
 class Loaded(NamedTuple):
@@ -85,7 +85,7 @@ def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, i
     hints = get_type_hints(struct)
     for key, value in raw.items():
         if key not in names:
-            shown = key[:_LONGEST_KEY]
+            shown = key[:_MAX_KEY_CHARACTERS]
             near = difflib.get_close_matches(shown, names, n=1, cutoff=0.0)[0]
             raise UsageError(f"{where}: there is no setting {inside}{shown}; did you mean {inside}{near}?")
         stage = hints[names[key]]

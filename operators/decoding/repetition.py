@@ -7,7 +7,7 @@ a hundred tokens that nobody wants to read, each as costly as any other.
 from collections.abc import Sequence
 
 #: Tokens that are said over and over again, at most.
-LONGEST_PERIOD = 16
+MAX_PERIOD = 16
 #: Times that they must have been said, and tokens that this must come to. Three short words in a row are a
 #: manner of speaking ("very, very, very"); a dozen tokens are not.
 TIMES, TOKENS = 3, 12
@@ -26,7 +26,7 @@ def repetition(tokens: Sequence[int], begin: int = 0) -> int | None:
 
 
 def _ends_in_repetition(tokens: Sequence[int]) -> int | None:
-    for period in range(1, min(LONGEST_PERIOD, len(tokens) // TIMES) + 1):
+    for period in range(1, min(MAX_PERIOD, len(tokens) // TIMES) + 1):
         if tokens[-1] != tokens[-1 - period]:
             continue
         times = max(TIMES, -(-TOKENS // period))

@@ -11,7 +11,7 @@ SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "؟", "।")
 
 # Hardly a token has more characters. Longer texts are not counted as a whole: not every tokenizer is quick
 # with a hundred thousand characters.
-_LONGEST_TOKEN = 16
+_MAX_TOKEN_CHARACTERS = 16
 
 
 def split_source(text: str, budget: int, count: Callable[[str], int]) -> Iterator[str]:
@@ -22,7 +22,7 @@ def split_source(text: str, budget: int, count: Callable[[str], int]) -> Iterato
     are worked out.
     """
     # No token is shorter than a byte, so most texts need not be counted at all.
-    if len(text) <= _LONGEST_TOKEN * budget and (
+    if len(text) <= _MAX_TOKEN_CHARACTERS * budget and (
         len(text.encode("utf-8", "replace")) <= budget or count(text) <= budget
     ):
         yield text

@@ -14,7 +14,7 @@ from operators.prefix import common_prefix
 
 # Segments of a stream that are unfinished at once; no recogniser has more than a few, and the one that began
 # first is then counted as it stands.
-_MOST_OPEN = 1024
+_MAX_OPEN = 1024
 
 
 def erasure(before: tuple[str, ...], after: tuple[str, ...]) -> int:
@@ -61,7 +61,7 @@ class ErasureMeter:
     def record(self, caption: Caption) -> ErasureRecord:
         """Count what this caption erased of the one before it."""
         state = self.state
-        if caption.segment not in state.open and len(state.open) >= _MOST_OPEN:
+        if caption.segment not in state.open and len(state.open) >= _MAX_OPEN:
             self._close(next(iter(state.open)))
         raw, shown = state.open.setdefault(caption.segment, (_Open(), _Open()))
         record = ErasureRecord(

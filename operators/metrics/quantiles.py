@@ -17,10 +17,10 @@ EXACT = 8192
 ERROR = 0.005
 
 # What is smaller counts as nothing, what is larger as no more than this.
-_SMALLEST, _LARGEST = 1e-6, 1e6
+_MIN_VALUE, _MAX_VALUE = 1e-6, 1e6
 _GROWTH = math.log((1 + ERROR) / (1 - ERROR))
 # Buckets on either side of the one for nothing.
-_SIDE = 1 + math.ceil(math.log(_LARGEST / _SMALLEST) / _GROWTH)
+_SIDE = 1 + math.ceil(math.log(_MAX_VALUE / _MIN_VALUE) / _GROWTH)
 
 
 class Quantiles:
@@ -71,9 +71,9 @@ class Quantiles:
 
 def _bucket(value: float) -> int:
     """The number of the bucket that a value falls into, from the most negative ones on."""
-    size = min(abs(value), _LARGEST)
+    size = min(abs(value), _MAX_VALUE)
     # A comparison with what is not a number is false.
-    number = 1 + math.ceil(math.log(size / _SMALLEST) / _GROWTH) if size >= _SMALLEST else 0
+    number = 1 + math.ceil(math.log(size / _MIN_VALUE) / _GROWTH) if size >= _MIN_VALUE else 0
     return _SIDE + int(math.copysign(number, value))
 
 
@@ -82,5 +82,5 @@ def _value(bucket: int) -> float:
     number = bucket - _SIDE
     if number == 0:
         return 0.0
-    upper = _SMALLEST * math.exp((abs(number) - 1) * _GROWTH)
+    upper = _MIN_VALUE * math.exp((abs(number) - 1) * _GROWTH)
     return math.copysign(upper * (1 - ERROR), number)

@@ -19,7 +19,7 @@ Tokenizer = Callable[[str], tuple[str, ...]]
 
 # Characters that are split at once. MeCab's time grows with the square of the longest word, and it fails on
 # some long texts; no caption is that long.
-_LONGEST = 2000
+_MAX_CHARACTERS = 2000
 
 _MODULES = {
     "13a": ("tokenizer_13a", "Tokenizer13a"),
@@ -49,9 +49,9 @@ def tokenizer(name: str) -> Tokenizer:
     def tokens(text: str) -> tuple[str, ...]:
         if next(calls) % _REMEMBERED == 0:
             _forget(BaseTokenizer)
-        if len(text) <= _LONGEST:
+        if len(text) <= _MAX_CHARACTERS:
             return tuple(split(text).split())
-        parts = (text[begin : begin + _LONGEST] for begin in range(0, len(text), _LONGEST))
+        parts = (text[begin : begin + _MAX_CHARACTERS] for begin in range(0, len(text), _MAX_CHARACTERS))
         return tuple(token for part in parts for token in split(part).split())
 
     return tokens

@@ -14,7 +14,7 @@ CHECKPOINT_BYTES = 1 << 29
 ROLLBACK = 16
 ROLLBACK_BYTES = 1 << 28
 #: Sequences that llama.cpp can tell apart.
-MOST_SEQUENCES = 256
+MAX_SEQUENCES = 256
 
 
 def recurrent_memory(model: LlamaModel, sessions: int) -> RecurrentMemory | None:
@@ -33,7 +33,7 @@ def recurrent_memory(model: LlamaModel, sessions: int) -> RecurrentMemory | None
 def plan(state_bytes: int, sessions: int, *, can_take_back: bool) -> RecurrentMemory:
     """How many checkpoints and how much rollback fit."""
     spares = _most(lambda count: sessions * count * state_bytes <= CHECKPOINT_BYTES, SPARES)
-    spares = min(spares, (MOST_SEQUENCES - 1) // sessions - 1)
+    spares = min(spares, (MAX_SEQUENCES - 1) // sessions - 1)
     states = 1 + sessions * (1 + spares)
     rollback = 0
     if can_take_back:

@@ -4,7 +4,7 @@ from operators.models.llama import LlamaModel
 
 #: Tokens by which the vocabularies of one family differ: padding at the end, or marks of images. llama.cpp
 #: allows its own draft models as many.
-MOST_PADDING = 128
+MAX_PADDING = 128
 
 
 def first_difference(one: LlamaModel, other: LlamaModel) -> str | None:
@@ -15,7 +15,7 @@ def first_difference(one: LlamaModel, other: LlamaModel) -> str | None:
     if one is other:
         return None
     sizes = one.vocabulary_size, other.vocabulary_size
-    if max(sizes) - min(sizes) > MOST_PADDING:
+    if max(sizes) - min(sizes) > MAX_PADDING:
         return f"it has {other.vocabulary_size} tokens and not {one.vocabulary_size}"
     for token in range(min(sizes)):
         if one.spelled(token) != other.spelled(token):

@@ -12,7 +12,7 @@ from operators.subtitles.breaking import Block
 #: Columns that are read in a second.
 READING_SPEED = 17
 #: Milliseconds that a cue stays, at least and at most.
-SHORTEST_MS, LONGEST_MS = 1_000, 7_000
+MIN_CUE_MS, MAX_CUE_MS = 1_000, 7_000
 #: Milliseconds between two cues, at least.
 GAP_MS = 80
 # Times from here on cannot be written in a file and are no times of speech: 100 hours.
@@ -47,7 +47,7 @@ def _ms(seconds: float) -> int:
 
 def needed_ms(block: Block) -> int:
     """How long it takes to read a block."""
-    return min(LONGEST_MS, max(SHORTEST_MS, -(-1000 * block.columns // READING_SPEED)))
+    return min(MAX_CUE_MS, max(MIN_CUE_MS, -(-1000 * block.columns // READING_SPEED)))
 
 
 def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | None) -> list[Cue]:
@@ -84,14 +84,14 @@ def _shares(blocks: Sequence[Block], room_ms: int) -> list[int]:
     """Milliseconds of each block: in proportion to its length, and enough to read it where there is room."""
     least = [needed_ms(block) for block in blocks]
     if sum(least) > room_ms:
-        least = [SHORTEST_MS] * len(blocks)
+        least = [MIN_CUE_MS] * len(blocks)
 
     def shares(column_us: int) -> list[int]:
         wanted = (column_us * block.columns // 1000 for block in blocks)
-        return [min(LONGEST_MS, max(bound, share)) for bound, share in zip(least, wanted, strict=True)]
+        return [min(MAX_CUE_MS, max(bound, share)) for bound, share in zip(least, wanted, strict=True)]
 
     # The longest time for a column that there is room for.
-    low, high = 0, 1000 * LONGEST_MS + 1
+    low, high = 0, 1000 * MAX_CUE_MS + 1
     while high - low > 1:
         middle = (low + high) // 2
         if sum(shares(middle)) <= room_ms:

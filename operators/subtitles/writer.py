@@ -7,7 +7,7 @@ import msgspec
 
 from operators.events import Caption
 from operators.subtitles.breaking import Block, Text, split
-from operators.subtitles.timing import GAP_MS, LONGEST_MS, Cue, Speech, place
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, place
 from operators.text_layout import cleaned
 
 Shown = Literal["source", "target", "both"]
@@ -114,6 +114,6 @@ class SubtitleWriter:
         """What is seen of a final: blocks that can stay while the speech lasts, as far as the text goes."""
         if final is None:
             return []
-        count = -(-(final.speech.end_ms - final.speech.start_ms) // LONGEST_MS)
+        count = -(-(final.speech.end_ms - final.speech.start_ms) // MAX_CUE_MS)
         texts = [Text(final.source, self._columns.source), Text(final.target, self._columns.target)]
         return split(texts, max(1, count))

@@ -25,7 +25,7 @@ Alignment = NDArray[np.int32]
 # and "T-Shirt" are seen more often in parts.
 _TOKEN = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 # Thot leaves longer sentences out of its training.
-_LONGEST = 1000
+_MAX_WORDS = 1000
 
 
 def align(
@@ -52,7 +52,7 @@ def align(
     usable = [
         number
         for number, (source, target) in enumerate(tokens)
-        if 0 < len(source) <= _LONGEST and 0 < len(target) <= _LONGEST
+        if 0 < len(source) <= _MAX_WORDS and 0 < len(target) <= _MAX_WORDS
     ]
     nothing = np.empty((0, 2), np.int32)
     if not usable:

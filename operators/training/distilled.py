@@ -16,7 +16,7 @@ from operators.prompts.prompt import Prompt
 from operators.training.generate import Answer, batches, together
 
 #: Tokens of a source, and of an answer. Rows that a model is trained on hold 256 of both.
-_LONGEST_SOURCE, _MOST_TOKENS = 200, 200
+_MAX_SOURCE_TOKENS, _MAX_TOKENS = 200, 200
 
 
 class Fate(Enum):
@@ -48,19 +48,17 @@ class Translator:
     ) -> Iterator[tuple[list[int], list[Translated]]]:
         """Places in ``sources`` and what became of them, ``batch`` at a time, in no order."""
         tokens = [self._prompt.source(source) for source in sources]
-        long = [place for place, source in enumerate(tokens) if len(source) > _LONGEST_SOURCE]
+        long = [place for place, source in enumerate(tokens) if len(source) > _MAX_SOURCE_TOKENS]
         if long:
             yield long, [Translated(Fate.LONG)] * len(long)
-        fitting = [place for place, source in enumerate(tokens) if len(source) <= _LONGEST_SOURCE]
+        fitting = [place for place, source in enumerate(tokens) if len(source) <= _MAX_SOURCE_TOKENS]
         prompts = [self._prompt.build(source) for source in tokens]
         groups = list(batches([prompts[place] for place in fitting], batch))
         # Short ones and long ones in turn: so it is soon known how long all of it takes.
         Random(seed).shuffle(groups)
         for group in groups:
             places = [fitting[number] for number in group]
-            given = together(
-                self._model, [prompts[place] for place in places], self._stops, most=_MOST_TOKENS
-            )
+            given = together(self._model, [prompts[place] for place in places], self._stops, most=_MAX_TOKENS)
             yield places, [self._judged(answer) for answer in given]
 
     def _judged(self, answer: Answer) -> Translated:

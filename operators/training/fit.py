@@ -19,7 +19,7 @@ from operators.training.packing import IGNORED, Rows
 
 #: alpha / rank: with the same for all ranks, one learning rate suits them all.
 _SCALE = 2
-_LARGEST_GRADIENT = 1.0
+_MAX_GRADIENT = 1.0
 
 
 class Schedule(NamedTuple):
@@ -95,7 +95,7 @@ class Fit:
         with torch.autocast(self._device, torch.bfloat16):
             loss = answer_loss(self._body, self._head, rows, self._device)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._weights.values(), _LARGEST_GRADIENT)
+        torch.nn.utils.clip_grad_norm_(self._weights.values(), _MAX_GRADIENT)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         return float(loss.detach())

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 
 #: Answers are hardly ever longer than this many times their prompt.
-_LONGEST = 3
+_MAX_LENGTH_RATIO = 3
 
 
 class Answer(NamedTuple):
@@ -49,7 +49,7 @@ def together(
         out = model.generate(
             input_ids=tokens.to(device),
             attention_mask=seen.to(device),
-            max_new_tokens=min(most, _LONGEST * width),
+            max_new_tokens=min(most, _MAX_LENGTH_RATIO * width),
             do_sample=False,
             eos_token_id=list(stops),
             pad_token_id=0,

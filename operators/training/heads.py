@@ -18,7 +18,7 @@ from operators.training.packing import IGNORED
 
 #: Share of the steps in which the learning rate rises.
 _WARMUP = 0.05
-_LARGEST_GRADIENT = 1.0
+_MAX_GRADIENT = 1.0
 #: States whose tokens are told at a time.
 _TOLD = 1024
 
@@ -101,7 +101,7 @@ class HeadsFit:
             logits.float().flatten(0, 1), following.reshape(-1), ignore_index=IGNORED, reduction="sum"
         ) / max(1, int((following != IGNORED).sum()))
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._weights, _LARGEST_GRADIENT)
+        torch.nn.utils.clip_grad_norm_(self._weights, _MAX_GRADIENT)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         return float(loss.detach())

@@ -14,7 +14,7 @@ from operators.prefix import common_prefix
 from operators.prompts.prompt import Prompt
 from operators.training.generate import answers
 
-_MOST_TOKENS = 200
+_MAX_TOKENS = 200
 
 
 class Judgement(NamedTuple):
@@ -37,7 +37,7 @@ def judge(
     """Translate ``sources``, each as it grows by ``words`` words."""
     updates = [growing(source, words) for source in sources]
     prompts = [prompt.build(prompt.source(text)) for texts in updates for text in texts]
-    given = iter(answers(model, prompts, stops, most=_MOST_TOKENS))
+    given = iter(answers(model, prompts, stops, most=_MAX_TOKENS))
     said = [[next(given) for _ in texts] for texts in updates]
     tokens = [[one.tokens for one in row] for row in said]
     outputs = [[_text(prompt, one) for one in row] for row in tokens]

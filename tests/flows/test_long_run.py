@@ -23,7 +23,7 @@ from tests.soak.vitals import Sample
 
 SEGMENTS = 300
 #: Less than an entry of anything takes.
-MOST_PER_SEGMENT = 32
+MAX_PER_SEGMENT = 32
 
 
 class Watched(ToyRuntime):
@@ -50,7 +50,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
 ) -> None:
     # What is bounded is soon full.
     monkeypatch.setattr(f"{vars(jsonl)['SegmentOrder'].__module__}._REMEMBERED", 16)
-    monkeypatch.setattr("connectors.files.backlog.MOST_WAITING", 4096)
+    monkeypatch.setattr("connectors.files.backlog.MAX_WAITING_BYTES", 4096)
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._REMEMBERED", 16)
     monkeypatch.setattr(Quantiles, "exact", 64)
@@ -71,7 +71,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     assert len(watched.held) == 10
     # What was just then under way comes on top of what is kept: the least of several is what was kept.
     early, late = min(watched.held[1:5]), min(watched.held[6:10])
-    assert (late - early) / (5 * SEGMENTS / 10) < MOST_PER_SEGMENT, watched.held
+    assert (late - early) / (5 * SEGMENTS / 10) < MAX_PER_SEGMENT, watched.held
 
 
 def samples(**last: Any) -> list[Sample]:

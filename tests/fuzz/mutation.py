@@ -7,13 +7,13 @@ from tests.fuzz.correct import Subject
 
 # A number, a word or a text; else a single byte.
 _PART = re.compile(rb'"[^"\n]*"|[\w.+-]+|.', re.DOTALL)
-_MOST_CHANGES = 5
+_MAX_CHANGES = 5
 
 
 def mutated(data: bytes, subject: Subject, random: Random) -> bytes:
     """The data with a few of its parts replaced, doubled, moved or taken away; one in most cases."""
     changed = bytearray(data)
-    for _ in range(random.choice((1, 1, 1, 2, 3, _MOST_CHANGES))):
+    for _ in range(random.choice((1, 1, 1, 2, 3, _MAX_CHANGES))):
         start, end = _span(changed, random)
         match random.randrange(8):
             case 0:

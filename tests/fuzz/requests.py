@@ -15,7 +15,7 @@ from connectors.web.access import Access, Refused
 from connectors.web.app import web_app
 from connectors.web.background import quieten
 from connectors.web.connection import Connection
-from connectors.web.guard import MOST_HEADERS
+from connectors.web.guard import MAX_HEADER_BYTES
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
@@ -79,7 +79,7 @@ class _Served:
         access = Access("localhost", 80, _TOKEN)
         app = web_app(self.hub, access, _TOKEN, lambda: None)
         self.config = Config(
-            app, http=Connection, ws="none", log_config=None, h11_max_incomplete_event_size=MOST_HEADERS
+            app, http=Connection, ws="none", log_config=None, h11_max_incomplete_event_size=MAX_HEADER_BYTES
         )
         quieten()
         self.config.load()

@@ -14,7 +14,7 @@ from tests.fuzz.correct import Subject, refused_clearly, written
 
 # More of it is decoded likewise: a block is what memory is needed for.
 _BLOCKS = 50
-_MOST_BYTES = 4 * SAMPLE_RATE
+_MAX_BYTES = 4 * SAMPLE_RATE
 
 
 def check_recording(data: bytes, folder: Path) -> None:
@@ -28,7 +28,7 @@ def check_recording(data: bytes, folder: Path) -> None:
             decoder = AudioDecoder(path, position)
             for _, block in zip(range(_BLOCKS), decoder.blocks(), strict=False):
                 assert len(block) % 2 == 0
-                assert len(block) <= _MOST_BYTES
+                assert len(block) <= _MAX_BYTES
             assert decoder.missing_s >= 0
             decoder.close()
 

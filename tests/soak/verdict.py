@@ -12,7 +12,7 @@ WARM = 0.05
 #: How far resident memory may then go from where it was, as a share of it.
 MEMORY = 0.03
 #: Samples without which nothing can be said.
-FEWEST = 12
+MIN_SAMPLES = 12
 #: How much more processor time an update may take in the last third of the run than in the first.
 COST = 0.10
 
@@ -41,7 +41,7 @@ def warm(samples: Sequence[Sample]) -> list[Sample]:
 
 def are_enough(samples: Sequence[Sample]) -> bool:
     """Whether anything can be said."""
-    return bool(samples) and len(warm(samples)) >= FEWEST
+    return bool(samples) and len(warm(samples)) >= MIN_SAMPLES
 
 
 def drift(samples: Sequence[Sample]) -> float:

@@ -2,11 +2,11 @@
 
 // Announcements of a burst that are told, the newest; and milliseconds after which one is taken off the page again,
 // so that somebody who reads on with the cursor does not meet it twice.
-const MOST = 3, STAYS = 20_000;
+const MAX_ANNOUNCED = 3, STAYS = 20_000;
 
 // Put `sentences` into `region`, an element with aria-live.
 export function announce(region, sentences, language = "") {
-    for (const sentence of sentences.slice(-MOST)) {
+    for (const sentence of sentences.slice(-MAX_ANNOUNCED)) {
         const said = document.createElement("p");
         said.lang = language;
         said.dir = "auto";

@@ -3,7 +3,7 @@
 import { Missed, NOTHING, applied } from "./protocol.js";
 
 // Milliseconds to the next attempt after one that was refused; doubled with each, up to the longest.
-const FIRST_WAIT = 500, LONGEST_WAIT = 10_000;
+const FIRST_WAIT = 500, MAX_WAIT = 10_000;
 // A stream tells its state all the time. After so many milliseconds of nothing the connection is taken for dead:
 // a network that went away does not always say so.
 const DEAD_AFTER = 45_000;
@@ -41,7 +41,7 @@ export function follow(address, { changed, connected = () => {} }) {
         events.close();
         clearTimeout(retry);
         retry = setTimeout(open, wait);
-        wait = Math.min(LONGEST_WAIT, 2 * wait);
+        wait = Math.min(MAX_WAIT, 2 * wait);
     }
 
     function take({ data }) {

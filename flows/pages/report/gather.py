@@ -14,9 +14,9 @@ from operators.metrics.summary import LatencyParts
 from operators.metrics.tokenizers import tokenizer
 
 #: A segment is drawn from its last updates on, at most so many.
-MOST_UPDATES = 300
+MAX_UPDATES = 300
 #: Characters of one segment's updates; one that has more is not drawn.
-MOST_CHARACTERS = 300_000
+MAX_CHARACTERS = 300_000
 
 #: What is seen of each update as a histogram.
 PARTS = ("from_speech", *LatencyParts.__struct_fields__)
@@ -42,7 +42,7 @@ class Detail(msgspec.Struct):
     stream: str
     segment: int
     #: The last updates.
-    moments: deque[Moment] = msgspec.field(default_factory=lambda: deque(maxlen=MOST_UPDATES))
+    moments: deque[Moment] = msgspec.field(default_factory=lambda: deque(maxlen=MAX_UPDATES))
     updates: int = 0
     characters: int = 0
     start_s: float | None = None
@@ -52,7 +52,7 @@ class Detail(msgspec.Struct):
     @property
     def is_too_long(self) -> bool:
         """Whether it has more text than a page can show."""
-        return self.characters > MOST_CHARACTERS
+        return self.characters > MAX_CHARACTERS
 
 
 class Gathered:

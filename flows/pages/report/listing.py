@@ -8,7 +8,7 @@ from flows.pages.report.segments import Opened, Pair, verdict
 from flows.pages.table import number
 
 #: Rows, at most.
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 
 
 class Cell(NamedTuple):
@@ -58,7 +58,7 @@ def listed(pairs: Sequence[Pair], drawn: Mapping[int, Opened]) -> list[Listed]:
             cells=tuple(_cells(pair, timed)),
             text=snippet(pair.any.text or ""),
         )
-        for place, pair in enumerate(pairs[:MOST_LISTED])
+        for place, pair in enumerate(pairs[:MAX_LISTED])
     ]
 
 

@@ -18,7 +18,7 @@ _HIGHEST, _TALLEST = 16.0, 640.0
 # Below so much height for a token no words are written; and how wide a letter is, about.
 _LEGIBLE, _LETTER = 10.5, 6.4
 # Characters of a word, and of several.
-_LONGEST, _SNIPPET = 20, 60
+_MAX_WORD, _SNIPPET = 20, 60
 
 
 class Frame(NamedTuple):
@@ -120,8 +120,8 @@ def _bar(block: Block, moments: Sequence[Moment], at: Sequence[float], within: F
     return tag("g", Markup("").join(parts), class_="mark", data_tip=tip)
 
 
-def _word(token: str, x: float, place: int, within: Frame, room: int = _LONGEST) -> Markup:
-    return text(x, within.down.at(place + 0.5) + 4, snippet(token, min(room, _LONGEST)), class_="word")
+def _word(token: str, x: float, place: int, within: Frame, room: int = _MAX_WORD) -> Markup:
+    return text(x, within.down.at(place + 0.5) + 4, snippet(token, min(room, _MAX_WORD)), class_="word")
 
 
 def _bar_words(block: Block, moments: Sequence[Moment], at: Sequence[float], within: Frame) -> str:

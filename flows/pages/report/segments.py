@@ -12,7 +12,7 @@ from flows.pages.report.spark import spark
 from operators.metrics.figures import Report, SegmentFigures
 
 #: Segments that are drawn, and characters that these may have together.
-MOST_DRAWN, MOST_CHARACTERS = 150, 2_500_000
+MAX_DRAWN, MAX_CHARACTERS = 150, 2_500_000
 
 Key = tuple[str, int]
 
@@ -90,7 +90,7 @@ def _flicker(pair: Pair) -> tuple[int, float, float]:
 
 def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]) -> dict[int, Opened]:
     """The segments that are drawn, by their place among ``pairs``: the first ones that there is room for."""
-    wanted = pairs[:MOST_DRAWN]
+    wanted = pairs[:MAX_DRAWN]
     details = [
         run.details(
             {(one.stream, one.segment) for pair in wanted if (one := pair.figures[place]) is not None}
@@ -98,7 +98,7 @@ def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]
         for place, run in enumerate(runs)
     ]
     erased = [moment.shown.erased for run in details for one in run.values() for moment in one.moments]
-    made, room = dict[int, Opened](), MOST_CHARACTERS
+    made, room = dict[int, Opened](), MAX_CHARACTERS
     for place, pair in enumerate(wanted):
         own = [_detail(one, of_run) for one, of_run in zip(pair.figures, details, strict=True)]
         characters = sum(detail.characters for detail in own if detail is not None)

@@ -7,12 +7,12 @@ from markupsafe import Markup
 from flows.pages.report.gather import Detail
 from flows.pages.svg import line, rect, tag
 
-_HEIGHT, _STEP, _WIDEST = 20.0, 6.0, 240.0
+_HEIGHT, _STEP, _MAX_WIDTH = 20.0, 6.0, 240.0
 
 
 def spark(detail: Detail, high: int, number: int) -> Markup:
     """The strip of one segment; ``high`` is what the highest bar of all strips stands for."""
-    step = min(_STEP, _WIDEST / len(detail.moments))
+    step = min(_STEP, _MAX_WIDTH / len(detail.moments))
     width = step * len(detail.moments)
     parts = [line(0, _HEIGHT - 0.5, width, _HEIGHT - 0.5, class_="base")]
     for place, moment in enumerate(detail.moments):

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from flows.pages.svg import rect, tag, text
 from flows.pages.trace.overview import Placed, flowing, token_words
-from flows.pages.trace.picture import NARROWEST, Label, Labels, Picture, chip
+from flows.pages.trace.picture import MIN_WIDTH, Label, Labels, Picture, chip
 from operators.decoding.trace import Decoding
 
 _LEFT, _TOP, _HIGH = 26.0, 6.0, 24.0
@@ -59,7 +59,7 @@ def graph(one: Decoding, labels: Labels) -> Picture:
         tip = token_words(token, at.label.text, number)
         parts.append(chip(at.x, lines.tops[at.line], at.width, _HIGH, at.label, token, tip))
     words = f"{len(one.output)} tokens were decided in {len(one.passes)} passes"
-    wide = max(NARROWEST, *(cell.x + cell.width + 4 for cell in lines.cells))
+    wide = max(MIN_WIDTH, *(cell.x + cell.width + 4 for cell in lines.cells))
     return Picture(wide, lines.bottom, tuple(parts), f"Decoding dependency graph: {words}")
 
 

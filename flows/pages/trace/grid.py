@@ -14,7 +14,7 @@ from flows.pages.trace.cells import Cell, State, cell_words, cells
 from flows.pages.trace.overview import token_words
 from flows.pages.trace.picture import (
     LETTER,
-    NARROWEST,
+    MIN_WIDTH,
     SMALL,
     WIDTH,
     Labels,
@@ -70,7 +70,7 @@ def grid(one: Decoding, labels: Labels) -> Picture:
         y += 16
         parts.append(text(_LEFT, y, told, class_="small"))
     words = f"Iterations: {_many(len(one.passes), 'pass')} over {_many(len(one.output), 'token')}"
-    wide = max(NARROWEST, *(band.edges[-1] for band in bands))
+    wide = max(MIN_WIDTH, *(band.edges[-1] for band in bands))
     return Picture(wide, y + 10, tuple(parts), words)
 
 

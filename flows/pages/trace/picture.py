@@ -11,10 +11,10 @@ from operators.decoding.trace import Token
 from operators.text_layout import cleaned, cluster_width, clusters, width
 
 #: How wide a picture is at least and at most; and a column of text in it, of tokens and of small print.
-NARROWEST, WIDTH = 620.0, 1000.0
+MIN_WIDTH, WIDTH = 620.0, 1000.0
 LETTER, SMALL = 7.6, 5.8
 #: Columns of text that a token is shown with.
-LONGEST = 16
+MAX_TOKEN_COLUMNS = 16
 
 #: What tells origins apart beside their colour.
 LETTERS = {
@@ -103,7 +103,7 @@ def _label(token: int, piece: str) -> Label:
     if not words:
         # White space is told by a mark, and what has no text by its number.
         words = ("⏎" if "\n" in piece else "␣") if piece.isspace() else f"#{token}"
-    words = shortened(words, LONGEST)
+    words = shortened(words, MAX_TOKEN_COLUMNS)
     return Label(words, width(words), piece[:1].isspace())
 
 

@@ -16,7 +16,7 @@ from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Trace, Update
 
 #: Updates that are drawn, from the last on.
-MOST_DRAWN = 100
+MAX_DRAWN = 100
 
 
 class TokenRow(NamedTuple):
@@ -34,7 +34,7 @@ class TokenRow(NamedTuple):
 def section(trace: Trace, number: int) -> Markup:
     """The section; ``number`` tells it from others of the page."""
     labels = Labels(trace.pieces)
-    drawn = trace.updates[-MOST_DRAWN:]
+    drawn = trace.updates[-MAX_DRAWN:]
     opened = max(range(len(drawn)), key=lambda place: _interest(drawn[place]), default=0)
     tokens = [token for update in drawn for token in update.tokens]
     occur = {token.origin for token in tokens}

@@ -11,7 +11,7 @@ from operators.events import SAMPLE_RATE, AudioChunk
 # A difference that is no rounding of a chunk's time.
 _SHIFT_S = 0.001
 # Where the clock jumped; far more than audio that is worth keeping has.
-_MOST_ANCHORS = 4096
+_MAX_ANCHORS = 4096
 
 
 class AudioBuffer:
@@ -34,7 +34,7 @@ class AudioBuffer:
         """Keep a chunk, and drop the oldest ones that are too much."""
         pcm = chunk.pcm[: len(chunk.pcm) // 2 * 2]
         if not self._anchors or abs(self._at(self._anchors[-1], self.heard) - chunk.start_s) > _SHIFT_S:
-            self._anchors = [*self._anchors[1 - _MOST_ANCHORS :], (self.heard, chunk.start_s)]
+            self._anchors = [*self._anchors[1 - _MAX_ANCHORS :], (self.heard, chunk.start_s)]
         if pcm:
             self._pieces.append(pcm)
             self.heard += len(pcm) // 2

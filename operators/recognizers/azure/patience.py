@@ -13,9 +13,9 @@ _SILENCE = 200.0
 # Speech is this much louder than the noise around it, whose loudness is followed by its minimum.
 _OVER_NOISE = 3.0
 _RISE_PER_S = 1.1
-_LEAST_NOISE = 10.0
+_MIN_NOISE = 10.0
 # A connection that never answered is given more time, but not ever more.
-_MOST_DOUBLINGS = 3
+_MAX_DOUBLINGS = 3
 
 
 class Waits:
@@ -79,7 +79,7 @@ class Patience:
 
     def gave_up(self) -> None:
         """The connection was given up because it did not answer."""
-        self._doublings = min(self._doublings + 1, _MOST_DOUBLINGS)
+        self._doublings = min(self._doublings + 1, _MAX_DOUBLINGS)
 
     def hear(self, pcm: bytes) -> None:
         """The service is given this audio: 16-bit samples."""
@@ -89,7 +89,7 @@ class Patience:
             piece = samples[at : at + SAMPLE_RATE // 10]
             seconds = len(piece) / SAMPLE_RATE
             loudness = float(np.sqrt(np.mean(piece * piece)))
-            self._noise = min(loudness, max(self._noise, _LEAST_NOISE) * _RISE_PER_S**seconds)
+            self._noise = min(loudness, max(self._noise, _MIN_NOISE) * _RISE_PER_S**seconds)
             if loudness > max(_SILENCE, _OVER_NOISE * self._noise):
                 self._loud_s += seconds
                 self._since_s = self._now() if self._since_s is None else self._since_s

@@ -25,7 +25,7 @@ from operators.recognizers.protocol import Hypothesis, Recognizer
 
 # How often the clock is looked at while nothing else happens.
 _TICK_S = 0.1
-_LONGEST_LAST_WAIT_S = 0.5
+_MAX_LAST_WAIT_S = 0.5
 # A connection takes two seconds to close at most; what takes longer is left to the end of the process.
 _CLOSE_S = 4.0
 
@@ -137,7 +137,7 @@ class AzureRecognizer(Recognizer):
             if not self._changed.wait_for(lambda: self._is_closing or self._is_finishing, wait_s):
                 return
             # At the end there is no time to wait long.
-            self._changed.wait_for(lambda: self._is_closing, min(wait_s, _LONGEST_LAST_WAIT_S))
+            self._changed.wait_for(lambda: self._is_closing, min(wait_s, _MAX_LAST_WAIT_S))
 
     def _converse(self) -> Failure | None:
         """Have one connection until it fails, or all is said, or nobody listens any more."""

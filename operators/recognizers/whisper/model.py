@@ -21,7 +21,7 @@ from operators.recognizers.windowed.voice import Samples
 from operators.trouble import ModelTrouble, Trouble
 
 #: Longest window, silence after the speech included: what the model was trained on.
-LONGEST_S = 30.0
+MAX_WINDOW_S = 30.0
 # Samples of one encoder position.
 _STRIDE = 2 * HOP
 # Silence that is encoded after the speech, and positions of silence that are encoded once and for all.
@@ -67,7 +67,7 @@ class WhisperModel:
         take most of the time that an update has; so two seconds of it are encoded together with the
         speech, and the states of some more, encoded once, are appended.
         """
-        samples = samples[: round((LONGEST_S - _PAUSE_S) * SAMPLE_RATE)]
+        samples = samples[: round((MAX_WINDOW_S - _PAUSE_S) * SAMPLE_RATE)]
         length = len(samples) + round(_PAUSE_S * SAMPLE_RATE)
         padded = np.zeros(-(-length // _STRIDE) * _STRIDE, np.float32)
         padded[: len(samples)] = samples

@@ -13,7 +13,7 @@ from operators.errors import InputError, UsageError
 from operators.languages import Language
 from operators.recognizers.whisper.byte_pairs import BytePairs
 
-_MOST_TOKENS = 1_000_000
+_MAX_TOKENS = 1_000_000
 
 
 def _alphabet() -> dict[str, int]:
@@ -120,7 +120,7 @@ def load_vocabulary(folder: Path) -> Vocabulary:
         raise InputError(
             f"{path}: this is no vocabulary of a Whisper model; fetch the model again"
         ) from error
-    if len(spellings) > _MOST_TOKENS:
+    if len(spellings) > _MAX_TOKENS:
         raise InputError(f"{path}: {len(spellings)} tokens are more than any Whisper model has")
     return Vocabulary(spellings, path)
 

@@ -23,7 +23,7 @@ _KIND = "WhisperSpec"
 # bfloat16, which NumPy does not have, is read as its bits.
 _TYPES = {0: "<f4", 1: "<i1", 2: "<i2", 3: "<i4", 4: "<f2", 5: "<u2"}
 _BFLOAT16 = 5
-_MOST_VARIABLES, _MOST_DIMENSIONS = 100_000, 4
+_MAX_VARIABLES, _MAX_DIMENSIONS = 100_000, 4
 
 
 class BrokenFileError(Exception):
@@ -143,11 +143,11 @@ class _Reader:
 def _read(reader: _Reader) -> Mapping[str, tuple[NDArray[np.generic], int]]:
     reader.refuse_other_kinds()
     (count,) = reader.numbers("I")
-    if count > _MOST_VARIABLES:
+    if count > _MAX_VARIABLES:
         raise BrokenFileError(f"it claims to hold {count} variables")
     variables = dict(_variables(reader, count))
     (aliases,) = reader.numbers("I")
-    for _ in range(min(aliases, _MOST_VARIABLES)):
+    for _ in range(min(aliases, _MAX_VARIABLES)):
         alias, name = reader.text(), reader.text()
         if name in variables:
             variables[alias] = variables[name]
@@ -158,7 +158,7 @@ def _variables(reader: _Reader, count: int) -> Iterator[tuple[str, tuple[NDArray
     for _ in range(count):
         name = reader.text()
         (rank,) = reader.numbers("B")
-        if rank > _MOST_DIMENSIONS:
+        if rank > _MAX_DIMENSIONS:
             raise BrokenFileError("a shape in it is wrong")
         shape = reader.numbers(f"{rank}I")
         (kind,) = reader.numbers("B")

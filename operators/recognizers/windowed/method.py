@@ -22,7 +22,7 @@ from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
 
 #: Windows in a row that may end early.
-_MOST_STOPPED = 2
+_MAX_STOPPED = 2
 _WORD = regex.compile(r"\w")
 
 
@@ -73,7 +73,7 @@ def doubt_of(
         stopped: How many windows before it did. Speech that stays doubtful is not hidden for longer.
         piece: The bytes of a token.
     """
-    if not method.stop_below or stopped >= _MOST_STOPPED:
+    if not method.stop_below or stopped >= _MAX_STOPPED:
         return None
 
     def is_word(token: int) -> bool:

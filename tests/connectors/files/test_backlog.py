@@ -118,7 +118,7 @@ def test_it_is_tried_again_every_few_seconds_and_not_with_each_record() -> None:
 
 
 def test_beyond_the_bound_the_oldest_are_lost_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backlogs, "MOST_WAITING", 50)
+    monkeypatch.setattr(backlogs, "MAX_WAITING_BYTES", 50)
     desk = Desk()
     desk.disk.room = 2
     desk.backlog.write_batch(partials(0, 1))

@@ -295,8 +295,8 @@ def test_a_run_that_rejects_nothing_leaves_no_rejected_lines_of_another_run(tmp_
 
 
 def test_a_line_that_is_too_long_is_never_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_reader, "LONGEST_LINE", 1000)
-    monkeypatch.setattr("connectors.jsonl.lines.LONGEST_LINE", 1000)
+    monkeypatch.setattr(line_reader, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("connectors.jsonl.lines.MAX_LINE_BYTES", 1000)
     long = line(text="x" * 5000)
     path = write(tmp_path / "p.jsonl", line(), long, b" " * 5000 + b"\n", line(revision=1))
     with pytest.raises(InputError, match="line 2: expected at most 1,000 bytes in a line, found more"):

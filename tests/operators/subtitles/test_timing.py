@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.subtitles.breaking import Block
-from operators.subtitles.timing import GAP_MS, LONGEST_MS, SHORTEST_MS, Cue, Speech, needed_ms, place
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech, needed_ms, place
 
 
 def blocks(*columns: int) -> list[Block]:
@@ -74,9 +74,9 @@ def test_whatever_is_placed_neither_overlaps_nor_flashes_nor_stands(
     cues = place(given_blocks, speech, free_ms, next_ms)
     assert [cue.lines for cue in cues] == [block.lines for block in given_blocks]
     assert cues[0].start_ms == max(start_ms, free_ms)
-    assert all(SHORTEST_MS <= cue.end_ms - cue.start_ms <= LONGEST_MS for cue in cues)
+    assert all(MIN_CUE_MS <= cue.end_ms - cue.start_ms <= MAX_CUE_MS for cue in cues)
     assert all(later.start_ms - earlier.end_ms == GAP_MS for earlier, later in pairwise(cues))
-    shortest = len(cues) * (SHORTEST_MS + GAP_MS)
+    shortest = len(cues) * (MIN_CUE_MS + GAP_MS)
     if next_ms is not None and next_ms >= max(speech.end_ms, cues[0].start_ms + shortest):
         assert cues[-1].end_ms <= next_ms - GAP_MS
     needed = sum(map(needed_ms, given_blocks)) + GAP_MS * len(cues)

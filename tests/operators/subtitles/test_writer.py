@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.events import Caption
-from operators.subtitles.timing import GAP_MS, LONGEST_MS, SHORTEST_MS, Cue
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue
 from operators.subtitles.writer import Columns, Shown, SubtitleWriter
 from operators.text_layout import cleaned, width
 from tests.subtitled import any_captions, caption
@@ -104,7 +104,7 @@ def squeezed(text: str) -> str:
 def test_whatever_comes_cues_follow_each_other_and_all_text_is_there(captions: list[Caption]) -> None:
     cues = written(captions)
     assert all(later.start_ms - earlier.end_ms >= GAP_MS for earlier, later in pairwise(cues))
-    assert all(SHORTEST_MS <= cue.end_ms - cue.start_ms <= LONGEST_MS for cue in cues)
+    assert all(MIN_CUE_MS <= cue.end_ms - cue.start_ms <= MAX_CUE_MS for cue in cues)
     assert all(0 <= width(line.strip("\u202a\u202b\u202c")) <= 42 for cue in cues for line in cue.lines)
     assert all(1 <= len(cue.lines) <= 2 for cue in cues)
     said = "".join(squeezed(cleaned(one.text)) for one in captions if one.is_final)
