@@ -237,6 +237,3 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     trouble: Trouble | None = None
     #: How erasure was counted: tokenizer, aggregation, mask and version.
     signature: str
-
-
-AnyEvent = AudioChunk | Partial | Translation | Caption | ErasureRecord

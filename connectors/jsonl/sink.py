@@ -26,24 +26,16 @@ class JsonlSink(FixedPartitionedSink[Event, HeldEvents]):
 
     Args:
         path: The file; what it held is replaced.
-        append: Keep what it holds and write after it.
         watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
 
     Raises:
         OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        append: bool = False,
-        watch: OutputWatch | None = None,
-    ) -> None:
+    def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
         check_writable(path)
         self._path = path
         self._watch = watch
-        self._append = append
 
     @override
     def list_parts(self) -> list[str]:
@@ -56,20 +48,19 @@ class JsonlSink(FixedPartitionedSink[Event, HeldEvents]):
     @override
     def build_part(self, step_id: str, for_part: str, resume_state: HeldEvents | None) -> Backlog[Event, int]:
         file = None if self._watch is None else self._watch.take(self._path)
-        lines = _Lines(self._path, resume_state, file, append=self._append)
+        lines = _Lines(self._path, resume_state, file)
         return Backlog(lines, self._watch, resume_state)
 
 
 class _Lines:
     """The file, as the backlog wants it."""
 
-    def __init__(self, path: Path, held: HeldEvents | None, file: int | None, *, append: bool) -> None:
+    def __init__(self, path: Path, held: HeldEvents | None, file: int | None) -> None:
         self.path = str(path)
         self._encoder = msgspec.json.Encoder()
-        size = 0 if held is None else held.position
-        self._file = OutputFile(path, None if append and held is None else size, file)
-        # Somebody's last line was cut off; ours must not become part of it.
-        self._lacks_newline = append and held is None and self._file.breaks_off
+        self._file = OutputFile(path, 0 if held is None else held.position, file)
+        # Where somebody else has cut off the last line; ours must not become part of it.
+        self._lacks_newline = False
 
     @property
     def position(self) -> int:

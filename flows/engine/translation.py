@@ -73,15 +73,6 @@ class Engine(NamedTuple):
         return method(settings, costs, self.heads, knows_unfinished=self.prompt.knows_unfinished)
 
 
-def open_translator(settings: TranslateSettings, progress: Progress | None = None) -> Translator:
-    """Load the model and evaluate the prompt's head.
-
-    Raises `InputError` for a model that cannot be used, `UsageError` for a template or a language that is
-    not for it.
-    """
-    return open_engine(settings, progress).translator(settings)
-
-
 def open_engine(settings: TranslateSettings, progress: Progress | None = None) -> Engine:
     """Load the model and evaluate the prompt's head, for any number of translators; raises likewise."""
     check_drafted(settings)

@@ -184,11 +184,6 @@ class LlamaModel:
         template = llama.llama_model_chat_template(self.handle, None)
         return template.decode("utf-8", "replace") if template else None
 
-    @property
-    def trained_context(self) -> int:
-        """Tokens of context that the model was trained on."""
-        return int(llama.llama_model_n_ctx_train(self.handle))
-
 
 class LlamaContext:
     """A KV cache of numbered sequences, and the passes that fill it."""

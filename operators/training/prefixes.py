@@ -20,14 +20,6 @@ def proportional(n_source: int, m_target: int, i: int) -> int:
     return m_target if i == n_source else m_target * i // n_source
 
 
-def supported(
-    alignment: Alignment, n_source: int, m_target: int, i: int, waits: Sequence[int] | None = None
-) -> int:
-    """Words of the longest target prefix that the first `i` words of the source support (see `supports`)."""
-    _check(n_source, i)
-    return supports(alignment, n_source, m_target, waits)[i - 1] if i else 0
-
-
 def supports(
     alignment: Alignment, n_source: int, m_target: int, waits: Sequence[int] | None = None
 ) -> list[int]:

@@ -47,7 +47,6 @@ class Detail(msgspec.Struct):
     characters: int = 0
     start_s: float | None = None
     end_s: float | None = None
-    is_finished: bool = False
 
     @property
     def is_too_long(self) -> bool:
@@ -101,7 +100,6 @@ class Gathered:
             record, caption = one
             detail = made.setdefault((record.stream, record.segment), Detail(record.stream, record.segment))
             detail.updates += 1
-            detail.is_finished = record.is_final
             if caption is not None:
                 detail.start_s, detail.end_s = caption.start_s, caption.end_s
                 detail.characters += len(caption.text) + len(caption.source)

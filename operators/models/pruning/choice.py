@@ -38,7 +38,6 @@ class Choice:
             rf" ?['’\-]?[{wanted}\p{{Inherited}}]+(?:['’\-][{wanted}\p{{Inherited}}]*)?"
         )
         self._inner_capital = regex.compile(r"\p{Ll}\p{Lu}")
-        self._common = regex.compile(r"\p{Common}+")
         self._spelling()
 
     @property

@@ -71,7 +71,6 @@ class Conversation:
         self._base = base
         self._now = now
         self._deadline_s = now() + _CONNECT_S
-        self._failure_at_deadline = Failure.LOST
         self.is_connected = False
         self._connected_s = float("inf")
         #: Whether it was worth while, so that the next one may come soon: it was answered, or stood for long.

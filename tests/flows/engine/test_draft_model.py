@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.engine.draft_model import prediction
-from flows.engine.translation import open_engine, open_translator
+from flows.engine.translation import open_engine
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
-from operators.decoding.translator import SegmentState
+from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
@@ -22,6 +22,10 @@ from tests.tiny_kinds import write_kind
 ROUNDS = '{"text": "a", "method": "x\\u001b[2J", "tokens": 3, "rounds": [[[1, 1], 2, 3, 2, 2]]}'
 ENDS = {"<|end|>": CONTROL}
 TEXTS = ["the weather", "the weather in the", "the weather in the hills", "the weather in the hills is the"]
+
+
+def translator_of(settings: TranslateSettings) -> Translator:
+    return open_engine(settings).translator(settings)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +39,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def outputs(settings: TranslateSettings) -> list[tuple[int, ...]]:
-    translator, state, made = open_translator(settings), SegmentState(), []
+    translator, state, made = translator_of(settings), SegmentState(), []
     for number, text in enumerate(TEXTS):
         state, output = translator.update("s/000000", state, text, is_final=number == len(TEXTS) - 1)
         made.append(output.tokens)

@@ -7,15 +7,19 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from flows.engine.translation import open_engine, open_translator
+from flows.engine.translation import open_engine
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
-from operators.decoding.translator import SegmentState
+from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
 from tests.tiny_gguf import pieces, write_model
 from tests.tiny_heads import write_heads
 
 TEXTS = ["the weather", "the weather in the", "the weather in the hills", "the weather in the hills is the"]
+
+
+def translator_of(settings: TranslateSettings) -> Translator:
+    return open_engine(settings).translator(settings)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +31,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def outputs(settings: TranslateSettings) -> tuple[list[tuple[int, ...]], int]:
     """The tokens of all updates, and what was proposed in all of them."""
-    translator, state, made, proposed = open_translator(settings), SegmentState(), [], 0
+    translator, state, made, proposed = translator_of(settings), SegmentState(), [], 0
     for number, text in enumerate(TEXTS):
         state, output = translator.update("s/000000", state, text, is_final=number == len(TEXTS) - 1)
         made.append(output.tokens)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from flows.bench.plan import columns_of
-from flows.engine.translation import open_engine, open_translator, translator_settings
+from flows.engine.translation import open_engine, translator_settings
 from flows.settings.schema import TranslateSettings
-from operators.decoding.translator import SegmentState
+from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.prompts.prompt import Prompt
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
@@ -21,6 +21,10 @@ CHATML = """{% for message in messages %}<|im_start|>{{ message.role }}
 """
 
 
+def translator_of(settings: TranslateSettings) -> Translator:
+    return open_engine(settings).translator(settings)
+
+
 @pytest.mark.parametrize("name", ["Qwen3 4B", "Anybody's chat model"])
 @pytest.mark.parametrize("vocabulary", [byte_pairs, pieces])
 def test_a_chat_model_translates_updates_and_its_draft_is_used(
@@ -30,7 +34,7 @@ def test_a_chat_model_translates_updates_and_its_draft_is_used(
     path = write_model(
         tmp_path / "chat.gguf", vocabulary(MARKS), general_name=name, tokenizer_chat_template=template
     )
-    translator = open_translator(TranslateSettings(model=str(path), target="Dutch", threads=1, max_source=16))
+    translator = translator_of(TranslateSettings(model=str(path), target="Dutch", threads=1, max_source=16))
     state, first = translator.update("s/000000", SegmentState(), "the weather in", is_final=False)
     state, output = translator.update("s/000000", state, "the weather in the hills", is_final=True)
     assert output.effort.drafted > 0
@@ -42,7 +46,7 @@ def test_a_chat_model_translates_updates_and_its_draft_is_used(
 def test_a_template_for_another_model_is_refused(tmp_path: Path) -> None:
     path = write_model(tmp_path / "tiny.gguf", byte_pairs({}))
     with pytest.raises(UsageError, match="template tower is not for this model"):
-        open_translator(TranslateSettings(model=str(path), template="tower"))
+        translator_of(TranslateSettings(model=str(path), template="tower"))
 
 
 def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
@@ -80,13 +84,13 @@ def test_a_template_of_the_users_own_that_does_not_fit_is_refused(tmp_path: Path
     ):
         template.write_text(text)
         with pytest.raises(UsageError, match=sentence):
-            open_translator(TranslateSettings(model=str(path), template=str(template)))
+            translator_of(TranslateSettings(model=str(path), template=str(template)))
 
 
 def test_a_hostile_template_is_refused(tmp_path: Path) -> None:
     path = write_model(tmp_path / "bad.gguf", byte_pairs({}), tokenizer_chat_template="{{ ''.__class__ }}")
     with pytest.raises(InputError, match="chat template in the model file cannot be used"):
-        open_translator(TranslateSettings(model=str(path)))
+        translator_of(TranslateSettings(model=str(path)))
 
 
 def prompt(*, knows_unfinished: bool = False) -> Prompt:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operators.training.agreement import waits
 from operators.training.alignment import Alignment
-from operators.training.prefixes import joined_supports, proportional, supported, supports
+from operators.training.prefixes import joined_supports, proportional, supports
 
 #: Source words, target words, links, and the word that each target word waits for.
 Case = tuple[int, int, set[tuple[int, int]], list[int]]
@@ -39,7 +39,6 @@ def test_more_of_a_source_never_supports_less_and_all_of_it_supports_everything(
     assert len(table) == n
     assert table == sorted(table)
     assert table[-1] == m
-    assert [supported(links_of(*links), n, m, i, decides) for i in range(n + 1)] == [0, *table]
 
 
 @given(aligned())
@@ -73,8 +72,6 @@ def test_a_proportional_prefix_grows_evenly_up_to_everything(n: int, m: int) -> 
 def test_a_prefix_longer_than_its_source_is_an_error(length: int) -> None:
     with pytest.raises(ValueError, match="a source of 3"):
         proportional(3, 3, length)
-    with pytest.raises(ValueError, match="a source of 3"):
-        supported(links_of(), 3, 3, length)
 
 
 def test_without_any_link_nothing_is_said_before_the_end() -> None:
