@@ -11,7 +11,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from connectors.models.resolve import resolve_model
-from operators.models.llama import LlamaModel
+from operators.models.llama_model import LlamaModel
 from tests.tiny_gguf import pieces, write_model
 from tests.virtual_microphone import _server, virtual_microphone
 

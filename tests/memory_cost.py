@@ -17,7 +17,8 @@ import llama_cpp
 import msgspec
 
 from operators.decoding.forward import Forward
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory

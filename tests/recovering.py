@@ -13,7 +13,8 @@ from typing import Any
 from bytewax.dataflow import Dataflow
 from typing_extensions import override
 
-from flows.captions.graph import build, job
+from flows.captions.graph import build
+from flows.captions.job import job
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.recovery import recovery
 from flows.captions.runtime import Runtime

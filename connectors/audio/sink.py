@@ -13,8 +13,6 @@ from connectors.files.watch import OutputWatch
 from operators.errors import OutputError
 from operators.events import AudioChunk
 
-__all__ = ["WavPosition", "WavSink"]
-
 #: The sink's resume state.
 HeldChunks = Held[AudioChunk, WavPosition]
 

@@ -10,12 +10,10 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.audio.decoder import AudioDecoder, AudioFileInfo, probe
+from connectors.audio.decoder import AudioDecoder, probe
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-
-__all__ = ["AudioFileInfo", "AudioFileSource", "AudioPosition", "probe"]
 
 # Real time hands over what a microphone would have queued, in batches that stay small.
 _MAX_DUE = 50

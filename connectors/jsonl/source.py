@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -12,26 +12,14 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.files.line_reader import MAX_LINE_BYTES, LineReader
-from connectors.files.output import check_writable
+from connectors.files.line_reader import LineReader
 from connectors.files.records import ONE_FILE
-from connectors.jsonl.lines import BadLine, E, LineDecoder, type_of_line
+from connectors.jsonl.lines import BadLine, E, LineDecoder
 from connectors.jsonl.order import KnownSegments, SegmentOrder
+from connectors.jsonl.reading import input_error
 from connectors.jsonl.rejects import Rejects
-from connectors.jsonl.sink import JsonlSink
 from connectors.pacing import ALWAYS_DUE, nap
-from operators.errors import InputError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
-
-__all__ = [
-    "JsonlPosition",
-    "JsonlSink",
-    "JsonlSource",
-    "check_writable",
-    "event_type_of",
-    "read_events",
-    "validate",
-]
 
 # How long it waits for workers before it looks again: little beside a step of a model.
 _BREATH_S = 0.002
@@ -50,58 +38,6 @@ class JsonlPosition(msgspec.Struct, frozen=True):
     clock_s: float = 0.0
     #: What is known of the segments, to check their order.
     segments: KnownSegments = KnownSegments()
-
-
-def event_type_of(path: Path) -> type[Event]:
-    """The event type that a file holds, judged by its first line that is an event at all.
-
-    Looks for it as far as one line can be long, not through gigabytes of something else.
-
-    Raises:
-        InputError: when the file cannot be read or no line there is an event.
-    """
-    first_bad: InputError | None = None
-    with LineReader(path) as lines:
-        for line in lines:
-            try:
-                return type_of_line(line)
-            except BadLine as bad:
-                first_bad = first_bad or _error(lines, bad, line)
-            if lines.offset > MAX_LINE_BYTES:
-                break
-    raise first_bad or InputError(f"{path} is empty; expected one JSON object per line")
-
-
-def validate(path: Path, event_type: type[Event]) -> int:
-    """Read a file once to see whether all of it can be used, and count its events.
-
-    Raises:
-        InputError: for the first line that cannot, with file, line, field and what was expected.
-    """
-    return sum(1 for _ in read_events(path, event_type))
-
-
-def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | None = None) -> Iterator[E]:
-    """The events of a file, one at a time, outside of a flow.
-
-    Args:
-        cut: Told in a sentence when the last line breaks off, as a crash leaves it, and is passed over.
-
-    Raises:
-        InputError: for the first line that cannot be used, with file, line, field and what was expected.
-    """
-    decoder, order = LineDecoder(event_type), SegmentOrder()
-    with LineReader(path) as lines:
-        for line in lines:
-            try:
-                event = decoder.decode(line)
-                order.check(event, lines.number)
-            except BadLine as bad:
-                if cut is None or not _is_cut(line, bad):
-                    raise _error(lines, bad, line) from None
-                cut(f"{path}, line {lines.number}: the file was cut there; all lines before it are used")
-                return
-            yield event
 
 
 class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
@@ -227,7 +163,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
 
     def _reject(self, line: bytes, bad: BadLine) -> None:
         if self._rejects is None:
-            raise _error(self._lines, bad, line) from None
+            raise input_error(self._lines, bad, line) from None
         self._source.rejected += 1
         self._source.not_kept += not self._rejects.write(chain([line], self._lines.rest()))
 
@@ -262,13 +198,3 @@ def _due_s(event: Event) -> float:
             return event.ready_s
         case _:
             return 0.0
-
-
-def _is_cut(line: bytes, bad: BadLine) -> bool:
-    """Whether it is a last line of which only the beginning was written."""
-    return not line.endswith(b"\n") and not bad.is_json
-
-
-def _error(lines: LineReader, bad: BadLine, line: bytes) -> InputError:
-    what_to_do = "; the file was cut there: remove that line, or use --skip-bad" if _is_cut(line, bad) else ""
-    return InputError(f"{lines.path}, line {lines.number}: {bad}{what_to_do}")

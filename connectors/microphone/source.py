@@ -17,8 +17,6 @@ from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 
-__all__ = ["Losses", "MicrophonePosition", "MicrophoneSource"]
-
 _CHUNK_SAMPLES = SAMPLE_RATE // 10
 # How long what was recorded waits to be fetched, at most: little beside a chunk.
 _FETCH_S = 0.02

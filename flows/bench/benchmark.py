@@ -19,8 +19,9 @@ from flows.bench.delay import mean_delay_s
 from flows.bench.likelihood import SIGNATURE, Likelihood
 from flows.bench.plan import Plan, columns_of
 from flows.bench.plots import check_plots
+from flows.bench.row import Row
 from flows.bench.runner import Trial, run_trials, warm_up
-from flows.bench.scores import Row, Scorer
+from flows.bench.scores import Scorer
 from flows.bench.signature import Signature, mixing_key, sign
 from flows.engine.translation import conditioning, open_engine
 from flows.running.dataflow import interrupt_sets

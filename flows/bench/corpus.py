@@ -10,7 +10,7 @@ import msgspec
 
 from connectors.files.line_reader import LineReader
 from connectors.files.text import read_lines
-from connectors.jsonl.source import event_type_of, read_events
+from connectors.jsonl.reading import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial
 

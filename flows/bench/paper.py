@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from flows.bench.paper_run import PAIRS, Run
 from flows.bench.plan import USUAL, Grid, columns_of
 from flows.bench.published import MODELS, TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, Figures
-from flows.bench.scores import Row
+from flows.bench.row import Row
 from flows.pages.table import Table, number
 
 BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flows.bench.scores import Row
+from flows.bench.row import Row
 from operators.languages import language
 
 #: The paper's pairs of languages, in its order.

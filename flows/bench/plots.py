@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from flows.bench.scores import Row
+from flows.bench.row import Row
 from flows.bench.tables import label
 from operators.errors import OutputError
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from flows.bench.plan import USUAL
-from flows.bench.scores import Row
+from flows.bench.row import Row
 from flows.pages.table import Table, number, percent
 from flows.settings.schema import SPECULATIVE
 

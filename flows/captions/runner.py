@@ -9,11 +9,13 @@ from pathlib import Path
 
 from bytewax.dataflow import Dataflow
 
-from connectors.jsonl.source import JsonlSource, validate
+from connectors.jsonl.reading import validate
+from connectors.jsonl.source import JsonlSource
 from connectors.messages.log import shown_on, tell
 from connectors.terminal.screen import Screen, is_gone
 from connectors.view.status import Status
-from flows.captions.graph import INPUTS, build, open_watch
+from flows.captions.graph import INPUTS, build
+from flows.captions.job import open_watch
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.recovery import recovery
 from flows.captions.runtime import Runtime

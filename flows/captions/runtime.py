@@ -13,7 +13,8 @@ import msgspec
 from connectors.audio.source import AudioFileSource
 from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
-from connectors.jsonl.source import JsonlSource, read_events
+from connectors.jsonl.reading import read_events
+from connectors.jsonl.source import JsonlSource
 from connectors.messages.log import tell
 from connectors.microphone.source import MicrophoneSource
 from connectors.terminal.drawing import open_screen

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from msgspec.structs import replace
 
-from connectors.jsonl.source import event_type_of
+from connectors.jsonl.reading import event_type_of
 from connectors.messages.log import begin_messages, tell
 from flows.captions.runner import REPLAYED, caption
 from flows.cli.bench import bench

@@ -10,7 +10,7 @@ import typer
 from connectors.exports.simulstream import write_simulstream
 from connectors.files.distinct import check_distinct
 from connectors.files.whole import write_whole
-from connectors.jsonl.source import read_events
+from connectors.jsonl.reading import read_events
 from flows.pages.report.reading import Reading, kind_of
 from operators.errors import UsageError
 from operators.events import Caption, ErasureRecord

@@ -11,7 +11,8 @@ from connectors.models.resolve import resolve_model
 from flows.settings.schema import TranslateSettings
 from operators.decoding.prediction import Prediction
 from operators.errors import InputError, UsageError
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory

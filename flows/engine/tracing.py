@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.jsonl.source import event_type_of, read_events
+from connectors.jsonl.reading import event_type_of, read_events
 from flows.engine.methods import final_bias
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.schema import TranslateSettings

@@ -22,7 +22,8 @@ from operators.decoding.prediction import Prediction
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
-from operators.models.llama import ContextSettings, LlamaModel
+from operators.models.llama import ContextSettings
+from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import recurrent_memory
 from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_row_step
 from operators.models.pool import SessionPool

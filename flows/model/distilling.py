@@ -20,7 +20,7 @@ from connectors.scoring.journal import Journal
 from flows.model.in_torch import ends, torch_model
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
-from operators.models.llama import LlamaModel
+from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
 from operators.training.distilled import Fate, Translated, Translator
 

@@ -31,7 +31,8 @@ from operators.decoding.forward import Task
 from operators.decoding.heads import EQUATIONS, StateSolver
 from operators.errors import InputError
 from operators.languages import Direction, language
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.many_answers import Answer, many_answers
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt

@@ -23,7 +23,7 @@ from flows.model.in_torch import ends, torch_model
 from flows.model.record import Point, Record, Used, read_record, write_record
 from operators.errors import UsageError
 from operators.languages import Direction, language
-from operators.models.llama import LlamaModel
+from operators.models.llama_model import LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts

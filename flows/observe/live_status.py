@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from connectors.messages.log import tell
-from connectors.microphone.source import Losses
+from connectors.microphone.buffer import Losses
 from connectors.terminal.screen import Screen
 from connectors.view.status import Status
 from flows.observe.watch import Watch

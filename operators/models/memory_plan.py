@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from operators.models.llama import BATCH, ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import BATCH, ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.recurrent import RecurrentMemory
 
 #: Checkpoints of each session: at the source's frontier, before the draft or in the output, and an older

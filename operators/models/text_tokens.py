@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.errors import InputError
-from operators.models.llama import be_quiet
+from operators.models.llama_model import be_quiet
 
 
 class TextTokenizer:

@@ -71,7 +71,8 @@ def judge(single: Logits, whole: Logits) -> str | None:
 
 def run_trial(path: Path, threads: int, *, timed: bool = False) -> Trial:
     """Load the base model from ``path`` and make the passes, and time some more if asked."""
-    from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+    from operators.models.llama import ContextSettings, LlamaContext
+    from operators.models.llama_model import LlamaModel
 
     context = LlamaContext(LlamaModel(path), ContextSettings(cells=256, sequences=1, threads=threads))
 
@@ -81,7 +82,7 @@ def run_trial(path: Path, threads: int, *, timed: bool = False) -> Trial:
 
     single = evaluate(1).copy()
     wrong = judge(single, evaluate(len(TOKENS)))
-    import llama_cpp  # not before `operators.models.llama`, which sets how its threads wait
+    import llama_cpp  # importing it loads the library that is tried
 
     has_amx = b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info()
     if wrong or not timed:

@@ -12,7 +12,8 @@ from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 
 #: Micro-batches to try, the one to fall back on first.
 UBATCHES = (512, 128, 64)

@@ -1,6 +1,6 @@
 """Whether two models speak in the same tokens, so that one can draft for the other."""
 
-from operators.models.llama import LlamaModel
+from operators.models.llama_model import LlamaModel
 
 #: Tokens by which the vocabularies of one family differ: padding at the end, or marks of images. llama.cpp
 #: allows its own draft models as many.

@@ -7,11 +7,12 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from connectors.audio.sink import WavPosition
 from connectors.audio.source import AudioPosition
+from connectors.audio.wav_file import WavPosition
 from connectors.exports.subtitles import SubtitlePosition
 from connectors.jsonl.lines import EVENT_TYPES
-from connectors.jsonl.source import JsonlPosition, event_type_of, validate
+from connectors.jsonl.reading import event_type_of, validate
+from connectors.jsonl.source import JsonlPosition
 from connectors.microphone.source import MicrophonePosition
 from connectors.recovery.folder import SCHEMA
 from operators.errors import InputError

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 import operators.prompts
-from connectors.jsonl.source import JsonlSource, event_type_of, read_events, validate
+from connectors.jsonl.reading import event_type_of, read_events, validate
+from connectors.jsonl.source import JsonlSource
 from connectors.models.template import read_template
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message

@@ -17,7 +17,8 @@ from connectors.gguf.file import read_gguf
 from flows.cli.app import app
 from flows.model.in_torch import ends, torch_model
 from operators.errors import InputError, UsageError
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
 from operators.prompts.trained import TrainedPrompts, labels_of, spell_prompts
 from operators.training.generate import Answer, answers, together

@@ -15,7 +15,8 @@ from flows.cli.app import app
 from flows.model.in_torch import torch_model
 from operators.decoding.forward import Task
 from operators.decoding.heads import Heads, StateSolver
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.many_answers import many_answers
 from operators.prompts.select import select_prompt
 from operators.training.heads import Epochs, HeadsFit, places

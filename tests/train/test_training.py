@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from connectors.gguf.file import read_gguf
 from flows.cli.app import app
 from flows.model.in_torch import torch_model
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.trained import TrainedPrompts, labels_of
 from operators.training.asked import Asked, asked

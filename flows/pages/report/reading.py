@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectors.files.text import read_lines
-from connectors.jsonl.source import event_type_of, read_events
+from connectors.jsonl.reading import event_type_of, read_events
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from connectors.audio.decoder import AudioDecoder
-from connectors.audio.source import AudioFileSource, AudioPosition, probe
+from connectors.audio.decoder import AudioDecoder, probe
+from connectors.audio.source import AudioFileSource, AudioPosition
 from connectors.audio.wav_header import read_wav_data
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk

@@ -20,8 +20,8 @@ from connectors.files.output import WriteError
 from connectors.files.records import Held
 from connectors.files.watch import OutputWatch
 from connectors.files.whole import write_whole
+from connectors.jsonl.reading import validate
 from connectors.jsonl.sink import JsonlSink
-from connectors.jsonl.source import validate
 from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial
 from operators.subtitles.timing import Cue
 

@@ -23,16 +23,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors.files import line_reader
+from connectors.files.output import check_writable
 from connectors.files.records import Held
-from connectors.jsonl.source import (
-    JsonlPosition,
-    JsonlSink,
-    JsonlSource,
-    check_writable,
-    event_type_of,
-    read_events,
-    validate,
-)
+from connectors.jsonl.reading import event_type_of, read_events, validate
+from connectors.jsonl.sink import JsonlSink
+from connectors.jsonl.source import JsonlPosition, JsonlSource
 from operators.errors import InputError, OutputError
 from operators.events import (
     AudioChunk,

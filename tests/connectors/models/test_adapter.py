@@ -17,7 +17,8 @@ from connectors.models.assembled import Parts, assemble
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from tests.adapters import NAMES, noise, write_adapter
 from tests.tiny_gguf import pieces, write_model
 

@@ -17,7 +17,8 @@ from connectors.models.pruned import prune
 from connectors.models.vocabulary import tokenizer_of
 from operators.decoding.forward import Logits
 from operators.errors import InputError
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.pruning.choice import Choice
 from operators.models.text_tokens import TextTokenizer
 from tests.tiny_gguf import CONTROL, Tokens, byte_pairs, pieces, write_model

@@ -6,7 +6,7 @@ from typing import Any
 from flows.bench.paper import GRIDS
 from flows.bench.paper_run import Run
 from flows.bench.plan import columns_of, make_plan
-from flows.bench.scores import Row, Times
+from flows.bench.row import Row, Times
 from operators.metrics.summary import Percentiles
 
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
+from flows.bench.row import Row
 from flows.bench.runner import Trial, Update
-from flows.bench.scores import Row, Scorer
+from flows.bench.scores import Scorer
 from operators.events import Effort
 from operators.trouble import Trouble
 

@@ -13,8 +13,10 @@ import pytest
 
 from connectors.files.output import check_writable
 from connectors.files.watch import OutputWatch
-from connectors.jsonl.source import JsonlSink, validate
-from flows.captions.graph import build, flow
+from connectors.jsonl.reading import validate
+from connectors.jsonl.sink import JsonlSink
+from flows.captions.graph import build
+from flows.captions.job import flow
 from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs
 from flows.captions.runtime import Runtime
 from flows.settings.loading import load_settings

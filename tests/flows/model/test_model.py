@@ -18,7 +18,8 @@ from flows.cli.app import app
 from operators.decoding.forward import Logits
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.models.adapter import Adapter, LowRank
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from tests.adapters import noise, write_adapter
 from tests.tiny_gguf import pieces, write_model
 

@@ -12,7 +12,8 @@ from operators.decoding.session import PrefixSession
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
 from operators.decoding.tree_session import BranchingSession
 from operators.models.branches import Placed
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.trouble import ModelTrouble, NoRoom
 from tests.operators.models.test_llama import NOISE

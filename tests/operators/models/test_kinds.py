@@ -11,7 +11,8 @@ import pytest
 
 from operators.decoding.forward import Forward, Logits
 from operators.errors import InputError
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import CHECKPOINT_BYTES, ROLLBACK_BYTES, plan, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory

@@ -18,7 +18,8 @@ from operators.decoding.heads import StateSolver
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.errors import InputError
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from operators.decoding.forward import Logits
-from operators.models.llama import ContextSettings, LlamaContext, LlamaModel
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
 from operators.models.pass_times import PASS_SIZES, measure_costs, measure_row_step
 
 

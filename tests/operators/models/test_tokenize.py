@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.models.llama import LlamaModel
+from operators.models.llama_model import LlamaModel
 from tests.tiny_gguf import CONTROL, USER_DEFINED, byte_pairs, pieces, write_model
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.models.llama import LlamaModel
+from operators.models.llama_model import LlamaModel
 from operators.models.tuning import LlamaProbe, Tuning, choose, nobody, thread_counts, tune
 
 

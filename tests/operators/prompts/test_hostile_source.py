@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.decoding.windows import split_source
-from operators.models.llama import LlamaModel
+from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import turn_template

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.errors import UsageError
-from operators.models.llama import LlamaModel
+from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
 from operators.prompts.template import turn_template, with_languages
 from operators.prompts.turns import turn_prompt

@@ -1,0 +1,73 @@
+"""Files of events, read outside of a flow: what type they are, whether all is valid."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from connectors.files.line_reader import MAX_LINE_BYTES, LineReader
+from connectors.jsonl.lines import BadLine, E, LineDecoder, type_of_line
+from connectors.jsonl.order import SegmentOrder
+from operators.errors import InputError
+from operators.events import Event
+
+
+def event_type_of(path: Path) -> type[Event]:
+    """The event type that a file holds, judged by its first line that is an event at all.
+
+    Looks for it as far as one line can be long, not through gigabytes of something else.
+
+    Raises:
+        InputError: when the file cannot be read or no line there is an event.
+    """
+    first_bad: InputError | None = None
+    with LineReader(path) as lines:
+        for line in lines:
+            try:
+                return type_of_line(line)
+            except BadLine as bad:
+                first_bad = first_bad or input_error(lines, bad, line)
+            if lines.offset > MAX_LINE_BYTES:
+                break
+    raise first_bad or InputError(f"{path} is empty; expected one JSON object per line")
+
+
+def validate(path: Path, event_type: type[Event]) -> int:
+    """Read a file once to see whether all of it can be used, and count its events.
+
+    Raises:
+        InputError: for the first line that cannot, with file, line, field and what was expected.
+    """
+    return sum(1 for _ in read_events(path, event_type))
+
+
+def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | None = None) -> Iterator[E]:
+    """The events of a file, one at a time, outside of a flow.
+
+    Args:
+        cut: Told in a sentence when the last line breaks off, as a crash leaves it, and is passed over.
+
+    Raises:
+        InputError: for the first line that cannot be used, with file, line, field and what was expected.
+    """
+    decoder, order = LineDecoder(event_type), SegmentOrder()
+    with LineReader(path) as lines:
+        for line in lines:
+            try:
+                event = decoder.decode(line)
+                order.check(event, lines.number)
+            except BadLine as bad:
+                if cut is None or not is_cut(line, bad):
+                    raise input_error(lines, bad, line) from None
+                cut(f"{path}, line {lines.number}: the file was cut there; all lines before it are used")
+                return
+            yield event
+
+
+def is_cut(line: bytes, bad: BadLine) -> bool:
+    """Whether it is a last line of which only the beginning was written."""
+    return not line.endswith(b"\n") and not bad.is_json
+
+
+def input_error(lines: LineReader, bad: BadLine, line: bytes) -> InputError:
+    """The error that names the file, the line, and what is wrong with it."""
+    what_to_do = "; the file was cut there: remove that line, or use --skip-bad" if is_cut(line, bad) else ""
+    return InputError(f"{lines.path}, line {lines.number}: {bad}{what_to_do}")

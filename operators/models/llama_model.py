@@ -1,0 +1,175 @@
+"""The weights and the vocabulary of a model in llama.cpp: tokens to text and back."""
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import llama_cpp as llama
+
+from operators.errors import InputError
+from operators.models.kinds import USE_ANOTHER, is_recurrent, other_kind
+
+
+class LlamaModel:
+    """The weights and the vocabulary of a GGUF model, loaded once per process."""
+
+    def __init__(self, path: Path, progress: Callable[[float], None] | None = None) -> None:
+        """Load ``path``; ``progress`` is told the fraction done, from 0 to 1.
+
+        Raises `InputError` if llama.cpp cannot read the file, or if such a model does not go on with a text.
+        """
+        be_quiet()
+        self.path = path
+        self.handle: ctypes.c_void_p | None = _load(path, progress)
+        self.is_recurrent = is_recurrent(self.handle)
+        kind = other_kind(self.handle)
+        if kind is not None:
+            self.refuse(kind)
+        self._vocab = llama.llama_model_get_vocab(self.handle)
+        self.vocabulary_size = int(llama.llama_vocab_n_tokens(self._vocab))
+        self._pieces: dict[int, bytes] = {}
+        # Where llama.cpp puts a space before every text, the tokens of these come first and are cut off.
+        self._before = "\n" if self._adds_space() else ""
+        self._before_tokens = self._tokenize(self._before, special=False)
+
+    def refuse(self, kind: str) -> NoReturn:
+        """Free the weights and raise the `InputError` that says what the model is."""
+        name = self.metadata("general.architecture")
+        self.close()
+        raise InputError(f"{self.path}: {name} is {kind}; {USE_ANOTHER}")
+
+    def close(self) -> None:
+        """Free the weights."""
+        if self.handle:
+            llama.llama_model_free(self.handle)
+            self.handle = None
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Token ids of ``text`` as a part of a prompt. Only with ``special`` can it spell control tokens.
+
+        No space is put before it: a prompt is put together from parts, and says itself where spaces are.
+        """
+        tokens = self._tokenize(self._before + text, special=special)
+        cut = len(self._before_tokens)
+        if self._before and tokens[:cut] == self._before_tokens:
+            tokens = tokens[cut:]
+        elif self._before:
+            tokens = self._tokenize(text, special=special)
+        return tokens if special else [plain for token in tokens for plain in self._as_text(token)]
+
+    def _tokenize(self, text: str, *, special: bool) -> list[int]:
+        data = text.encode("utf-8", errors="replace")
+        room = len(data) + 8  # no tokenizer makes more tokens than there are bytes, but for added ones
+        buffer = (llama.llama_token * room)()
+        count = llama.llama_tokenize(self._vocab, data, len(data), buffer, room, False, special)
+        if count < 0:
+            raise RuntimeError(f"llama_tokenize wants {-count} tokens for {len(data)} bytes")
+        return list(buffer[:count])
+
+    def _as_text(self, token: int) -> list[int]:
+        """Tokens that spell ``token``'s text without being a mark like ``<think>``.
+
+        llama.cpp keeps only control tokens out of a text; a mark that the model's maker has added as a
+        "user defined" token is read wherever it is spelled, as Qwen3's ``<think>`` is.
+        """
+        if not llama.llama_vocab_get_attr(self._vocab, token) & llama.LLAMA_TOKEN_ATTR_USER_DEFINED:
+            return [token]
+        text = self.piece(token).decode("utf-8", "replace")
+        if len(text) < 2 or text.isspace() or text[0].isalnum():
+            return [token]
+        return [*self.tokenize(text[0]), *self.tokenize(text[1:])]
+
+    def _adds_space(self) -> bool:
+        # What llama.cpp does when a model does not say: SentencePiece vocabularies ("llama") get a space.
+        said = self.metadata("tokenizer.ggml.add_space_prefix")
+        return said == "true" if said else self.metadata("tokenizer.ggml.model") == "llama"
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token stands for; empty for a control token."""
+        piece = self._pieces.get(token)
+        if piece is None:
+            buffer = ctypes.create_string_buffer(256)
+            length = llama.llama_token_to_piece(self._vocab, token, buffer, 256, 0, False)
+            piece = self._pieces[token] = buffer.raw[: max(length, 0)]
+        return piece
+
+    def spelled(self, token: int) -> str:
+        """How the vocabulary spells a token, control tokens too."""
+        text: bytes = llama.llama_vocab_get_text(self._vocab, token)
+        return text.decode("utf-8", "replace")
+
+    def is_end(self, token: int) -> bool:
+        """Whether the model ends its output with this token."""
+        return bool(llama.llama_vocab_is_eog(self._vocab, token))
+
+    @property
+    def begin(self) -> list[int]:
+        """The tokens that a prompt begins with: BOS, where the model wants one."""
+        if not llama.llama_vocab_get_add_bos(self._vocab):
+            return []
+        return [int(llama.llama_vocab_bos(self._vocab))]
+
+    @property
+    def begin_text(self) -> str:
+        """How the beginning of a prompt is spelled in templates; empty where there is none."""
+        return self._spelling("tokenizer.ggml.bos_token_id", llama.llama_vocab_bos(self._vocab))
+
+    @property
+    def end_text(self) -> str:
+        """How the end of a text is spelled in templates; empty where there is none."""
+        return self._spelling("tokenizer.ggml.eos_token_id", llama.llama_vocab_eos(self._vocab))
+
+    def _spelling(self, key: str, token: int) -> str:
+        if token < 0 or self.metadata(key) is None:  # then llama.cpp's own guess, which may be any letter
+            return ""
+        return self.spelled(token)
+
+    def metadata(self, key: str) -> str | None:
+        """A value of the GGUF's header as text, such as ``general.name``; None where it has none.
+
+        Bounded: a value longer than 4 kB is cut.
+        """
+        buffer = ctypes.create_string_buffer(4096)
+        length = llama.llama_model_meta_val_str(self.handle, key.encode(), buffer, len(buffer))
+        return None if length < 0 else buffer.value.decode("utf-8", "replace")
+
+    @property
+    def chat_template(self) -> str | None:
+        """The Jinja template inside the GGUF; None for a pretrained model."""
+        template = llama.llama_model_chat_template(self.handle, None)
+        return template.decode("utf-8", "replace") if template else None
+
+
+def _load(path: Path, progress: Callable[[float], None] | None) -> ctypes.c_void_p:
+    params = llama.llama_model_default_params()
+    if progress is not None:
+
+        @llama.llama_progress_callback  # type: ignore[untyped-decorator]  # llama_cpp is not annotated
+        def tell(fraction: float, _data: object) -> bool:
+            progress(fraction)
+            return True
+
+        params.progress_callback = tell
+    model = llama.llama_model_load_from_file(str(path).encode(), params)
+    if not model:
+        raise InputError(f"{path}: llama.cpp cannot load this model; use a GGUF file that it supports")
+    return model  # type: ignore[no-any-return]  # llama_cpp has no annotations that mypy follows
+
+
+@llama.llama_log_callback  # type: ignore[untyped-decorator]  # llama_cpp is not annotated
+def _discard(_level: int, _text: bytes, _data: object) -> None:
+    """llama.cpp's chatter belongs into no caption; what matters comes back as a status."""
+
+
+def be_quiet() -> None:
+    """Silence llama.cpp and let it find its libraries."""
+    llama.llama_log_set(_discard, ctypes.c_void_p(0))
+    # A build that runs anywhere has a library for each kind of processor; llama.cpp itself looks for them
+    # beside the interpreter only.
+    folder = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama.__file__).parent / "lib")
+    library = llama.llama_cpp._lib
+    if not library.ggml_backend_reg_count() and any(folder.glob("*ggml-cpu-*")):
+        library.ggml_backend_load_all_from_path(os.fsencode(folder))
+    llama.llama_backend_init()
