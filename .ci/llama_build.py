@@ -27,7 +27,7 @@ from connectors.machine.trial import (
     remember_good,
     try_library,
 )
-from operators.models.trial import Trial
+from operators.models.trial import LibraryTrial
 
 REPORT = ROOT / ".venv" / "llama.json"
 #: What LLAMA_BUILD names to have set-up choose again.
@@ -38,7 +38,7 @@ NO_USE = "this processor has no AMX"
 _SINGLES = 4
 
 
-def weigh_amx(trial: Callable[[bool], Trial | Failed], times: int = 2) -> str | None:
+def weigh_amx(trial: Callable[[bool], LibraryTrial | Failed], times: int = 2) -> str | None:
     """Why AMX is not worth having here, None if it is: the same library with it and, refused it, without.
 
     ``trial`` makes one, without AMX where that is asked; they alternate, and the least time counts.
@@ -63,9 +63,9 @@ def passes(forced: bool, line: Line) -> str | None:
         case Failed(why):
             say(f"llama.cpp could not be tried ({why}); it is kept as it is")
             return None
-        case Trial(wrong=str(wrong)):
+        case LibraryTrial(wrong=str(wrong)):
             return wrong
-        case Trial(has_amx=has_amx):
+        case LibraryTrial(has_amx=has_amx):
             if folder := library_folder():
                 remember_good(folder, beside=True)
             if not has_amx or forced:

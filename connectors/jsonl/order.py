@@ -13,7 +13,7 @@ _REMEMBERED = 1024
 _SOMEWHERE = 0
 
 
-class SegmentState(NamedTuple):
+class SegmentProgress(NamedTuple):
     """What is known of a segment: its last revision, and once its final came the line of that, if known."""
 
     revision: int
@@ -38,14 +38,14 @@ class SegmentOrder:
 
     def __init__(self, known: KnownSegments | None = None) -> None:
         known = known or KnownSegments()
-        self._known: dict[tuple[str, int], SegmentState] = {}
+        self._known: dict[tuple[str, int], SegmentProgress] = {}
         for stream, runs in known.ended.items():
             for first, last in runs:
                 for segment in range(first, last + 1):
-                    self._known[stream, segment] = SegmentState(0, _SOMEWHERE)
+                    self._known[stream, segment] = SegmentProgress(0, _SOMEWHERE)
         for stream, revisions in known.open.items():
             for segment, revision in revisions.items():
-                self._known[stream, segment] = SegmentState(revision, None)
+                self._known[stream, segment] = SegmentProgress(revision, None)
 
     def snapshot(self) -> KnownSegments:
         """What to build another one from."""
@@ -86,4 +86,4 @@ class SegmentOrder:
             del self._known[key]
         elif len(self._known) >= _REMEMBERED:
             del self._known[next(iter(self._known))]
-        self._known[key] = SegmentState(event.revision, line if event.is_final else None)
+        self._known[key] = SegmentProgress(event.revision, line if event.is_final else None)

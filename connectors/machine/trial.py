@@ -25,7 +25,7 @@ from platformdirs import user_cache_path
 from connectors.files.damage import DAMAGED
 from connectors.machine.cpu import cpu_features, usable_cores
 from operators.errors import InputError
-from operators.models.trial import Trial
+from operators.models.trial import LibraryTrial
 
 #: Deaths that say that the library, not something around it, is wrong.
 _VERDICTS = frozenset(
@@ -47,7 +47,7 @@ class Failed(NamedTuple):
     is_verdict: bool = True
 
 
-class Record(msgspec.Struct, frozen=True):
+class LibraryRecord(msgspec.Struct, frozen=True):
     """On which processors a library has passed its trial."""
 
     #: Which library, as `library_identity` tells it.
@@ -65,9 +65,9 @@ def require_library() -> None:
             raise InputError(_sentence(folder, why))
         case Failed():
             return
-        case Trial(wrong=str(wrong)):
+        case LibraryTrial(wrong=str(wrong)):
             raise InputError(_sentence(folder, wrong))
-        case Trial():
+        case LibraryTrial():
             remember_good(folder)
 
 
@@ -100,7 +100,7 @@ def library_identity(folder: Path) -> str:
 
 def try_library(
     *, timed: bool = False, without_amx: bool = False, environment: Mapping[str, str] | None = None
-) -> Trial | Failed:
+) -> LibraryTrial | Failed:
     """Make the trial in a child process; ``without_amx`` llama.cpp is refused its use."""
     command = [sys.executable, "-m", "connectors.machine.child", str(usable_cores()), *["--timed"] * timed]
     command += ["--without-amx"] * without_amx
@@ -113,7 +113,7 @@ def try_library(
         return Failed(f"it could not be tried: {error}", is_verdict=False)
     if done.returncode == 0:
         with suppress(IndexError, *DAMAGED):
-            return msgspec.json.decode(done.stdout.splitlines()[-1], type=Trial)
+            return msgspec.json.decode(done.stdout.splitlines()[-1], type=LibraryTrial)
     if done.returncode < 0:
         died = signal.Signals(-done.returncode)
         return Failed(f"it died of {died.name}", is_verdict=died in _VERDICTS)
@@ -143,7 +143,7 @@ def remember_good(folder: Path, beside: bool = False) -> None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         own = path.with_suffix(f".{os.getpid()}.partial")
-        own.write_bytes(msgspec.json.encode(Record(identity, good_on), order="sorted"))
+        own.write_bytes(msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
         own.replace(path)
 
 
@@ -158,7 +158,7 @@ def _good_on(folder: Path) -> Iterator[frozenset[str]]:
 
 def _read(path: Path, identity: str) -> tuple[frozenset[str], ...]:
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=Record)
+        record = msgspec.json.decode(path.read_bytes(), type=LibraryRecord)
     except (OSError, *DAMAGED):
         return ()
     return record.good_on if record.library == identity else ()

@@ -39,7 +39,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
         return self.overflow_s + self.dropped_s + self.unreported_s + self.absent_s
 
 
-class Run(msgspec.Struct, frozen=True, eq=False):
+class SampleRun(msgspec.Struct, frozen=True, eq=False):
     """Samples that follow each other without a gap; compared by identity."""
 
     #: Position of the first sample on the stream's clock, in 16 kHz samples.
@@ -52,7 +52,7 @@ class Run(msgspec.Struct, frozen=True, eq=False):
 class Block(msgspec.Struct, frozen=True):
     """A part of a run, as it was recorded."""
 
-    run: Run
+    run: SampleRun
     #: Position in the run, in frames: samples per channel.
     frame: int
     frames: int
@@ -78,7 +78,7 @@ class CaptureBuffer:
         self._blocks: deque[Block] = deque()
         self._held_s = 0.0
         self._losses = Losses()
-        self._run = Run(start, SAMPLE_RATE, 1)
+        self._run = SampleRun(start, SAMPLE_RATE, 1)
         self._frames = 0
         self._is_new = True
         self._began: float | None = None
@@ -169,7 +169,7 @@ class CaptureBuffer:
         return self._run.start / SAMPLE_RATE + self._frames / self._run.rate
 
     def _begin_run(self, start_s: float, rate: int, channels: int) -> None:
-        self._run = Run(round(start_s * SAMPLE_RATE), rate, channels)
+        self._run = SampleRun(round(start_s * SAMPLE_RATE), rate, channels)
         self._frames = 0
 
     def _drop(self) -> None:

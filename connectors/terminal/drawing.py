@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from connectors.terminal.redraw import erase, redraw
 from connectors.terminal.screen import Lines, LoggedLines, Screen, encoding_of, write
-from connectors.view.rows import COLUMNS, ROWS, Row, roll_up, row_width, settled
+from connectors.view.rows import COLUMNS, ROWS, CaptionRow, roll_up, row_width, settled
 from connectors.view.status import Status, sayable, status_text
 from operators.errors import OutputError
 from operators.events import Caption
@@ -82,7 +82,7 @@ class _Drawn(Screen):
         self._now = now
         self._lock = Lock()
         self._open: dict[tuple[str, int], _Open] = {}
-        self._drawn = [Row("")]
+        self._drawn = [CaptionRow("")]
         self._is_closed = False
         self._newest_status: Status | None = None
         self._status: Status | None = None
@@ -132,33 +132,33 @@ class _Drawn(Screen):
         size = _size_of(self._out)
         # The last column stays free: terminals differ in where the cursor is once it was written.
         columns = max(2, min(self._columns, size.columns - 1))
-        above = [Row(line) for text in finished for line in wrap(text, columns)]
-        above += [Row("", line) for line in wrap(notice, max(2, size.columns - 1))]
-        below = self._caption_rows(columns, size.rows) + self._status_rows(size) or [Row("")]
+        above = [CaptionRow(line) for text in finished for line in wrap(text, columns)]
+        above += [CaptionRow("", line) for line in wrap(notice, max(2, size.columns - 1))]
+        below = self._caption_rows(columns, size.rows) + self._status_rows(size) or [CaptionRow("")]
         change = ""
         if any(row_width(row) >= size.columns for row in self._drawn) or len(self._drawn) > size.rows:
             change = erase(self._drawn, size.columns)
-            self._drawn = [Row("")]
+            self._drawn = [CaptionRow("")]
         change += redraw(self._drawn, above + below)
         # Forgotten before it can fail: a screen that is closed after an error must not draw it again.
         self._drawn = below
         write(self._out, change)
 
-    def _caption_rows(self, columns: int, rows: int) -> list[Row]:
+    def _caption_rows(self, columns: int, rows: int) -> list[CaptionRow]:
         if not self._open:
             return []
         newest = self._open[next(reversed(self._open))]
         rows = max(1, min(ROWS, rows - 2))
         return roll_up(newest.text, columns, stands=newest.stands, goes_on=newest.goes_on, rows=rows)
 
-    def _status_rows(self, size: _Size) -> list[Row]:
+    def _status_rows(self, size: _Size) -> list[CaptionRow]:
         now = self._now()
         if self._status is not self._newest_status and now - self._status_at >= _STATUS_INTERVAL_S:
             self._status, self._status_at = self._newest_status, now
         if self._status is None or self._is_closed or size.rows < 2:
             return []
         text = status_text(self._status, max(2, size.columns - 1 - _ECHO), encoding_of(self._out))
-        return [Row("", text)]
+        return [CaptionRow("", text)]
 
     def _sayable(self, text: str) -> str:
         return sayable(cleaned(text), encoding_of(self._out))

@@ -6,7 +6,7 @@ Only a few sequences are used that every terminal knows (ECMA-48). Everything he
 from itertools import groupby
 from typing import NamedTuple
 
-from connectors.view.rows import Row, row_width
+from connectors.view.rows import CaptionRow, row_width
 from operators.text_layout import cluster_width, clusters
 
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
@@ -26,7 +26,7 @@ class _Cell(NamedTuple):
         return len(self.text) == 1 and cluster_width(self.text) > 0
 
 
-def redraw(before: list[Row], after: list[Row]) -> str:
+def redraw(before: list[CaptionRow], after: list[CaptionRow]) -> str:
     """What to send to a terminal that shows ``before`` to make it show ``after``.
 
     The cursor is in the last row, and afterwards at its end; neither list is empty. Rows that are too
@@ -53,7 +53,7 @@ def redraw(before: list[Row], after: list[Row]) -> str:
     return "".join(parts)
 
 
-def erase(drawn: list[Row], columns: int) -> str:
+def erase(drawn: list[CaptionRow], columns: int) -> str:
     """Erase rows, and leave the cursor where the first began; it is in the last row.
 
     Args:
@@ -70,7 +70,7 @@ def _erase_rows(count: int, *, downwards: bool) -> str:
     return next_row.join([f"\r{_ERASE_LINE}"] * count)
 
 
-def _cells(row: Row) -> list[_Cell]:
+def _cells(row: CaptionRow) -> list[_Cell]:
     cells, column = [], 0
     for text, is_dim in ((row.plain, False), (row.dim, True)):
         for cluster in clusters(text):

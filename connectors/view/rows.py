@@ -22,7 +22,7 @@ ELLIPSIS = "…"
 _BOUNDARY = regex.compile(r"(?w)\b")
 
 
-class Row(NamedTuple):
+class CaptionRow(NamedTuple):
     """One line on display: plain text, and dim text that follows it."""
 
     plain: str
@@ -40,7 +40,7 @@ def _word_ends(text: str, last: int) -> set[int]:
     return set(takewhile(lambda end: end <= last, ends))
 
 
-def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int = ROWS) -> list[Row]:
+def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int = ROWS) -> list[CaptionRow]:
     """The last rows of an unfinished caption.
 
     Args:
@@ -56,11 +56,11 @@ def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int =
     for line in wrap(shown, columns):
         plain = _start(line, left)
         left -= len(plain) - plain.count(" ")
-        drawn.append(Row(plain, line[len(plain) :]))
+        drawn.append(CaptionRow(plain, line[len(plain) :]))
     if goes_on:
         if not drawn or row_width(drawn[-1]) + width(ELLIPSIS) > columns:
             # In a line of its own the ellipsis moves no word that is already on display.
-            drawn.append(Row(""))
+            drawn.append(CaptionRow(""))
         drawn[-1] = drawn[-1]._replace(dim=drawn[-1].dim + ELLIPSIS)
     return drawn[-rows:]
 
@@ -74,6 +74,6 @@ def _start(line: str, count: int) -> str:
     return line
 
 
-def row_width(row: Row) -> int:
+def row_width(row: CaptionRow) -> int:
     """Columns that a row takes."""
     return width(row.plain) + width(row.dim)

@@ -11,14 +11,14 @@ from connectors.view.status import Status
 from connectors.web.client import Client, Followed
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds
-from connectors.web.streams import Listed, Streams
+from connectors.web.streams import ListedStream, Streams
 from operators.events import Caption, ErasureRecord
 
 # Seconds between two looks at what waits.
 _TICK_S = 0.1
 
 
-class Patience(NamedTuple):
+class ClientTimeouts(NamedTuple):
     """How long the hub waits for clients, in seconds."""
 
     #: How often a client is told how things stand.
@@ -47,12 +47,12 @@ class Hub:
         state: str = "listening",
         most_clients: int = 2000,
         bounds: Bounds | None = None,
-        patience: Patience | None = None,
+        patience: ClientTimeouts | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
         """``streams`` are those that are known to come, and ``state`` what each does at first."""
         self._most_clients = most_clients
-        self._patience = patience or Patience()
+        self._patience = patience or ClientTimeouts()
         self._now = now
         #: Held while a message is made, and never while one is sent.
         self.lock = Lock()
@@ -103,7 +103,7 @@ class Hub:
                 stream.is_closed = True
                 self._announce(stream)
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[ListedStream]:
         """The streams that there are."""
         with self.lock:
             return self._streams.listed()

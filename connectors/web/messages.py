@@ -39,7 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
     language: Languages
 
 
-class Update(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="update"):
+class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="update"):
     """How one segment changes: its text becomes ``text[:keep] + append``, its source likewise."""
 
     segment: int
@@ -78,7 +78,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
     lost_s: float
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="state"):
+class RunState(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="state"):
     """What the run is doing; the level is null where there is no sound."""
 
     state: str
@@ -90,7 +90,7 @@ class End(msgspec.Struct, frozen=True, tag_field="type", tag="end"):
     """The stream is over."""
 
 
-Message = Snapshot | Update | Figures | State | End
+Message = Snapshot | SegmentUpdate | Figures | RunState | End
 
 
 def figures_after(before: Figures | None, record: ErasureRecord, lost_s: float) -> Figures:
@@ -116,11 +116,11 @@ def figures_after(before: Figures | None, record: ErasureRecord, lost_s: float) 
     )
 
 
-def state_of(status: Status, sentence: str | None) -> State:
+def state_of(status: Status, sentence: str | None) -> RunState:
     """The message that tells of a status."""
     level = status.level_dbfs
     heard = round(level, 1) if level is not None and math.isfinite(level) else None
-    return State(state=status.state, sentence=sentence, level_dbfs=heard)
+    return RunState(state=status.state, sentence=sentence, level_dbfs=heard)
 
 
 def _ms(seconds: float | None) -> float | None:

@@ -11,7 +11,16 @@ from typing import NamedTuple
 import msgspec
 
 from connectors.view.rows import settled
-from connectors.web.messages import End, Figures, Languages, Message, Segment, Snapshot, State, Update
+from connectors.web.messages import (
+    End,
+    Figures,
+    Languages,
+    Message,
+    RunState,
+    Segment,
+    SegmentUpdate,
+    Snapshot,
+)
 from connectors.web.pace import Pace
 from operators.events import Caption
 from operators.prefix import common_prefix
@@ -56,10 +65,10 @@ class StreamLog:
         self._characters = 0
         # The highest number of a segment that was forgotten: what is below and not known is an echo.
         self._forgotten = -1
-        self.state = State(state=state)
+        self.state = RunState(state=state)
         self.figures: Figures | None = None
         self.is_over = False
-        self._states: Pace[State] = Pace(self._bounds.state_s)
+        self._states: Pace[RunState] = Pace(self._bounds.state_s)
         self._figures: Pace[Figures] = Pace(self._bounds.figures_s)
         self._newest: tuple[int, int, bytes] = (-1, -1, b"")
         self._snapshot: tuple[int, bytes] = (-1, b"")
@@ -87,7 +96,7 @@ class StreamLog:
         self._forget(but=caption.segment)
         self._say(_difference(before, after))
 
-    def tell_state(self, state: State, now_s: float) -> None:
+    def tell_state(self, state: RunState, now_s: float) -> None:
         """Tell what the run is doing, when it is time to."""
         self._states.offer(state)
         self.tick(now_s)
@@ -179,10 +188,10 @@ class StreamLog:
             self._forgotten = max(self._forgotten, gone.segment)
 
 
-def _difference(before: Segment, after: Segment) -> Update:
+def _difference(before: Segment, after: Segment) -> SegmentUpdate:
     keep = common_prefix(before.text, after.text)
     source_keep = common_prefix(before.source, after.source)
-    return Update(
+    return SegmentUpdate(
         segment=after.segment,
         keep=keep,
         append=after.text[keep:],

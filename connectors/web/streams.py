@@ -12,7 +12,7 @@ from connectors.web.protocol import Bounds, StreamLog
 _MAX_STREAMS = 64
 
 
-class Listed(NamedTuple):
+class ListedStream(NamedTuple):
     """A stream in the list of streams."""
 
     name: str
@@ -42,7 +42,7 @@ class Streams:
         """Those of which anything was published."""
         return [stream for stream in self._by_name.values() if stream.is_real]
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[ListedStream]:
         """What there is to know of those that speak."""
         return [_listed(name, stream) for name, stream in self._by_name.items() if stream.is_real]
 
@@ -71,7 +71,7 @@ class Streams:
         return stream
 
 
-def _listed(name: str, stream: Followed) -> Listed:
+def _listed(name: str, stream: Followed) -> ListedStream:
     log = stream.log
     state = "ended" if log.is_over else log.state.state
-    return Listed(name, state, log.segments, len(stream.clients))
+    return ListedStream(name, state, log.segments, len(stream.clients))

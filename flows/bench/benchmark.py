@@ -19,8 +19,8 @@ from flows.bench.delay import mean_delay_s
 from flows.bench.likelihood import SIGNATURE, Likelihood
 from flows.bench.plan import Plan, columns_of
 from flows.bench.plots import check_plots
-from flows.bench.row import Row
-from flows.bench.runner import Trial, run_trials, warm_up
+from flows.bench.row import MethodRow
+from flows.bench.runner import SegmentTrial, run_trials, warm_up
 from flows.bench.scores import Scorer
 from flows.bench.signature import Signature, mixing_key, sign
 from flows.engine.translation import conditioning, open_engine
@@ -33,7 +33,7 @@ from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class BenchJob(msgspec.Struct, frozen=True, kw_only=True):
     """What to measure, and where the results go."""
 
     source: Path
@@ -58,18 +58,18 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     likelihood: bool = False
 
 
-class Results(msgspec.Struct, frozen=True):
+class BenchResults(msgspec.Struct, frozen=True):
     """What ``--json`` holds."""
 
     signature: Signature
-    rows: list[Row]
+    rows: list[MethodRow]
 
 
 class Interrupted(Exception):  # noqa: N818 - it is not an error
     """Ctrl-C; the message says how to go on."""
 
 
-def benchmark(job: Job, publish: Callable[[Results], None]) -> None:
+def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
     """Measure what is still missing, compute the rows, and have them published.
 
     Only then are the trials forgotten: what cannot be written does not have to be measured again.
@@ -100,7 +100,7 @@ def benchmark(job: Job, publish: Callable[[Results], None]) -> None:
         if job.likelihood:
             signature = msgspec.structs.replace(signature, likelihood=SIGNATURE)
             judge = Likelihood(engine.prompt, engine.pool, common.max_source)
-        with Journal(_journal_path(signature, job.plan), Trial, fresh=job.fresh) as journal:
+        with Journal(_journal_path(signature, job.plan), SegmentTrial, fresh=job.fresh) as journal:
             translators = [engine.translator(variant) for variant in job.plan.variants]
             trials = _measure(corpus, translators, job, journal, waiting, stop, judge)
             waiting.doing("computing the scores", None)
@@ -113,12 +113,12 @@ def benchmark(job: Job, publish: Callable[[Results], None]) -> None:
 def _measure(
     corpus: Corpus,
     translators: Sequence[Translator],
-    job: Job,
-    journal: Journal[Trial],
+    job: BenchJob,
+    journal: Journal[SegmentTrial],
     waiting: Waiting,
     stop: Flag,
     judge: Likelihood | None,
-) -> list[Trial]:
+) -> list[SegmentTrial]:
     wanted = job.repeats * len(corpus.segments)
     trials = [trial for trial in journal.results if trial.repeat < job.repeats]
     progress = _Progress(wanted, waiting)
@@ -148,7 +148,7 @@ def _check_comet(checkpoint: Path, corpus: Corpus) -> str:
     return check_comet(checkpoint)
 
 
-def _score(trials: list[Trial], corpus: Corpus, job: Job, signature: Signature) -> Results:
+def _score(trials: list[SegmentTrial], corpus: Corpus, job: BenchJob, signature: Signature) -> BenchResults:
     plan, target = job.plan, language(job.plan.variants[0].target)
     scorer = Scorer(trials, corpus.references, tokenizer(signature.tokenizer), target.tokenizer)
     comet: list[float | None] = [None] * len(plan.variants)
@@ -156,7 +156,7 @@ def _score(trials: list[Trial], corpus: Corpus, job: Job, signature: Signature) 
         sources = [segment.updates[-1] for segment in corpus.segments]
         systems = [scorer.finals(which) for which in range(len(plan.variants))]
         comet = [*comet_scores(job.comet, sources, corpus.references, systems)]
-    rows: list[Row] = []
+    rows: list[MethodRow] = []
     for which, variant in enumerate(plan.variants):
         delay_s = mean_delay_s(corpus.segments, conditioning(variant, signature.close_unfinished))
         columns = {
@@ -166,7 +166,7 @@ def _score(trials: list[Trial], corpus: Corpus, job: Job, signature: Signature) 
         }
         for number, mask_k in enumerate(plan.masks):
             rows.append(scorer.row(which, number, {**columns, "mask_k": mask_k}))
-    return Results(msgspec.structs.replace(signature, **scorer.signatures), rows)
+    return BenchResults(msgspec.structs.replace(signature, **scorer.signatures), rows)
 
 
 def _shown(mask_k: int, pieces: tuple[str, ...]) -> str:

@@ -6,10 +6,10 @@ and a line below the table says which command measures it.
 
 from collections.abc import Sequence
 
-from flows.bench.paper_run import PAIRS, Run
+from flows.bench.paper_run import PAIRS, PaperRun
 from flows.bench.plan import USUAL, Grid, columns_of
-from flows.bench.published import MODELS, TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, Figures
-from flows.bench.row import Row
+from flows.bench.published import MODELS, TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, PublishedFigures
+from flows.bench.row import MethodRow
 from flows.pages.table import Table, number
 
 BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
@@ -30,7 +30,7 @@ GRIDS = (_SWEEP, _SWEEP._replace(methods=("ssbd",), biases=(DEFAULT_BIAS,), mask
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
 
 
-def paper_tables(run: Run) -> tuple[Table, ...]:
+def paper_tables(run: PaperRun) -> tuple[Table, ...]:
     """Tables 2, 3, 4 and 6. NE is the mean over the segments, as the paper has it."""
     return (
         _languages(
@@ -42,7 +42,7 @@ def paper_tables(run: Run) -> tuple[Table, ...]:
     )
 
 
-def _languages(run: Run, title: str, published: ByLanguage, *, recorded: bool) -> Table:
+def _languages(run: PaperRun, title: str, published: ByLanguage, *, recorded: bool) -> Table:
     fits = run.is_recorded == recorded
     own = (
         {"RT": _find(run.rows, "retranslate"), "SSBD": _find(run.rows, "ssbd", DEFAULT_BIAS)} if fits else {}
@@ -62,7 +62,7 @@ def _languages(run: Run, title: str, published: ByLanguage, *, recorded: bool) -
     )  # fmt: skip
 
 
-def _by_default(run: Run) -> list[str]:
+def _by_default(run: PaperRun) -> list[str]:
     """A line about the product as it runs by default, where this run has measured it."""
     # Which bias a final has depends on the model.
     usual = {name: value for name, value in columns_of(USUAL).items() if name != "final_bias"}
@@ -76,7 +76,7 @@ def _by_default(run: Run) -> list[str]:
     return []
 
 
-def _biases(run: Run) -> Table:
+def _biases(run: PaperRun) -> Table:
     rows = {
         "RT": _find(run.rows, "retranslate"),
         **{f"{bias:g}": _find(run.rows, "ssbd", bias) for bias in BIASES},
@@ -87,8 +87,8 @@ def _biases(run: Run) -> Table:
     )
 
 
-def _masks(run: Run) -> Table:
-    def masked(k: int, *, draft: bool) -> Row:
+def _masks(run: PaperRun) -> Table:
+    def masked(k: int, *, draft: bool) -> MethodRow:
         return _find(run.rows, "ssbd", DEFAULT_BIAS, mask_k=k, draft_mask=k if draft else 0)
 
     rows = {
@@ -102,7 +102,9 @@ def _masks(run: Run) -> Table:
     )
 
 
-def _of_one_pair(run: Run, title: str, first: str, lines: Sequence[tuple[str, Row, Figures]]) -> Table:
+def _of_one_pair(
+    run: PaperRun, title: str, first: str, lines: Sequence[tuple[str, MethodRow, PublishedFigures]]
+) -> Table:
     """Our rows for the languages of this run, beside the paper's for one model and pair."""
     quality = "chrF" if run.rows[0].chrf is not None else "chrF to RT"
     return Table(
@@ -123,8 +125,8 @@ def _of_one_pair(run: Run, title: str, first: str, lines: Sequence[tuple[str, Ro
 
 
 def _find(
-    rows: Sequence[Row], method: str, bias: float | None = None, *, mask_k: int = 0, draft_mask: int = 0
-) -> Row:
+    rows: Sequence[MethodRow], method: str, bias: float | None = None, *, mask_k: int = 0, draft_mask: int = 0
+) -> MethodRow:
     """The row of one of `GRIDS`."""
     settings = {
         "method": method,
@@ -143,7 +145,7 @@ def _find(
     )
 
 
-def _measured(row: Row, *, tps: bool) -> list[str]:
+def _measured(row: MethodRow, *, tps: bool) -> list[str]:
     """Our cells; those of the draft are empty where there is none, as in the paper."""
     shares = (row.accepted_over_drafted, row.accepted_over_output)
     return [
@@ -155,7 +157,7 @@ def _measured(row: Row, *, tps: bool) -> list[str]:
     ]
 
 
-def _printed(figures: Figures | None, *, tps: bool) -> list[str]:
+def _printed(figures: PublishedFigures | None, *, tps: bool) -> list[str]:
     """The paper's cells; empty where it prints none."""
     if figures is None:
         return [""] * (6 if tps else 5)

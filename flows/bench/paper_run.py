@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flows.bench.row import Row
+from flows.bench.row import MethodRow
 from operators.languages import language
 
 #: The paper's pairs of languages, in its order.
@@ -16,10 +16,10 @@ _SOURCE = (
 )
 
 
-class Run(NamedTuple):
+class PaperRun(NamedTuple):
     """What was measured, and how."""
 
-    rows: Sequence[Row]
+    rows: Sequence[MethodRow]
     #: The model's file and the corpus, as the signature has them.
     model: str
     corpus: str

@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from flows.bench.row import Row
+from flows.bench.row import MethodRow
 from flows.bench.tables import label
 from operators.errors import OutputError
 
@@ -34,7 +34,7 @@ def check_plots(folder: Path) -> None:
         raise OutputError(f"{folder}: there can be no folder for the plots ({error.strerror})") from None
 
 
-def write_plots(rows: Sequence[Row], caption: str, folder: Path) -> list[Path]:
+def write_plots(rows: Sequence[MethodRow], caption: str, folder: Path) -> list[Path]:
     """Write an SVG for each picture, ``caption`` in small print below it; gives their paths."""
     pictures = {"bias.svg": against_bias(rows, caption), "acceptance.svg": against_acceptance(rows, caption)}
     paths = []
@@ -49,7 +49,7 @@ def write_plots(rows: Sequence[Row], caption: str, folder: Path) -> list[Path]:
     return paths
 
 
-def against_bias(rows: Sequence[Row], caption: str) -> Figure:
+def against_bias(rows: Sequence[MethodRow], caption: str) -> Figure:
     """Erasure and quality against the bias, re-translation's as a line across."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(8.4, 3.6), layout="constrained")
@@ -63,7 +63,7 @@ def against_bias(rows: Sequence[Row], caption: str) -> Figure:
     return figure
 
 
-def against_acceptance(rows: Sequence[Row], caption: str) -> Figure:
+def against_acceptance(rows: Sequence[MethodRow], caption: str) -> Figure:
     """Speedup against the share of the output that came from drafts; bars show the range of the repeats."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
@@ -92,7 +92,7 @@ def against_acceptance(rows: Sequence[Row], caption: str) -> Figure:
     return figure
 
 
-def _erasure(axes: Axes, rows: Sequence[Row]) -> None:
+def _erasure(axes: Axes, rows: Sequence[MethodRow]) -> None:
     masks = sorted({row.mask_k for row in rows})
     lines = [("whole translation", _BLUE, "o", masks[0], True)]
     shown = [mask for mask in masks if mask > 0][:2]
@@ -110,7 +110,7 @@ def _erasure(axes: Axes, rows: Sequence[Row]) -> None:
     axes.legend(fontsize=8)
 
 
-def _quality(axes: Axes, rows: Sequence[Row]) -> None:
+def _quality(axes: Axes, rows: Sequence[MethodRow]) -> None:
     sweep = _sweep(rows, rows[0].mask_k)
     biases = [row.bias or 0.0 for row in sweep]
     if rows[0].chrf is None:
@@ -125,9 +125,9 @@ def _quality(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_ylabel("chrF")
 
 
-def _sweep(rows: Sequence[Row], mask: int) -> list[Row]:
+def _sweep(rows: Sequence[MethodRow], mask: int) -> list[MethodRow]:
     """The rows of SSBD that differ in nothing but the bias, in its order: the longest such series."""
-    series: dict[tuple[object, ...], list[Row]] = {}
+    series: dict[tuple[object, ...], list[MethodRow]] = {}
     for row in rows:
         if row.method == "ssbd" and row.mask_k == mask and row.bias is not None:
             for settings in _other_settings(row):
@@ -136,22 +136,22 @@ def _sweep(rows: Sequence[Row], mask: int) -> list[Row]:
     return sorted(longest, key=lambda row: row.bias or 0.0)
 
 
-def _other_settings(row: Row) -> set[tuple[object, ...]]:
+def _other_settings(row: MethodRow) -> set[tuple[object, ...]]:
     """All but the bias; a final bias that equals it may be meant as one value or as that of each row."""
     others = (row.draft_mask, row.commit, row.commit_gap, row.drop_revised, row.min_block, row.hold_back)
     finals: set[object] = {row.final_bias, "same"} if row.final_bias == row.bias else {row.final_bias}
     return {(*others, row.strip_punctuation, final) for final in finals}
 
 
-def _one_for_each_run(rows: Sequence[Row]) -> list[tuple[Row, str]]:
+def _one_for_each_run(rows: Sequence[MethodRow]) -> list[tuple[MethodRow, str]]:
     named = {label(row, mask=False): row for row in reversed(rows)}
     return [(row, name) for name, row in reversed(named.items())]
 
 
-def _labels(runs: Sequence[tuple[Row, str]]) -> list[tuple[Row, str]]:
+def _labels(runs: Sequence[tuple[MethodRow, str]]) -> list[tuple[MethodRow, str]]:
     """A label for each point; points that lie on top of each other share one."""
     height = max(row.speedup for row, _ in runs) - min(1.0, *(row.speedup for row, _ in runs))
-    places: list[tuple[Row, str]] = []
+    places: list[tuple[MethodRow, str]] = []
     for row, name in runs:
         text = "re-translation" if row.method == "retranslate" else name.removeprefix("ssbd ")
         for number, (other, words) in enumerate(places):
@@ -164,11 +164,11 @@ def _labels(runs: Sequence[tuple[Row, str]]) -> list[tuple[Row, str]]:
     return places
 
 
-def _acceptance(row: Row) -> float:
+def _acceptance(row: MethodRow) -> float:
     return 100 * (row.accepted_over_output or 0.0)
 
 
-def _look(row: Row) -> tuple[str, str]:
+def _look(row: MethodRow) -> tuple[str, str]:
     looks = {"retranslate": (_GREY, "D"), "ssbd": (_BLUE, "o"), "continuous": (_ORANGE, "s")}
     return looks.get(row.method, (_BLUE, "^"))
 

@@ -16,7 +16,7 @@ class Times(msgspec.Struct, frozen=True):
     beside: float
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     """One method with one setting. The first row of a benchmark is its baseline, re-translation."""
 
     method: str

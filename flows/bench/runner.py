@@ -14,7 +14,7 @@ from operators.events import Effort
 from operators.trouble import Trouble
 
 
-class Update(msgspec.Struct, frozen=True, array_like=True):
+class MethodUpdate(msgspec.Struct, frozen=True, array_like=True):
     """What one method made of one update."""
 
     tokens: int
@@ -28,12 +28,12 @@ class Update(msgspec.Struct, frozen=True, array_like=True):
     trouble: Trouble | None = None
 
 
-class Trial(msgspec.Struct, frozen=True):
+class SegmentTrial(msgspec.Struct, frozen=True):
     """One repeat of one segment: the updates of every method, and the seconds that they took."""
 
     repeat: int
     segment: int
-    updates: tuple[tuple[Update, ...], ...]
+    updates: tuple[tuple[MethodUpdate, ...], ...]
 
 
 def run_trials(
@@ -44,7 +44,7 @@ def run_trials(
     done: set[tuple[int, int]],
     go_on: Callable[[], None] = lambda: None,
     likelihood: Likelihood | None = None,
-) -> Iterator[Trial]:
+) -> Iterator[SegmentTrial]:
     """Yield a trial for each repeat and segment that is not in ``done``.
 
     ``go_on`` is called before each update, outside of what is timed; it may raise to end the run. With
@@ -56,11 +56,11 @@ def run_trials(
         for number, segment in enumerate(corpus.segments):
             if (repeat, number) in done:
                 continue
-            results: list[tuple[Update, ...]] = [()] * len(translators)
+            results: list[tuple[MethodUpdate, ...]] = [()] * len(translators)
             for turn in range(len(translators)):
                 which = (turn + number + repeat) % len(translators)
                 results[which] = _translate(segment, translators[which], masks, go_on, judge)
-            yield Trial(repeat, number, tuple(results))
+            yield SegmentTrial(repeat, number, tuple(results))
 
 
 def warm_up(corpus: Corpus, translators: Sequence[Translator]) -> None:
@@ -76,7 +76,7 @@ def _translate(
     masks: Sequence[Callable[[tuple[str, ...]], str]],
     go_on: Callable[[], None] = lambda: None,
     likelihood: Likelihood | None = None,
-) -> tuple[Update, ...]:
+) -> tuple[MethodUpdate, ...]:
     state, updates, outputs = SegmentState(), [], []
     for number, text in enumerate(segment.updates):
         go_on()
@@ -89,7 +89,7 @@ def _translate(
         full = "".join(output.pieces)
         shown = tuple(full if is_final else mask(output.pieces) for mask in masks)
         effort = output.effort.with_total(total_s)
-        updates.append(Update(len(output.tokens), full, shown, effort, trouble=output.trouble))
+        updates.append(MethodUpdate(len(output.tokens), full, shown, effort, trouble=output.trouble))
         outputs.append(output.tokens)
     translator.release(segment.key, state)
     if likelihood is not None:

@@ -9,8 +9,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
-from flows.bench.row import Row, Times
-from flows.bench.runner import Trial, Update
+from flows.bench.row import MethodRow, Times
+from flows.bench.runner import MethodUpdate, SegmentTrial
 from operators.events import Effort
 from operators.metrics.erasure import erasure
 from operators.metrics.partials import final_prefix, pooled, support
@@ -23,7 +23,7 @@ class Scorer:
 
     def __init__(
         self,
-        trials: Sequence[Trial],
+        trials: Sequence[SegmentTrial],
         references: list[str] | None,
         tokenize: Tokenizer,
         bleu_tokenizer: str,
@@ -47,7 +47,7 @@ class Scorer:
             return {}
         return {"chrf": str(self._chrf.get_signature()), "bleu": str(self._bleu.get_signature())}
 
-    def row(self, which: int, mask: int, settings: dict[str, Any]) -> Row:
+    def row(self, which: int, mask: int, settings: dict[str, Any]) -> MethodRow:
         """The figures of translator ``which`` under display mask number ``mask``.
 
         ``settings`` are the columns that are no figures of these trials, COMET and the delay among them.
@@ -62,7 +62,7 @@ class Scorer:
         rates = self._per_repeat(which, self._seconds_per_token)
         finals = self.finals(which)
         raw, shown = self._erasure(first, None), self._erasure(first, mask)
-        return Row(
+        return MethodRow(
             **settings,
             speedup=median(speedups),
             speedup_range=(min(speedups), max(speedups)),
@@ -115,7 +115,7 @@ class Scorer:
         )
         return float(CHRF().corpus_score(own, [base]).score) if base else None
 
-    def _partials_against_finals(self, segments: Sequence[Sequence[Update]]) -> float | None:
+    def _partials_against_finals(self, segments: Sequence[Sequence[MethodUpdate]]) -> float | None:
         """Of what says something at all. chrF leaves out spaces, so that tokens may be joined with them."""
         said, meant = [], []
         for *partials, final in segments:
@@ -154,7 +154,7 @@ class Scorer:
         (scores,) = columns.values()  # keyed by a name that sacrebleu derives from the metric's settings
         return float(scores[1].p_value)
 
-    def _erasure(self, segments: list[tuple[Update, ...]], mask: int | None) -> tuple[float, float]:
+    def _erasure(self, segments: list[tuple[MethodUpdate, ...]], mask: int | None) -> tuple[float, float]:
         """NE pooled over the segments, and as the mean of the segments' own."""
         erased, lengths = [], []
         for updates in segments:
@@ -164,7 +164,7 @@ class Scorer:
         each = [count / length for count, length in zip(erased, lengths, strict=True) if length]
         return sum(erased) / max(1, sum(lengths)), sum(each) / max(1, len(each))
 
-    def _per_repeat(self, which: int, cost: Callable[[Sequence[Trial], int], float]) -> list[float]:
+    def _per_repeat(self, which: int, cost: Callable[[Sequence[SegmentTrial], int], float]) -> list[float]:
         """The baseline's cost over the method's, for each repeat."""
         ratios = []
         for repeat in sorted({trial.repeat for trial in self._trials}):
@@ -172,7 +172,7 @@ class Scorer:
             ratios.append(cost(trials, 0) / max(1e-9, cost(trials, which)))
         return ratios
 
-    def _seconds_per_token(self, trials: Sequence[Trial], which: int) -> float:
+    def _seconds_per_token(self, trials: Sequence[SegmentTrial], which: int) -> float:
         """Seconds per output token, the evaluation of the prompt left out.
 
         A method that verifies evaluates prompt and draft in one pass; what the prompt took of it is what
@@ -210,11 +210,11 @@ def gpu_cost(effort: Effort) -> float:
     return effort.passes + effort.evaluated / 100
 
 
-def _wall_s(trials: Sequence[Trial], which: int) -> float:
+def _wall_s(trials: Sequence[SegmentTrial], which: int) -> float:
     return sum(update.effort.total_s for trial in trials for update in trial.updates[which])
 
 
-def _nats(updates: Iterable[Update]) -> float | None:
+def _nats(updates: Iterable[MethodUpdate]) -> float | None:
     """Nats for each token of the updates that were judged."""
     judged = [(update.nats, update.tokens) for update in updates if update.nats is not None]
     return sum(nats for nats, _ in judged) / sum(tokens for _, tokens in judged) if judged else None

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from flows.bench.plan import USUAL
-from flows.bench.row import Row
+from flows.bench.row import MethodRow
 from flows.pages.table import Table, number, percent
 from flows.settings.schema import SPECULATIVE
 
 
-def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
+def tables(rows: Sequence[MethodRow]) -> tuple[Table, ...]:
     """Speed, where the time goes, the passes, quality beside stability, and what was read before the finals.
 
     The first row is the baseline.
@@ -18,7 +18,7 @@ def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     return _speed(timed), _times(timed), _passes(timed), _quality(rows), _partials(timed)
 
 
-def label(row: Row, *, mask: bool) -> str:
+def label(row: MethodRow, *, mask: bool) -> str:
     """A row's method, its bias, and the settings in which it differs from the product's defaults.
 
     What the method does not use is left out; the display's mask is there only with ``mask``.
@@ -46,7 +46,7 @@ def label(row: Row, *, mask: bool) -> str:
     return " ".join([row.method, *(part for part, is_there in parts.items() if is_there)])
 
 
-def _speed(rows: Sequence[Row]) -> Table:
+def _speed(rows: Sequence[MethodRow]) -> Table:
     return Table(
         "Speed against re-translation, the first row; and what it comes from",
         (
@@ -71,7 +71,7 @@ def _speed(rows: Sequence[Row]) -> Table:
     )
 
 
-def _times(rows: Sequence[Row]) -> Table:
+def _times(rows: Sequence[MethodRow]) -> Table:
     return Table(
         "Where an update's time goes: mean milliseconds before a segment's last update, and at it",
         (
@@ -94,7 +94,7 @@ def _times(rows: Sequence[Row]) -> Table:
     )
 
 
-def _passes(rows: Sequence[Row]) -> Table:
+def _passes(rows: Sequence[MethodRow]) -> Table:
     is_drafted = any(row.draft_model is not None for row in rows)
     return Table(
         "Passes: tokens that were proposed after the divergence, and the speedup where passes cost otherwise",
@@ -119,7 +119,7 @@ def _passes(rows: Sequence[Row]) -> Table:
     )
 
 
-def _drafted_cells(row: Row, *, is_drafted: bool) -> tuple[str, ...]:
+def _drafted_cells(row: MethodRow, *, is_drafted: bool) -> tuple[str, ...]:
     if not is_drafted:
         return ()
     if row.draft_model is None:
@@ -127,7 +127,7 @@ def _drafted_cells(row: Row, *, is_drafted: bool) -> tuple[str, ...]:
     return f"{row.draft_passes_per_token:.2f}", percent(row.draft_time_share)
 
 
-def _quality(rows: Sequence[Row]) -> Table:
+def _quality(rows: Sequence[MethodRow]) -> Table:
     columns = ["chrF", "p", "BLEU"] if rows[0].chrf is not None else []
     if rows[0].comet is not None:
         columns.append("COMET")
@@ -140,7 +140,7 @@ def _quality(rows: Sequence[Row]) -> Table:
     )
 
 
-def _partials(rows: Sequence[Row]) -> Table:
+def _partials(rows: Sequence[MethodRow]) -> Table:
     return Table(
         "Updates before the finals, without a mask: what was read that did not stay; and answers cut",
         ("method", "chrF to the final's begin", "unsupported words", "cut, of all updates"),
@@ -156,7 +156,7 @@ def _partials(rows: Sequence[Row]) -> Table:
     )
 
 
-def _quality_cells(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
+def _quality_cells(row: MethodRow, columns: Sequence[str]) -> tuple[str, ...]:
     scores = {
         "chrF": number(row.chrf, 1),
         "p": number(row.chrf_p, 3),

@@ -10,7 +10,7 @@ from connectors.messages.log import tell
 from flows.bench.corpus import Corpus
 from flows.bench.plan import Plan
 from flows.bench.signature import sign
-from flows.bench_drafts.report import Drafts
+from flows.bench_drafts.publish import Drafts
 from flows.bench_drafts.tables import Costs
 from flows.bench_drafts.ways import Sweep, trajectories, ways
 from flows.engine.translation import Engine, open_engine

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from connectors.messages.log import tell
-from flows.bench_drafts.report import Drafts
+from flows.bench_drafts.publish import Drafts
 from flows.bench_drafts.tables import Costs
 from flows.bench_drafts.ways import Sweep, Way, compared_on, ways
 from flows.bench_speech.corpus import Clip, read_clips, samples

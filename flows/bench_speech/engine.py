@@ -13,7 +13,7 @@ from operators.recognizers.windowed.segmenter import SegmentRules, Window
 from operators.recognizers.windowed.voice import Samples
 
 
-class Said(NamedTuple):
+class DecodedWindow(NamedTuple):
     """What a model made of one window."""
 
     tokens: tuple[int, ...]
@@ -26,7 +26,7 @@ class Said(NamedTuple):
     is_whole: bool
 
 
-class Engine(Protocol):
+class SpeechEngine(Protocol):
     """A speech model."""
 
     #: Folder of its files.
@@ -42,7 +42,7 @@ class Engine(Protocol):
 
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> Callable[[], Said]:
+    ) -> Callable[[], DecodedWindow]:
         """Decode a window; what is called afterwards puts the result into words, which is not timed.
 
         So many windows before it were ``stopped`` at a doubtful word.
@@ -50,7 +50,7 @@ class Engine(Protocol):
         ...
 
 
-def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> Engine:
+def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> SpeechEngine:
     """The engine of that name. Raises `SurtitleError` when it or its model is missing."""
     match name:
         case "moonshine":
@@ -62,7 +62,7 @@ def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> En
     raise UsageError(f"--recognizer: {name!r} cannot be measured; choose moonshine or whisper")
 
 
-class _Moonshine(Engine):
+class _Moonshine(SpeechEngine):
     def __init__(self, folder: Path | None, threads: int) -> None:
         from operators.recognizers.moonshine.decoder import MARGIN
         from operators.recognizers.moonshine.model import load_model
@@ -80,13 +80,13 @@ class _Moonshine(Engine):
     @override
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> Callable[[], Said]:
+    ) -> Callable[[], DecodedWindow]:
         from operators.recognizers.moonshine.decoder import decode
 
         tokenizer = self._model.tokenizer
         doubt = doubt_of(method, draft, stopped, tokenizer.piece)
         heard = decode(method, encoded, draft, len(window.samples), is_final=window.is_final, doubt=doubt)
-        return lambda: Said(
+        return lambda: DecodedWindow(
             heard.tokens,
             tokenizer.text(heard.tokens),
             [tokenizer.piece(token) for token in heard.tokens],
@@ -96,7 +96,7 @@ class _Moonshine(Engine):
         )
 
 
-class _Whisper(Engine):
+class _Whisper(SpeechEngine):
     def __init__(self, folder: Path, spoken: str, threads: int) -> None:
         from operators.recognizers.whisper.decoder import MARGIN
         from operators.recognizers.whisper.model import load_model
@@ -116,12 +116,12 @@ class _Whisper(Engine):
     @override
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> Callable[[], Said]:
+    ) -> Callable[[], DecodedWindow]:
         from operators.recognizers.whisper.decoder import decode
 
         doubt = doubt_of(method, draft, stopped, self._vocabulary.piece)
         heard = decode(method, encoded, draft, is_final=window.is_final, doubt=doubt)
-        return lambda: Said(
+        return lambda: DecodedWindow(
             heard.tokens,
             heard.text,
             [self._vocabulary.piece(token) for token in heard.tokens],

@@ -13,7 +13,7 @@ from connectors.files.whole import write_whole
 from flows.bench_speech.corpus import read_clips, samples
 from flows.bench_speech.engine import open_engine
 from flows.bench_speech.native import NativeLibrary
-from flows.bench_speech.scores import Row, native_row, rows
+from flows.bench_speech.scores import SpeechRow, native_row, rows
 from flows.bench_speech.signature import SpeechSignature, sign
 from flows.bench_speech.trial import hear
 from flows.pages.table import Table
@@ -24,7 +24,7 @@ from operators.recognizers.windowed.method import SpeechMethod
 _PLAIN_WIDTH = 140
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class SpeechBenchJob(msgspec.Struct, frozen=True, kw_only=True):
     """What to measure, and where to write it."""
 
     audio: list[Path]
@@ -40,14 +40,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     json: Path | None
 
 
-class Results(msgspec.Struct, frozen=True):
+class SpeechBenchResults(msgspec.Struct, frozen=True):
     """What is written as JSON."""
 
     signature: SpeechSignature
-    rows: list[Row]
+    rows: list[SpeechRow]
 
 
-def run(job: Job) -> None:
+def run(job: SpeechBenchJob) -> None:
     """Measure, print the tables and write the JSON. Raises `SurtitleError`."""
     check_distinct([("--json", job.json)], [*job.audio, job.reference, job.model])
     clips = read_clips(job.audio, job.reference)
@@ -76,10 +76,10 @@ def run(job: Job) -> None:
     if library is not None:
         found.append(native_row(native, references))
     signature = sign(engine.folder, clips, job.interval_s, engine.margin, job.threads)
-    _publish(job, Results(signature, found))
+    _publish(job, SpeechBenchResults(signature, found))
 
 
-def _publish(job: Job, results: Results) -> None:
+def _publish(job: SpeechBenchJob, results: SpeechBenchResults) -> None:
     if job.json is not None:
         write_whole(job.json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
@@ -92,7 +92,7 @@ def _publish(job: Job, results: Results) -> None:
         console.print(f"{name:>14}  {value}", soft_wrap=True, markup=False)
 
 
-def _times(found: Sequence[Row]) -> Table:
+def _times(found: Sequence[SpeechRow]) -> Table:
     # What is shown of a hypothesis changes no time, but for where its window ends early.
     timed = [row for row in found if row.certainty is None or row.ends_early]
     columns = (
@@ -124,7 +124,7 @@ def _times(found: Sequence[Row]) -> Table:
     )
 
 
-def _quality(found: Sequence[Row]) -> Table:
+def _quality(found: Sequence[SpeechRow]) -> Table:
     columns = ("", "WER %", "NE", "revising %", "NE, words alone", "revising %", "held back", "settled s")
     return Table(
         "What is shown",
@@ -145,7 +145,7 @@ def _quality(found: Sequence[Row]) -> Table:
     )
 
 
-def _label(row: Row) -> str:
+def _label(row: SpeechRow) -> str:
     parts = [row.method]
     if row.bias is not None:
         parts.append(f"β={row.bias:g}")

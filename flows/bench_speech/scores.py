@@ -7,13 +7,13 @@ import msgspec
 
 from flows.bench_speech.native import NativeTrial
 from flows.bench_speech.settling import settled
-from flows.bench_speech.trial import Trial
+from flows.bench_speech.trial import RecordingTrial
 from operators.metrics.erasure import erasure
 from operators.metrics.word_errors import spoken_words, word_errors
 from operators.recognizers.windowed.method import SpeechMethod
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class SpeechRow(msgspec.Struct, frozen=True, kw_only=True):
     """What one way of decoding came to, pooled over all recordings; times are means of an update."""
 
     #: ``scratch``, ``draft``, or ``native`` for Moonshine's own library.
@@ -59,11 +59,11 @@ class _Said(NamedTuple):
 
 
 def rows(
-    trials: Sequence[Trial],
+    trials: Sequence[RecordingTrial],
     methods: Sequence[SpeechMethod],
     certainties: Sequence[float | None],
     references: Sequence[str | None],
-) -> list[Row]:
+) -> list[SpeechRow]:
     """A row for each method and each certainty; the first method decodes from scratch."""
     return [
         _row(trials, number, method, certainties, place, references)
@@ -74,12 +74,12 @@ def rows(
     ]
 
 
-def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) -> Row:
+def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) -> SpeechRow:
     """The row of Moonshine's own library."""
     said = [[_Said(one.text, one.text, one.is_final) for one in trial.updates] for trial in trials]
     updates = sum(map(len, said))
     stability = _stability(said)
-    return Row(
+    return SpeechRow(
         method="native",
         updates=updates,
         recognizer_ms=1000 * sum(trial.seconds for trial in trials) / max(1, updates),
@@ -94,13 +94,13 @@ def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) 
 
 
 def _row(
-    trials: Sequence[Trial],
+    trials: Sequence[RecordingTrial],
     way: int,
     method: SpeechMethod,
     certainties: Sequence[float | None],
     place: int,
     references: Sequence[str | None],
-) -> Row:
+) -> SpeechRow:
     mine = [update for trial in trials for update in trial.ways[way]]
     scratch = [update for trial in trials for update in trial.ways[0]]
     shared_s = sum(trial.detector_s + sum(trial.encoder_s) for trial in trials)
@@ -119,7 +119,7 @@ def _row(
         for trial in trials
     ]
     stability = _stability(said)
-    return Row(
+    return SpeechRow(
         method="draft" if method.use_draft else "scratch",
         bias=method.bias if method.use_draft else None,
         certainty=certainties[place],

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from flows.bench_speech.engine import Engine
+from flows.bench_speech.engine import SpeechEngine
 from operators.events import SAMPLE_RATE
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.recognizers.windowed.segmenter import Segmenter, Window
@@ -12,7 +12,7 @@ from operators.recognizers.windowed.steady import steady_text
 from operators.recognizers.windowed.voice import Samples, silero
 
 
-class Update(NamedTuple):
+class WindowUpdate(NamedTuple):
     """What one way of decoding made of one window."""
 
     is_final: bool
@@ -26,11 +26,11 @@ class Update(NamedTuple):
     end_s: float = 0.0
 
 
-class Trial(NamedTuple):
+class RecordingTrial(NamedTuple):
     """One recording, heard in all ways."""
 
     #: The updates of each way.
-    ways: tuple[list[Update], ...]
+    ways: tuple[list[WindowUpdate], ...]
     #: Seconds of the voice detector, and of the encoder at each update, which all ways share.
     detector_s: float
     encoder_s: list[float]
@@ -39,11 +39,11 @@ class Trial(NamedTuple):
 class _Way:
     """One way of decoding, and where its open utterance stands."""
 
-    def __init__(self, engine: Engine, method: SpeechMethod, certainties: Sequence[float]) -> None:
+    def __init__(self, engine: SpeechEngine, method: SpeechMethod, certainties: Sequence[float]) -> None:
         self._engine = engine
         self._method = method
         self._certainties = certainties
-        self.updates: list[Update] = []
+        self.updates: list[WindowUpdate] = []
         self._draft: tuple[int, ...] = ()
         self._shown = [""] * len(certainties)
         self._stopped = 0
@@ -61,7 +61,7 @@ class _Way:
         self._draft = said.tokens
         self._stopped = 0 if said.is_whole else self._stopped + 1
         self.updates.append(
-            Update(
+            WindowUpdate(
                 window.is_final,
                 said.tokens,
                 said.text,
@@ -81,12 +81,12 @@ class _Way:
 
 
 def hear(
-    engine: Engine,
+    engine: SpeechEngine,
     audio: Samples,
     methods: Sequence[SpeechMethod],
     certainties: Sequence[float],
     interval_s: float,
-) -> Trial:
+) -> RecordingTrial:
     """Hear a recording once, each of its windows in all ways; who begins changes with each window."""
     began = perf_counter()
     segmenter = Segmenter(silero(), interval_s, engine.rules)
@@ -101,4 +101,4 @@ def hear(
         first = number % len(ways)
         for way in [*ways[first:], *ways[:first]]:
             way.hear(window, encoded.again())
-    return Trial(tuple(way.updates for way in ways), detector_s, encoder_s)
+    return RecordingTrial(tuple(way.updates for way in ways), detector_s, encoder_s)

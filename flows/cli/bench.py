@@ -131,10 +131,10 @@ def bench(
     A run that was interrupted goes on where it was.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    from flows.bench.benchmark import Interrupted, Job, benchmark
+    from flows.bench.benchmark import BenchJob, Interrupted, benchmark
     from flows.bench.paper import GRIDS
     from flows.bench.plan import Grid, make_plan
-    from flows.bench.report import publish
+    from flows.bench.publish import publish
 
     common = {
         "from": from_, "to": to, "model": model, "template": template, "threads": threads,
@@ -171,7 +171,7 @@ def bench(
         raise UsageError("--heads has no effect without the method; put heads among the --methods")
     given = {"bias": bias, "final_bias": final_bias}
     tell_of_idle_bias([name for name in given if given[name] is not None], grid.methods, grid.accepts)
-    job = Job(
+    job = BenchJob(
         source=source, reference=reference, lag=lag, skip=skip, limit=limit,
         plan=make_plan(common, [grid, *(GRIDS if paper else ())]), repeats=repeat, fresh=fresh,
         json=json, markdown=markdown, plots=plots, paper=paper, comet=comet,

@@ -71,7 +71,7 @@ def bench_drafts(
     """
     # Imported here: the other commands need none of it, and start the sooner.
     from flows.bench.corpus import load_corpus
-    from flows.bench_drafts.report import publish, read_drafts
+    from flows.bench_drafts.publish import publish, read_drafts
     from flows.bench_drafts.run import run_drafts
     from flows.bench_drafts.ways import Sweep
     from operators.decoding.prediction import Prediction

@@ -34,10 +34,10 @@ def bench_speech(
     Each recording is heard once, as fast as it goes; every window of it is decoded in all ways, in turns.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    from flows.bench_speech.run import Job, run
+    from flows.bench_speech.run import SpeechBenchJob, run
 
     run(
-        Job(
+        SpeechBenchJob(
             audio=audio,
             reference=reference,
             recognizer=recognizer,

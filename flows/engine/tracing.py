@@ -13,7 +13,7 @@ from flows.engine.translation import Engine, translator_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.decided import unchanged
 from operators.decoding.recorder import Recorder
-from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled
+from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.events import Partial
@@ -69,7 +69,7 @@ def record(
     translator = Translator(
         engine.prompt, recorder, recorder.method, translator_settings(settings, engine.prompt), engine.drafts
     )
-    state, updates = SegmentState(), list[Update]()
+    state, updates = SegmentState(), list[UpdateTrace]()
     for number, partial in enumerate(partials):
         tell("tracing", number / len(partials))
         state, output = translator.update(partial.key, state, partial.text, is_final=partial.is_final)
@@ -113,8 +113,8 @@ def read_trace(path: Path) -> Trace:
     return trace
 
 
-def _update(partial: Partial, text: str, windows: tuple[Decoding, ...]) -> Update:
-    return Update(
+def _update(partial: Partial, text: str, windows: tuple[Decoding, ...]) -> UpdateTrace:
+    return UpdateTrace(
         revision=partial.revision,
         is_final=partial.is_final,
         source=partial.text,

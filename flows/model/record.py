@@ -31,7 +31,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     endless: float | None = None
 
 
-class Record(msgspec.Struct, kw_only=True):
+class TrainingRecord(msgspec.Struct, kw_only=True):
     """All of it."""
 
     settings: dict[str, Any]
@@ -79,7 +79,7 @@ class HeadsRecord(msgspec.Struct, kw_only=True):
     blocks: list[Block] = []
 
 
-def write_record(path: Path, record: Record | HeadsRecord) -> None:
+def write_record(path: Path, record: TrainingRecord | HeadsRecord) -> None:
     """Write it as JSON. Raises `OutputError`."""
     partial = path.with_name(path.name + ".partial")
     try:
@@ -89,10 +89,10 @@ def write_record(path: Path, record: Record | HeadsRecord) -> None:
         raise OutputError(f"{path} cannot be written, {error.strerror}: name another file") from None
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: Path) -> TrainingRecord:
     """Read what `write_record` wrote. Raises `InputError`."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Record)
+        return msgspec.json.decode(path.read_bytes(), type=TrainingRecord)
     except OSError as error:
         raise InputError(
             f"{path} cannot be read, {error.strerror}: remove the run's state to begin anew"

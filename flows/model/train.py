@@ -56,13 +56,13 @@ def train(
     """
     # Imported here: the other commands need none of it, and start the sooner.
     with extra_packages():
-        from flows.model.training import Job, run
+        from flows.model.training import TrainingJob, run
         from operators.training.fit import Schedule
 
     if (judged is None) != (reference is None):
         raise UsageError("give both --judge-sources and --judge-references, or none of them")
     run(
-        Job(
+        TrainingJob(
             model=model,
             pairs=[share_of(text) for text in pairs],
             source=source,

@@ -20,7 +20,7 @@ from connectors.models.assembled import sum_of
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import write_model
 from flows.model.in_torch import ends, torch_model
-from flows.model.record import Point, Record, Used, read_record, write_record
+from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
 from operators.errors import UsageError
 from operators.languages import Direction, language
 from operators.models.llama_model import LlamaModel
@@ -41,7 +41,7 @@ _SAVE_EVERY_S = 300.0
 _LEXICON = 20_000
 
 
-class Job(NamedTuple):
+class TrainingJob(NamedTuple):
     """What the command line asks for."""
 
     model: str
@@ -75,7 +75,7 @@ class Job(NamedTuple):
         return self.output.with_name(self.output.name + ".json")
 
 
-def run(job: Job) -> None:
+def run(job: TrainingJob) -> None:
     """Train, and write the adapter; raises `InputError`, `UsageError` and `OutputError`."""
     path = resolve_model(job.model, Direction.of(job.source, job.target))
     written = [("--output", job.output), ("its state", job.state), ("its record", job.record)]
@@ -100,7 +100,9 @@ def run(job: Job) -> None:
 class _Run:
     """Tells how far it is, judges and saves now and then."""
 
-    def __init__(self, job: Job, fit: Fit, prompt: Prompt, stops: frozenset[int], record: Record) -> None:
+    def __init__(
+        self, job: TrainingJob, fit: Fit, prompt: Prompt, stops: frozenset[int], record: TrainingRecord
+    ) -> None:
         self._job, self._fit, self._prompt, self._stops = job, fit, prompt, stops
         self._record = record
         self._losses: list[float] = []
@@ -150,9 +152,9 @@ class _Run:
         self._since_saved = 0.0
 
 
-def _begin(job: Job, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> Record:
+def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> TrainingRecord:
     """The record of this run: of a new one, or of the one that is gone on with."""
-    record = Record(
+    record = TrainingRecord(
         settings=msgspec.to_builtins(
             {
                 name: str(value) if isinstance(value, Path) else value
@@ -185,7 +187,7 @@ def _begin(job: Job, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit
     return record
 
 
-def _batches(job: Job, prompt: Prompt, corpora: list[Corpus], seen: int) -> Iterator[Rows]:
+def _batches(job: TrainingJob, prompt: Prompt, corpora: list[Corpus], seen: int) -> Iterator[Rows]:
     # A run that goes on draws anew, and not again what it has seen.
     rng = Random(f"{job.seed} {seen}")
     words = (pair.source for corpus in corpora for pair in corpus.pairs[:_LEXICON])
@@ -195,7 +197,7 @@ def _batches(job: Job, prompt: Prompt, corpora: list[Corpus], seen: int) -> Iter
     return pack((asked(prompt, one.source, one.target) for one in drawn), job.rows, _LENGTH)
 
 
-def _entries(job: Job, file: GgufFile, path: Path) -> dict[str, Entry]:
+def _entries(job: TrainingJob, file: GgufFile, path: Path) -> dict[str, Entry]:
     prompts = TrainedPrompts((labels_of(job.source, job.target),))
     return {
         "general.name": encode(f"{file.text('general.name')} {job.source} to {job.target}"),

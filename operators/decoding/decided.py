@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from operators.decoding.forward import Decoded, Origin, Task
-from operators.decoding.trace import Decoding, Pass, Row, Token, deciding
+from operators.decoding.trace import Decoding, LogitsRow, Pass, Token, deciding
 from operators.decoding.tree import TokenTree
 
 
@@ -16,7 +16,7 @@ class Seen(NamedTuple):
     #: The output's tokens before the first row.
     known: tuple[int, ...]
     #: Without ``stands`` and ``ends``.
-    rows: tuple[Row, ...]
+    rows: tuple[LogitsRow, ...]
     evaluated: int
     model_ms: float
     #: What was offered, if it has branches: row i + 1 is that of node i, and says what its first child was.
@@ -48,7 +48,7 @@ def unchanged(output: Sequence[int]) -> Decoding:
     return Decoding(0, tuple(output), len(output), tokens, finished=True, passes=())
 
 
-def _judged(one: Seen, then: Sequence[int]) -> tuple[Row, ...]:
+def _judged(one: Seen, then: Sequence[int]) -> tuple[LogitsRow, ...]:
     if one.tree.size:
         one = one._replace(rows=_on_path(one, then[len(one.known) :]))
     stand = then[len(one.known) : len(one.known) + len(one.rows)]
@@ -58,7 +58,7 @@ def _judged(one: Seen, then: Sequence[int]) -> tuple[Row, ...]:
     return (*decided, *one.rows[len(stand) :])
 
 
-def _on_path(one: Seen, tokens: Sequence[int]) -> tuple[Row, ...]:
+def _on_path(one: Seen, tokens: Sequence[int]) -> tuple[LogitsRow, ...]:
     """The rows of the branch that stood, one for each place.
 
     Branches stand where they are the model's choice.
@@ -91,5 +91,5 @@ def _tokens(decoded: Decoded, passes: Sequence[Pass]) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-def _probability(row: Row, token: int) -> float | None:
+def _probability(row: LogitsRow, token: int) -> float | None:
     return row.p_choice if token == row.choice else row.p_offered

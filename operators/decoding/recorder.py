@@ -17,7 +17,7 @@ from operators.decoding.forward import (
     Task,
     TreeForward,
 )
-from operators.decoding.trace import Decoding, Row
+from operators.decoding.trace import Decoding, LogitsRow
 from operators.decoding.translator import Sessions
 from operators.decoding.tree import TokenTree
 from operators.decoding.watched import watched
@@ -84,11 +84,11 @@ def _offered(output: Sequence[int], first: int, task: Task) -> Sequence[int]:
     return draft[first : len(output) + 1] if is_block else output[first:]
 
 
-def _row(row: Logits, offered: int | None) -> Row:
+def _row(row: Logits, offered: int | None) -> LogitsRow:
     choice = int(row.argmax())
     weights = np.exp(row - row[choice])
     total = float(weights.sum())
-    return Row(
+    return LogitsRow(
         choice,
         _probability(1.0, total),
         offered,

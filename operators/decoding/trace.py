@@ -20,7 +20,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 TokenId = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 
 
-class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one row of logits says about one place of the output."""
 
     #: The model's most likely token, and its probability.
@@ -41,7 +41,7 @@ class Pass(msgspec.Struct, frozen=True):
     #: Place of the output that the first row is about; what is before it was known.
     begin: Count
     #: All rows that were asked for, those behind a token that fell among them.
-    rows: tuple[Row, ...]
+    rows: tuple[LogitsRow, ...]
     #: Tokens that were evaluated, what was new of the prompt among them.
     evaluated: Count
     model_ms: Annotated[float, msgspec.Meta(ge=0.0)]
@@ -76,7 +76,7 @@ class Decoding(msgspec.Struct, frozen=True):
     passes: tuple[Pass, ...]
 
 
-class Update(msgspec.Struct, frozen=True):
+class UpdateTrace(msgspec.Struct, frozen=True):
     """One update of the segment."""
 
     revision: Count
@@ -112,7 +112,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, str | int | float | bool | None]
     #: The text of each token that occurs; one that is no whole character is spelled as bytes, ``<0xE2>``.
     pieces: dict[TokenId, str]
-    updates: tuple[Update, ...]
+    updates: tuple[UpdateTrace, ...]
 
 
 def spelled(piece: bytes) -> str:
@@ -123,7 +123,7 @@ def spelled(piece: bytes) -> str:
         return "".join(f"<0x{byte:02X}>" for byte in piece)
 
 
-def occurring(updates: Sequence[Update]) -> set[int]:
+def occurring(updates: Sequence[UpdateTrace]) -> set[int]:
     """The ids of all tokens that occur."""
     found: set[int] = set()
     for window in (window for update in updates for window in update.windows):

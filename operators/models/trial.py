@@ -38,7 +38,7 @@ TURNS = 5
 TIMED = 24
 
 
-class Trial(msgspec.Struct, frozen=True):
+class LibraryTrial(msgspec.Struct, frozen=True):
     """What came of a trial."""
 
     #: What is wrong with the logits; None where nothing is.
@@ -69,7 +69,7 @@ def judge(single: Logits, whole: Logits) -> str | None:
     return None
 
 
-def run_trial(path: Path, threads: int, *, timed: bool = False) -> Trial:
+def run_trial(path: Path, threads: int, *, timed: bool = False) -> LibraryTrial:
     """Load the base model from ``path`` and make the passes, and time some more if asked."""
     from operators.models.llama import ContextSettings, LlamaContext
     from operators.models.llama_model import LlamaModel
@@ -86,8 +86,8 @@ def run_trial(path: Path, threads: int, *, timed: bool = False) -> Trial:
 
     has_amx = b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info()
     if wrong or not timed:
-        return Trial(wrong, has_amx)
-    return Trial(wrong, has_amx, _median_ms(lambda: evaluate(1)), _median_ms(lambda: evaluate(TIMED)))
+        return LibraryTrial(wrong, has_amx)
+    return LibraryTrial(wrong, has_amx, _median_ms(lambda: evaluate(1)), _median_ms(lambda: evaluate(TIMED)))
 
 
 def _median_ms(action: Callable[[], object]) -> float:

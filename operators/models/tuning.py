@@ -62,7 +62,7 @@ class Probe(Protocol):
         ...
 
 
-class Verdict(NamedTuple):
+class TuningVerdict(NamedTuple):
     """Which candidate was chosen, and whether the times were steady enough to choose."""
 
     choice: int
@@ -111,13 +111,13 @@ def choose(
     budget_s: float = _BUDGET_S,
     clock: Callable[[], float] = perf_counter,
     done: Done = nobody,
-) -> Verdict:
+) -> TuningVerdict:
     """Time all candidates in turns; take the first that no later one beats clearly.
 
     Takes little longer than ``budget_s``, but for two turns of the good ones, which are always had.
     """
     if len(candidates) == 1:
-        return Verdict(candidates[0], is_steady=True)
+        return TuningVerdict(candidates[0], is_steady=True)
     began = clock()
     times: dict[int, list[float]] = {}
     rounds = TURNS + 1
@@ -137,7 +137,7 @@ def choose(
     for other in others:
         if min(times[other]) < (1 - BETTER) * min(times[best]):
             best = other
-    return Verdict(best, is_steady=all(median(own) < UNSTEADY * min(own) for own in times.values()))
+    return TuningVerdict(best, is_steady=all(median(own) < UNSTEADY * min(own) for own in times.values()))
 
 
 class LlamaProbe:

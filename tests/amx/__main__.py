@@ -16,7 +16,7 @@ from llama_wheel import ROOT, sdist
 from progress import Compiling, Line, run
 
 from connectors.machine.trial import library_folder, try_library
-from operators.models.trial import Trial
+from operators.models.trial import LibraryTrial
 
 FLAGS = "-mamx-tile -mamx-int8 -mamx-bf16"
 
@@ -60,7 +60,7 @@ def main() -> None:
                 made[what, where] = outcome = try_library(environment=environment)
                 line.end(f"{what}, AMX {where}: {outcome}")
     right = made["with-header", "emulated"]
-    sys.exit(0 if isinstance(right, Trial) and right.wrong is None and right.has_amx else 1)
+    sys.exit(0 if isinstance(right, LibraryTrial) and right.wrong is None and right.has_amx else 1)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import msgspec
 from connectors.machine.tuning import remember, remembered
 from connectors.recovery.folder import RecoveryFolder
 from connectors.scoring.journal import Journal
-from flows.bench.runner import Trial, Update
+from flows.bench.runner import MethodUpdate, SegmentTrial
 from operators.events import Effort
 from operators.models.tuning import Tuning
 from tests.fuzz.correct import Subject, refused_clearly, written
 
-_TRIAL = Trial(0, 1, ((Update(2, "Es war", ("Es",), Effort(passes=2)),),))
+_TRIAL = SegmentTrial(0, 1, ((MethodUpdate(2, "Es war", ("Es",), Effort(passes=2)),),))
 
 
 def check_tuning(data: bytes, folder: Path) -> None:
@@ -32,10 +32,10 @@ def check_tuning(data: bytes, folder: Path) -> None:
 def check_journal(data: bytes, folder: Path) -> None:
     """A benchmark's trials are read up to the damage, and go on from there."""
     path = written(folder, "journal.jsonl", data)
-    with Journal(path, Trial) as journal:
+    with Journal(path, SegmentTrial) as journal:
         whole = journal.results
         journal.append(_TRIAL)
-    with Journal(path, Trial) as journal:
+    with Journal(path, SegmentTrial) as journal:
         assert journal.results == [*whole, _TRIAL]
 
 

@@ -12,7 +12,7 @@ from llama_build import NO_USE, weigh_amx
 from progress import Line
 
 from connectors.machine.trial import Failed
-from operators.models.trial import Trial
+from operators.models.trial import LibraryTrial
 
 
 def outcomes(**why: str) -> Callable[[Build], str | None]:
@@ -76,16 +76,19 @@ def test_a_build_that_is_asked_for_is_the_only_one(build: Build) -> None:
 def test_amx_is_kept_where_it_is_faster(with_ms: float, without_ms: float, is_kept: bool) -> None:
     asked: list[bool] = []
 
-    def trial(without: bool) -> Trial:
+    def trial(without: bool) -> LibraryTrial:
         asked.append(without)
-        return Trial(None, True, 10.0, without_ms if without else with_ms)
+        return LibraryTrial(None, True, 10.0, without_ms if without else with_ms)
 
     assert (weigh_amx(trial) is None) == is_kept
     assert asked == [False, True, False, True]
 
 
 def test_amx_is_kept_where_it_cannot_be_refused_to_compare() -> None:
-    answers: list[Trial | Failed] = [Trial(None, True, 10.0, 90.0), Failed("no filters", is_verdict=False)]
+    answers: list[LibraryTrial | Failed] = [
+        LibraryTrial(None, True, 10.0, 90.0),
+        Failed("no filters", is_verdict=False),
+    ]
     assert weigh_amx(lambda without: answers[without]) is None
 
 
@@ -108,7 +111,7 @@ def test_amx_is_left_out_by_name_on_the_ladder_below_it() -> None:
 def test_amx_that_the_compiler_was_told_of_is_left_out_where_the_processor_has_none(
     monkeypatch: pytest.MonkeyPatch, has_amx: bool, features: set[str], forced: bool, why: str | None
 ) -> None:
-    tried = Trial(single_ms=1.0, verify_ms=2.0, wrong=None, has_amx=has_amx)
+    tried = LibraryTrial(single_ms=1.0, verify_ms=2.0, wrong=None, has_amx=has_amx)
     monkeypatch.setattr(llama_build, "try_library", lambda: tried)
     monkeypatch.setattr(llama_build, "cpu_features", lambda: features)
     monkeypatch.setattr(llama_build, "library_folder", lambda: None)

@@ -11,7 +11,7 @@ from flows.pages.table import number
 MAX_LISTED = 1000
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell of the table: what it says, and what it is sorted by."""
 
     text: str
@@ -19,14 +19,14 @@ class Cell(NamedTuple):
     kind: str = ""
 
 
-class Listed(NamedTuple):
+class ListedSegment(NamedTuple):
     """A row of the table."""
 
     #: Of the drawing; None if there is none.
     id: str | None
     name: str
     order: int
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     text: str
 
 
@@ -47,11 +47,11 @@ def columns(pairs: Sequence[Pair], names: Sequence[str]) -> list[str]:
     return made + ([f"lag{name}" for name in each] if timed else [])
 
 
-def listed(pairs: Sequence[Pair], drawn: Mapping[int, Opened]) -> list[Listed]:
+def listed(pairs: Sequence[Pair], drawn: Mapping[int, Opened]) -> list[ListedSegment]:
     """The rows of the table."""
     timed = any(pair.any.start_s is not None for pair in pairs)
     return [
-        Listed(
+        ListedSegment(
             id=drawn[place].id if place in drawn else None,
             name=pair.name,
             order=place,
@@ -62,8 +62,8 @@ def listed(pairs: Sequence[Pair], drawn: Mapping[int, Opened]) -> list[Listed]:
     ]
 
 
-def _cells(pair: Pair, timed: bool) -> list[Cell]:
-    def each(name: str, digits: int, unit: str = "") -> list[Cell]:
+def _cells(pair: Pair, timed: bool) -> list[TableCell]:
+    def each(name: str, digits: int, unit: str = "") -> list[TableCell]:
         return [_cell(None if one is None else getattr(one, name), digits, unit) for one in pair.figures]
 
     made = [_cell(pair.any.start_s, 1, " s")] if timed else []
@@ -71,7 +71,7 @@ def _cells(pair: Pair, timed: bool) -> list[Cell]:
     if len(pair.figures) > 1:
         difference = pair.difference
         told = "–" if difference is None else f"{difference:+d}".replace("-", "−") if difference else "0"
-        made.append(Cell(told, "" if difference is None else difference, verdict(difference)))
+        made.append(TableCell(told, "" if difference is None else difference, verdict(difference)))
     made += [
         *each("ne_shown", 2),
         *([] if len(pair.figures) > 1 else each("ne_raw", 2)),
@@ -80,5 +80,5 @@ def _cells(pair: Pair, timed: bool) -> list[Cell]:
     return made + (each("lag_s", 2, " s") if timed else [])
 
 
-def _cell(value: float | None, digits: int, unit: str) -> Cell:
-    return Cell("–", "") if value is None else Cell(f"{number(value, digits)}{unit}", value)
+def _cell(value: float | None, digits: int, unit: str) -> TableCell:
+    return TableCell("–", "") if value is None else TableCell(f"{number(value, digits)}{unit}", value)

@@ -26,7 +26,7 @@ class Piece(NamedTuple):
     is_settled: bool
 
 
-class Row(NamedTuple):
+class UpdateRow(NamedTuple):
     """One update."""
 
     revision: int
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     source_new: str
 
 
-def rows(detail: Detail, within: Frame) -> list[Row]:
+def rows(detail: Detail, within: Frame) -> list[UpdateRow]:
     """The updates of a segment that are drawn, beside the picture ``within`` that frame."""
     moments = list(detail.moments)
     made, heard = [], list[str]()
@@ -54,7 +54,7 @@ def rows(detail: Detail, within: Frame) -> list[Row]:
         kept = common_prefix(heard, words)
         heard = words
         made.append(
-            Row(
+            UpdateRow(
                 revision=moment.revision,
                 x=value_of(within.across.at(place_of(moment, number, within))),
                 at="" if moment.at_s is None else f"{moment.at_s:.1f} s",

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from flows.pages.report.gather import Detail, Gathered
 from flows.pages.report.roll import frame, roll, snippet
-from flows.pages.report.rows import Row, rows
+from flows.pages.report.rows import UpdateRow, rows
 from flows.pages.report.spark import spark
 from operators.metrics.figures import Report, SegmentFigures
 
@@ -43,7 +43,7 @@ class Drawn(NamedTuple):
     name: str
     figures: SegmentFigures
     picture: Markup
-    rows: list[Row]
+    rows: list[UpdateRow]
     #: Updates before the first one that is drawn.
     left_out: int
 

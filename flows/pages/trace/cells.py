@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from flows.pages.trace.picture import Labels
 from operators.decoding.forward import Origin
-from operators.decoding.trace import Decoding, Row
+from operators.decoding.trace import Decoding, LogitsRow
 
 
-class State(Enum):
+class PlaceState(Enum):
     """What a pass said about a place, in words."""
 
     #: The offered token stands: it is the model's choice, or the rule took it although it is not.
@@ -28,19 +28,19 @@ class State(Enum):
 
 #: The forms that need explaining, by their class.
 FORMS = {
-    State.LEANED: ("leaned", "stood, though the model’s choice (≠) was another"),
-    State.CORRECTED: ("fell", "offered, and fell"),
-    State.GUESS: ("guess", "offered behind the divergence, nothing decided (→ the model’s guess)"),
-    State.CUT: ("cut-off", "cut: the output repeated itself"),
-    State.END: ("end", "the output ends"),
+    PlaceState.LEANED: ("leaned", "stood, though the model’s choice (≠) was another"),
+    PlaceState.CORRECTED: ("fell", "offered, and fell"),
+    PlaceState.GUESS: ("guess", "offered behind the divergence, nothing decided (→ the model’s guess)"),
+    PlaceState.CUT: ("cut-off", "cut: the output repeated itself"),
+    PlaceState.END: ("end", "the output ends"),
 }
 
 
-class Cell(NamedTuple):
+class GridCell(NamedTuple):
     """What is drawn of one row of logits."""
 
-    state: State
-    row: Row
+    state: PlaceState
+    row: LogitsRow
     #: The token that is written, and that of the second line with a mark before it; None for none.
     token: int | None
     second: int | None
@@ -48,11 +48,11 @@ class Cell(NamedTuple):
     origin: Origin
 
 
-def cells(one: Decoding) -> list[dict[int, Cell]]:
+def cells(one: Decoding) -> list[dict[int, GridCell]]:
     """For each pass the places that it looked at, as far as there is something to say."""
-    made: list[dict[int, Cell]] = []
+    made: list[dict[int, GridCell]] = []
     for each in one.passes:
-        looked: dict[int, Cell] = {}
+        looked: dict[int, GridCell] = {}
         for place, row in enumerate(each.rows, each.begin):
             origin = one.output[place].origin if place < len(one.output) else None
             cell = _cell(row, origin)
@@ -62,26 +62,26 @@ def cells(one: Decoding) -> list[dict[int, Cell]]:
     return made
 
 
-def _cell(row: Row, origin: Origin | None) -> Cell | None:
+def _cell(row: LogitsRow, origin: Origin | None) -> GridCell | None:
     if row.ends:
-        return Cell(State.END, row, None, row.offered, "", Origin.OWN)
+        return GridCell(PlaceState.END, row, None, row.offered, "", Origin.OWN)
     if row.stands is None:
         if row.offered is None:
             return None
         other = None if row.choice == row.offered else row.choice
-        return Cell(State.GUESS, row, row.offered, other, "→ ", Origin.OWN)
+        return GridCell(PlaceState.GUESS, row, row.offered, other, "→ ", Origin.OWN)
     if origin is None:
-        return Cell(State.CUT, row, row.stands, None, "", Origin.OWN)
+        return GridCell(PlaceState.CUT, row, row.stands, None, "", Origin.OWN)
     if row.offered is None:
-        return Cell(State.OWN, row, row.stands, None, "", Origin.OWN)
+        return GridCell(PlaceState.OWN, row, row.stands, None, "", Origin.OWN)
     if row.offered != row.stands:
-        return Cell(State.CORRECTED, row, row.stands, row.offered, "", Origin.OWN)
+        return GridCell(PlaceState.CORRECTED, row, row.stands, row.offered, "", Origin.OWN)
     if row.choice == row.stands:
-        return Cell(State.STOOD, row, row.stands, None, "", origin)
-    return Cell(State.LEANED, row, row.stands, row.choice, "≠ ", origin)
+        return GridCell(PlaceState.STOOD, row, row.stands, None, "", origin)
+    return GridCell(PlaceState.LEANED, row, row.stands, row.choice, "≠ ", origin)
 
 
-def cell_words(cell: Cell, labels: Labels) -> str:
+def cell_words(cell: GridCell, labels: Labels) -> str:
     """What is to be said of a cell."""
     row = cell.row
     choice = f"the model’s choice “{labels.of(row.choice).text}” {row.p_choice:.2f}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from flows.pages.svg import line, rect, tag, text
-from flows.pages.trace.cells import Cell, State, cell_words, cells
+from flows.pages.trace.cells import GridCell, PlaceState, cell_words, cells
 from flows.pages.trace.overview import token_words
 from flows.pages.trace.picture import (
     LETTER,
@@ -75,7 +75,7 @@ def grid(one: Decoding, labels: Labels) -> Picture:
 
 
 def _drawn_band(
-    one: Decoding, looked: Sequence[Mapping[int, Cell]], band: _Band, y: float, labels: Labels
+    one: Decoding, looked: Sequence[Mapping[int, GridCell]], band: _Band, y: float, labels: Labels
 ) -> tuple[list[Markup], float]:
     """A band's rows, and where the next band begins."""
     parts: list[Markup] = []
@@ -96,7 +96,9 @@ def _drawn_band(
     return parts, y + _LOW + _BETWEEN
 
 
-def _widths(one: Decoding, looked: Sequence[Mapping[int, Cell]], labels: Labels, count: int) -> list[float]:
+def _widths(
+    one: Decoding, looked: Sequence[Mapping[int, GridCell]], labels: Labels, count: int
+) -> list[float]:
     wide = [22.0] * count
     for place, token in enumerate(one.output):
         wide[place] = chip_width(labels.of(token.id))
@@ -107,7 +109,7 @@ def _widths(one: Decoding, looked: Sequence[Mapping[int, Cell]], labels: Labels,
     return wide
 
 
-def _cell_width(cell: Cell, labels: Labels) -> float:
+def _cell_width(cell: GridCell, labels: Labels) -> float:
     main = 3 if cell.token is None else labels.of(cell.token).columns
     second = 0 if cell.second is None else len(cell.mark) + labels.of(cell.second).columns
     return max(LETTER * main + 16, SMALL * second + 12)
@@ -124,7 +126,7 @@ def _bands(widths: Sequence[float]) -> Iterator[_Band]:
 
 
 def _row(
-    number: int, within: Mapping[int, Cell], band: _Band, y: float, high: float, labels: Labels
+    number: int, within: Mapping[int, GridCell], band: _Band, y: float, high: float, labels: Labels
 ) -> Iterator[Markup]:
     left, _ = band.cell(min(within))
     if left > _LEFT:
@@ -134,23 +136,25 @@ def _row(
         yield _drawn(cell, x, y, right - x, high, labels, f"pass {number}, place {place + 1}")
 
 
-def _drawn(cell: Cell, x: float, y: float, wide: float, high: float, labels: Labels, where: str) -> Markup:
-    if cell.state is State.GUESS:
+def _drawn(
+    cell: GridCell, x: float, y: float, wide: float, high: float, labels: Labels, where: str
+) -> Markup:
+    if cell.state is PlaceState.GUESS:
         shape = rect(x, y, wide, high, rx=3.0, class_="guess")
-    elif cell.state is State.END:
+    elif cell.state is PlaceState.END:
         shape = rect(x + wide / 2 - 4, y + 8, 8, 8, class_="end")
     else:
-        how = {State.LEANED: " leaned", State.CUT: " cut-off"}.get(cell.state, "")
+        how = {PlaceState.LEANED: " leaned", PlaceState.CUT: " cut-off"}.get(cell.state, "")
         p = cell.row.p_choice if cell.token == cell.row.choice else cell.row.p_offered
         shape = standing(x, y, wide, high, cell.origin, p, how)
     parts = [tag("title", f"{where}: {cell_words(cell, labels)}"), shape]
-    middle = x + wide / 2 + (0 if cell.state in (State.GUESS, State.END) else 3)
+    middle = x + wide / 2 + (0 if cell.state in (PlaceState.GUESS, PlaceState.END) else 3)
     if cell.token is not None:
-        idle = {State.GUESS: " idle", State.CUT: " fell"}.get(cell.state, "")
+        idle = {PlaceState.GUESS: " idle", PlaceState.CUT: " fell"}.get(cell.state, "")
         told = labels.of(cell.token).text
         parts.append(text(middle, y + 16.5, told, class_=f"token{idle}", text_anchor="middle"))
     if cell.second is not None:
-        fell = " fell" if cell.state in (State.CORRECTED, State.END) else ""
+        fell = " fell" if cell.state in (PlaceState.CORRECTED, PlaceState.END) else ""
         told = cell.mark + labels.of(cell.second).text
         parts.append(text(middle, y + 29, told, class_=f"small{fell}", text_anchor="middle"))
     return tag("g", Markup("").join(parts))

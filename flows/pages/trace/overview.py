@@ -18,7 +18,7 @@ from flows.pages.trace.picture import (
     safe,
     shortened,
 )
-from operators.decoding.trace import Token, Update
+from operators.decoding.trace import Token, UpdateTrace
 
 LEFT, TOP = 96.0, 4.0
 #: Of a token's cell, and from one line of them to the next.
@@ -50,7 +50,7 @@ def flowing(labels: Sequence[Label], left: float = LEFT) -> list[Placed]:
     return placed
 
 
-def overview(updates: Sequence[Update], labels: Labels) -> Picture:
+def overview(updates: Sequence[UpdateTrace], labels: Labels) -> Picture:
     """The picture of a segment."""
     parts: list[Markup] = []
     y = TOP
@@ -67,7 +67,7 @@ def overview(updates: Sequence[Update], labels: Labels) -> Picture:
     return Picture(WIDTH, y, tuple(parts), words)
 
 
-def _head(update: Update, y: float) -> Iterator[Markup]:
+def _head(update: UpdateTrace, y: float) -> Iterator[Markup]:
     passes = update.passes
     yield text(0, y + 15, name(update), class_="head")
     yield text(0, y + 38, f"{passes} pass{'' if passes == 1 else 'es'}" if passes else "unchanged")
@@ -75,7 +75,7 @@ def _head(update: Update, y: float) -> Iterator[Markup]:
     yield text(LEFT, y + 15, heard, class_="said")
 
 
-def name(update: Update) -> str:
+def name(update: UpdateTrace) -> str:
     """What an update is called."""
     return f"{'final' if update.is_final else 'update'} {update.revision}"
 

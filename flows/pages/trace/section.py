@@ -13,7 +13,7 @@ from flows.pages.trace.grid import grid
 from flows.pages.trace.overview import name, overview
 from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, kind, safe
 from operators.decoding.forward import Origin
-from operators.decoding.trace import Decoding, Trace, Update
+from operators.decoding.trace import Decoding, Trace, UpdateTrace
 
 #: Updates that are drawn, from the last on.
 MAX_DRAWN = 100
@@ -83,7 +83,7 @@ def summary(trace: Trace) -> str:
     )
 
 
-def update_words(update: Update) -> str:
+def update_words(update: UpdateTrace) -> str:
     """What became of an update's tokens, counted."""
     tokens = update.tokens
     counts = [(origin, sum(token.origin is origin for token in tokens)) for origin in Origin]
@@ -92,12 +92,12 @@ def update_words(update: Update) -> str:
     return f"{len(tokens)} tokens in {passes}{': ' if told else ''}{told}"
 
 
-def _interest(update: Update) -> tuple[int, int]:
+def _interest(update: UpdateTrace) -> tuple[int, int]:
     """The update from which most is to be learnt is open at first."""
     return len({token.origin for token in update.tokens}), update.passes
 
 
-def _windows(update: Update, labels: Labels) -> Iterator[dict[str, object]]:
+def _windows(update: UpdateTrace, labels: Labels) -> Iterator[dict[str, object]]:
     for number, window in enumerate(update.windows, 1):
         yield {
             "title": f"Window {number}" if len(update.windows) > 1 else "",

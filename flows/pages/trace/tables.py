@@ -12,7 +12,7 @@ from flows.pages.trace.page import signature
 from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, safe
 from flows.pages.trace.section import summary
 from operators.decoding.forward import Origin
-from operators.decoding.trace import Trace, Update
+from operators.decoding.trace import Trace, UpdateTrace
 
 # Columns of output that goes to a file: wide enough for the table.
 _PLAIN_WIDTH = 160
@@ -56,7 +56,7 @@ def _counts(trace: Trace) -> Table:
     )
 
 
-def _row(update: Update) -> tuple[str, ...]:
+def _row(update: UpdateTrace) -> tuple[str, ...]:
     tokens = update.tokens
     passes = [one for window in update.windows for one in window.passes]
     counts = (
@@ -69,7 +69,7 @@ def _row(update: Update) -> tuple[str, ...]:
     return name(update), *(str(count) for count in counts)
 
 
-def _output(update: Update, labels: Labels) -> Text:
+def _output(update: UpdateTrace, labels: Labels) -> Text:
     """The output: before the tokens of each origin its letter."""
     line = Text(f"{name(update):>9} ")
     before: Origin | None = None

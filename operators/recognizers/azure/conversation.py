@@ -5,7 +5,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from operators.recognizers.azure.patience import Patience
-from operators.recognizers.azure.utterances import Said, Utterances
+from operators.recognizers.azure.utterances import ServiceUtterance, Utterances
 from operators.recognizers.protocol import Hypothesis
 
 # As long as a service far away may take to be there.
@@ -123,7 +123,7 @@ class Conversation:
             return []
         # Whatever numbers a service makes up, they lie in the audio that it was given.
         begin, end = (max(self._base, min(self._base + at, heard)) for at in (result.begin, result.end))
-        return self._utterances.take(Said(result.text, begin, end, result.is_final))
+        return self._utterances.take(ServiceUtterance(result.text, begin, end, result.is_final))
 
     def _end(self, failure: Failure | None) -> None:
         if not self.is_over:

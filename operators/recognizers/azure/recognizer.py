@@ -17,8 +17,8 @@ from operators.events import AudioChunk
 from operators.recognizers.azure.audio_buffer import AudioBuffer
 from operators.recognizers.azure.connection import AzureConnection
 from operators.recognizers.azure.conversation import Conversation, Event, Failure
+from operators.recognizers.azure.notices import Notices
 from operators.recognizers.azure.patience import Patience, Waits
-from operators.recognizers.azure.reports import Reports
 from operators.recognizers.azure.settings import AzureSettings, service
 from operators.recognizers.azure.utterances import Utterances
 from operators.recognizers.protocol import Hypothesis, Recognizer
@@ -44,7 +44,7 @@ class AzureRecognizer(Recognizer):
     def __init__(self, settings: AzureSettings, tell: Callable[[str], None]) -> None:
         self._service = service(settings)
         self._settings = settings
-        self._reports = Reports(self._service, tell)
+        self._reports = Notices(self._service, tell)
         #: Guards what follows, and is notified whenever there is something to do.
         self._changed = Condition()
         self._buffer = AudioBuffer(settings.replay_s)

@@ -13,7 +13,7 @@ import msgspec
 from operators.recognizers.protocol import Hypothesis
 
 
-class Said(NamedTuple):
+class ServiceUtterance(NamedTuple):
     """What a service takes an utterance to say; positions are samples of the stream, begin ≤ end."""
 
     text: str
@@ -61,7 +61,7 @@ class Utterances:
             self._open.is_replayed = True
         return []
 
-    def take(self, said: Said) -> list[Hypothesis]:
+    def take(self, said: ServiceUtterance) -> list[Hypothesis]:
         """Hypotheses that come of what the service said."""
         said = said._replace(text=said.text.strip())
         # A final of what has got one, or nothing at all.
@@ -91,23 +91,23 @@ class Utterances:
         return [_hypothesis(last, is_final=True)]
 
     @staticmethod
-    def _is_later(said: Said, last: _Open) -> bool:
+    def _is_later(said: ServiceUtterance, last: _Open) -> bool:
         """Whether it is another utterance, although the open one has got no final."""
         return bool(said.text) and said.begin >= last.end and said.begin > last.begin
 
     @staticmethod
-    def _is_behind(said: Said, last: _Open) -> bool:
+    def _is_behind(said: ServiceUtterance, last: _Open) -> bool:
         """Whether a new connection has yet to come to where the old one was."""
         if not last.is_replayed:
             return False
         return said.end <= last.begin and not said.text if said.is_final else said.end < last.end
 
-    def _begin(self, said: Said) -> None:
+    def _begin(self, said: ServiceUtterance) -> None:
         start_s = self._start_s(said.begin)
         self._open = _Open(self._next, "", said.begin, said.begin, start_s, start_s)
         self._next += 1
 
-    def _revise(self, last: _Open, said: Said) -> Hypothesis:
+    def _revise(self, last: _Open, said: ServiceUtterance) -> Hypothesis:
         # A final without a text ends the segment with what it had: `PartialNumbering` sees to that.
         last.text = said.text
         last.end = max(said.end, last.begin)

@@ -23,7 +23,7 @@ from connectors.machine.trial import (
     try_library,
 )
 from operators.errors import InputError
-from operators.models.trial import KNOWN, TOKENS, Trial, judge
+from operators.models.trial import KNOWN, TOKENS, LibraryTrial, judge
 
 SURTITLE = Path(sys.executable).with_name("surtitle")
 
@@ -149,7 +149,9 @@ def test_a_trial_that_fails_for_another_reason_stops_nobody(
 
 @pytest.mark.usefixtures("folder")
 def test_wrong_numbers_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library_trial, "try_library", lambda: Trial("the logits are off by 12.0", False))
+    monkeypatch.setattr(
+        library_trial, "try_library", lambda: LibraryTrial("the logits are off by 12.0", False)
+    )
     with pytest.raises(InputError, match=r"in a trial the logits are off by 12\.0"):
         require_library()
 
@@ -166,7 +168,7 @@ def test_logits_are_right_near_what_is_known_and_only_there() -> None:
 
 @pytest.mark.real_model
 def test_the_library_passes_with_its_use_of_amx_refused() -> None:
-    assert isinstance(made := try_library(without_amx=sys.platform == "linux", timed=True), Trial)
+    assert isinstance(made := try_library(without_amx=sys.platform == "linux", timed=True), LibraryTrial)
     assert made.wrong is None
     assert 0 < made.single_ms < made.verify_ms
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from connectors.microphone.buffer import Block, Run
+from connectors.microphone.buffer import Block, SampleRun
 from connectors.microphone.resample import Resampler
 from operators.events import SAMPLE_RATE
 
@@ -14,7 +14,7 @@ def tone(seconds: float, rate: int, channels: int) -> NDArray[np.int16]:
     return np.repeat(mono[:, None], channels, axis=1).astype("<i2")
 
 
-def blocks(samples: NDArray[np.int16], run: Run, size: int = 441) -> list[Block]:
+def blocks(samples: NDArray[np.int16], run: SampleRun, size: int = 441) -> list[Block]:
     """The samples as a device would give them."""
     return [
         Block(run, at, len(samples[at : at + size]), samples[at : at + size].tobytes())
@@ -34,7 +34,7 @@ def heard(pieces: list[tuple[int, bytes]]) -> NDArray[np.int16]:
 @pytest.mark.parametrize(("rate", "channels"), [(16_000, 2), (44_100, 1), (48_000, 2), (8_000, 6)])
 def test_the_sound_and_its_place_stay(rate: int, channels: int) -> None:
     resampler = Resampler()
-    run = Run(32_000, rate, channels)
+    run = SampleRun(32_000, rate, channels)
     pieces = [*resampler.pieces(blocks(tone(2.0, rate, channels), run)), *resampler.rest()]
 
     assert pieces[0][0] == 32_000
@@ -47,12 +47,14 @@ def test_the_sound_and_its_place_stay(rate: int, channels: int) -> None:
 def test_16_khz_mono_passes_unchanged_and_without_delay() -> None:
     samples = np.random.default_rng(7).integers(-9000, 9000, (5000, 1)).astype("<i2")
 
-    assert np.array_equal(heard(list(Resampler().pieces(blocks(samples, Run(0, 16_000, 1))))), samples[:, 0])
+    assert np.array_equal(
+        heard(list(Resampler().pieces(blocks(samples, SampleRun(0, 16_000, 1))))), samples[:, 0]
+    )
 
 
 def test_a_gap_stays_and_what_comes_before_it_is_heard_to_its_end() -> None:
     resampler = Resampler()
-    run = Run(0, 48_000, 1)
+    run = SampleRun(0, 48_000, 1)
     whole = blocks(tone(1.0, 48_000, 1), run, size=4800)
     pieces = [*resampler.pieces(whole[:3] + whole[5:]), *resampler.rest()]
 

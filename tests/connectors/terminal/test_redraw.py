@@ -5,21 +5,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.terminal.redraw import redraw
-from connectors.view.rows import Row, row_width
+from connectors.view.rows import CaptionRow, row_width
 from tests.connectors.terminal.emulator import SmallTerminal
 
-row = st.builds(Row, st.text("ab 漢", max_size=6), st.text("ab 漢", max_size=6))
+row = st.builds(CaptionRow, st.text("ab 漢", max_size=6), st.text("ab 漢", max_size=6))
 rows_of = st.lists(row, min_size=1, max_size=4)
 
 
-def shown(rows: list[Row]) -> tuple[list[str], list[str]]:
+def shown(rows: list[CaptionRow]) -> tuple[list[str], list[str]]:
     return [(row.plain + row.dim).rstrip() for row in rows], [row.dim.strip() for row in rows]
 
 
-def written(before: Row, after: Row) -> str:
+def written(before: CaptionRow, after: CaptionRow) -> str:
     """The characters that are drawn to get from one row to the other."""
     terminal = SmallTerminal()
-    terminal.send(redraw([Row("")], [before]))
+    terminal.send(redraw([CaptionRow("")], [before]))
     terminal.written.clear()
     terminal.send(redraw([before], [after]))
     assert (terminal.rows, terminal.dim) == shown([after])
@@ -29,9 +29,9 @@ def written(before: Row, after: Row) -> str:
 @given(st.lists(rows_of, min_size=1, max_size=6), st.text("^C", max_size=3))
 @settings(deadline=None, max_examples=300)
 def test_redrawing_arrives_at_the_rows_whatever_was_there_and_was_typed(
-    states: list[list[Row]], typed: str
+    states: list[list[CaptionRow]], typed: str
 ) -> None:
-    terminal, drawn = SmallTerminal(), [Row("")]
+    terminal, drawn = SmallTerminal(), [CaptionRow("")]
     for rows in states:
         terminal.send(typed if rows != drawn else "")
         terminal.send(redraw(drawn, rows))
@@ -42,33 +42,35 @@ def test_redrawing_arrives_at_the_rows_whatever_was_there_and_was_typed(
 
 @given(row, row)
 @settings(deadline=None)
-def test_no_cell_is_drawn_that_stays_as_it_is(before: Row, after: Row) -> None:
-    def cells(row: Row) -> list[tuple[str, bool, int]]:
+def test_no_cell_is_drawn_that_stays_as_it_is(before: CaptionRow, after: CaptionRow) -> None:
+    def cells(row: CaptionRow) -> list[tuple[str, bool, int]]:
         text = row.plain + row.dim
-        return [(char, at >= len(row.plain), row_width(Row(text[:at]))) for at, char in enumerate(text)]
+        return [
+            (char, at >= len(row.plain), row_width(CaptionRow(text[:at]))) for at, char in enumerate(text)
+        ]
 
     there = set(cells(before))
     assert written(before, after) == "".join(cell[0] for cell in cells(after) if cell not in there)
 
 
 def test_words_that_become_settled_are_drawn_and_nothing_else() -> None:
-    assert written(Row("Es war", " die beste"), Row("Es war die", " beste")) == " die"
-    assert written(Row("最好", "的时"), Row("最好的", "时")) == "的"
-    assert written(Row("Es war", " die"), Row("Es war die")) == " die"
+    assert written(CaptionRow("Es war", " die beste"), CaptionRow("Es war die", " beste")) == " die"
+    assert written(CaptionRow("最好", "的时"), CaptionRow("最好的", "时")) == "的"
+    assert written(CaptionRow("Es war", " die"), CaptionRow("Es war die")) == " die"
 
 
 def test_what_did_not_change_costs_nothing() -> None:
-    assert redraw([Row("Es", " war")], [Row("Es", " war")]) == ""
-    assert redraw([Row("Es")], [Row("Es war")]) == "\r\x1b[2C\x1b[K\r\x1b[2C war\r\x1b[6C"
+    assert redraw([CaptionRow("Es", " war")], [CaptionRow("Es", " war")]) == ""
+    assert redraw([CaptionRow("Es")], [CaptionRow("Es war")]) == "\r\x1b[2C\x1b[K\r\x1b[2C war\r\x1b[6C"
 
 
 @pytest.mark.parametrize("unsure", ["❤️", "हिन्दी", "👩\u200d👩\u200d👧"])
 def test_a_row_is_drawn_from_where_terminals_disagree_about_widths(unsure: str) -> None:
-    assert redraw([Row(f"a {unsure} b")], [Row(f"a {unsure} c")]).endswith(
-        f"\r\x1b[2C{unsure} c\x1b[K\r\x1b[{row_width(Row(f'a {unsure} c'))}C"
+    assert redraw([CaptionRow(f"a {unsure} b")], [CaptionRow(f"a {unsure} c")]).endswith(
+        f"\r\x1b[2C{unsure} c\x1b[K\r\x1b[{row_width(CaptionRow(f'a {unsure} c'))}C"
     )
 
 
 def test_nothing_is_left_of_a_row_that_became_shorter() -> None:
-    assert written(Row("Es war die beste"), Row("Es war der")) == "er"
-    assert written(Row("漢漢"), Row("漢")) == ""
+    assert written(CaptionRow("Es war die beste"), CaptionRow("Es war der")) == "er"
+    assert written(CaptionRow("漢漢"), CaptionRow("漢")) == ""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.view.rows import Row, roll_up, row_width, settled
+from connectors.view.rows import CaptionRow, roll_up, row_width, settled
 from operators.text_layout import cleaned
 
 any_text = st.text(st.characters(), max_size=80) | st.text(
@@ -36,19 +36,31 @@ def test_an_open_caption_takes_two_rows_at_most_and_ends_with_the_newest_text(
 
 
 def test_the_newest_two_lines_roll_up() -> None:
-    assert roll_up("one two three four", 5, stands=18, goes_on=False) == [Row("three"), Row("four")]
+    assert roll_up("one two three four", 5, stands=18, goes_on=False) == [
+        CaptionRow("three"),
+        CaptionRow("four"),
+    ]
 
 
 def test_what_is_not_settled_is_dim() -> None:
-    assert roll_up("one two three", 7, stands=7, goes_on=False) == [Row("one two"), Row("", "three")]
-    assert roll_up("one two three", 9, stands=3, goes_on=True) == [Row("one", " two"), Row("", "three…")]
-    assert roll_up("最好的时代", 6, stands=2, goes_on=False) == [Row("最好", "的"), Row("", "时代")]
+    assert roll_up("one two three", 7, stands=7, goes_on=False) == [
+        CaptionRow("one two"),
+        CaptionRow("", "three"),
+    ]
+    assert roll_up("one two three", 9, stands=3, goes_on=True) == [
+        CaptionRow("one", " two"),
+        CaptionRow("", "three…"),
+    ]
+    assert roll_up("最好的时代", 6, stands=2, goes_on=False) == [
+        CaptionRow("最好", "的"),
+        CaptionRow("", "时代"),
+    ]
 
 
 def test_the_ellipsis_of_a_full_line_moves_no_word() -> None:
-    assert roll_up("one two", 8, stands=7, goes_on=True) == [Row("one two", "…")]
-    assert roll_up("one two", 7, stands=7, goes_on=True) == [Row("one two"), Row("", "…")]
-    assert roll_up("", 7, stands=0, goes_on=True) == [Row("", "…")]
+    assert roll_up("one two", 8, stands=7, goes_on=True) == [CaptionRow("one two", "…")]
+    assert roll_up("one two", 7, stands=7, goes_on=True) == [CaptionRow("one two"), CaptionRow("", "…")]
+    assert roll_up("", 7, stands=0, goes_on=True) == [CaptionRow("", "…")]
     assert roll_up("", 7, stands=0, goes_on=False) == []
 
 

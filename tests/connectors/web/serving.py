@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from connectors.web.hub import Hub, Patience
+from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds
 from connectors.web.server import WebServer
@@ -50,7 +50,7 @@ def serving(
     *,
     streams: list[str] | None = None,
     bounds: Bounds | None = None,
-    patience: Patience | None = None,
+    patience: ClientTimeouts | None = None,
     most_clients: int = 100,
     host: str = "127.0.0.1",
     token: str | None = None,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.view.status import Status
-from connectors.web.messages import Languages, State, figures_after, state_of
+from connectors.web.messages import Languages, RunState, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
 from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.text_layout import cleaned
@@ -58,7 +58,7 @@ def test_a_client_that_loses_its_connection_anywhere_ends_like_one_that_saw_ever
         if isinstance(step, Caption):
             log.caption(step)
         elif step == "state":
-            log.tell_state(State(state="speech"), float(time_s))
+            log.tell_state(RunState(state="speech"), float(time_s))
         else:
             # Of what is on its way as many whole events arrive, and the rest is lost.
             assert isinstance(step, int)
@@ -200,7 +200,7 @@ def test_a_segment_that_was_forgotten_does_not_come_back_behind_those_after_it()
 def test_a_state_is_told_so_often_and_the_newest_is_not_lost() -> None:
     log = a_log(Bounds(state_s=0.2))
     for hundredth in range(100):
-        log.tell_state(State(state=f"{hundredth}"), hundredth / 100)
+        log.tell_state(RunState(state=f"{hundredth}"), hundredth / 100)
     assert log.position == 5
     assert log.tick(5.0)
     assert not log.tick(10.0)

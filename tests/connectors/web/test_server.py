@@ -10,7 +10,7 @@ import pytest
 
 from connectors.view.status import Status
 from connectors.web.connection import Connection
-from connectors.web.hub import Hub, Patience
+from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.protocol import Bounds
 from connectors.web.server import WebServer
 from operators.errors import OutputError
@@ -108,7 +108,7 @@ def test_streams_are_bounded_and_the_one_that_was_silent_for_longest_goes(served
 
 
 def test_a_slow_viewer_is_cut_and_resumes() -> None:
-    patience = Patience(stall_s=0.3)
+    patience = ClientTimeouts(stall_s=0.3)
     with serving(patience=patience, bounds=Bounds(octets=300_000)) as served:
         slow = socket.socket()
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -162,7 +162,7 @@ def test_a_viewer_that_dies_is_forgotten(served: Served) -> None:
 
 
 def test_a_silent_stream_is_heard_of_now_and_then_without_new_numbers() -> None:
-    with serving(patience=Patience(heartbeat_s=0.1)) as served:
+    with serving(patience=ClientTimeouts(heartbeat_s=0.1)) as served:
         served.hub.caption(caption("text"))
         with follow(served.port) as follower:
             page = follower.until("text")
@@ -244,7 +244,7 @@ def sockets_of(served: Served) -> int:
 
 
 def test_stopping_does_not_wait_for_a_viewer_that_takes_nothing() -> None:
-    with serving(patience=Patience(farewell_s=0.2)) as served:
+    with serving(patience=ClientTimeouts(farewell_s=0.2)) as served:
         stuck = socket.socket()
         stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stuck.connect(("127.0.0.1", served.port))

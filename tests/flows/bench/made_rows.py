@@ -4,13 +4,13 @@ from itertools import product
 from typing import Any
 
 from flows.bench.paper import GRIDS
-from flows.bench.paper_run import Run
+from flows.bench.paper_run import PaperRun
 from flows.bench.plan import columns_of, make_plan
-from flows.bench.row import Row, Times
+from flows.bench.row import MethodRow, Times
 from operators.metrics.summary import Percentiles
 
 
-def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
+def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> MethodRow:
     bias = settings["bias"] or 0.0
     given = {
         **{"speedup": 1 + bias, "speedup_range": (1 + bias, 1.1 + bias), "tps_ratio": 1.5, "chrf": 30.0},
@@ -30,17 +30,17 @@ def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> Row:
             "speedup_simulated": 3.0,
         },
     }
-    return Row(**settings, mask_k=mask_k, **{**given, **figures})
+    return MethodRow(**settings, mask_k=mask_k, **{**given, **figures})
 
 
-def rows(**figures: Any) -> list[Row]:
+def rows(**figures: Any) -> list[MethodRow]:
     plan = make_plan({}, GRIDS)
     return [row(columns_of(one), mask, **figures) for one, mask in product(plan.variants, plan.masks)]
 
 
-def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> Run:
+def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> PaperRun:
     """A run of the paper's tables."""
-    return Run(
+    return PaperRun(
         rows=rows(**figures),
         model="model.gguf",
         corpus=corpus,

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from flows.bench.paper import MASKS, paper_tables
-from flows.bench.published import TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, Figures
+from flows.bench.published import TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, PublishedFigures
 from flows.pages.table import Table
 from tests.flows.bench.made_rows import made
 
@@ -33,7 +33,7 @@ def test_a_published_speedup_is_the_ratio_of_the_published_tokens_per_second(tab
 
 
 def test_the_published_tables_agree_where_they_tell_of_the_same_run() -> None:
-    def without_tps(figures: Figures) -> Figures:
+    def without_tps(figures: PublishedFigures) -> PublishedFigures:
         return figures._replace(tps=None)
 
     assert TABLE_3["RT"] == without_tps(TABLE_2["zh", "RT"][0])

@@ -12,7 +12,7 @@ from connectors.files.text import read_lines
 from connectors.scoring.journal import Journal
 from flows.bench.corpus import BenchSegment, Corpus, load_corpus
 from flows.bench.plan import Grid, make_plan
-from flows.bench.runner import Trial, run_trials, warm_up
+from flows.bench.runner import SegmentTrial, run_trials, warm_up
 from flows.bench.signature import Signature, mixing_key
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
@@ -41,7 +41,7 @@ def masks() -> list[Callable[[tuple[str, ...]], str]]:
     return [partial(first, 0), partial(first, 1)]
 
 
-def texts(trials: list[Trial]) -> list[object]:
+def texts(trials: list[SegmentTrial]) -> list[object]:
     return [
         (one.repeat, one.segment, [[(update.text, update.shown) for update in each] for each in one.updates])
         for one in sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
@@ -58,7 +58,7 @@ def test_methods_share_a_pool_and_are_yet_as_if_each_were_alone() -> None:
     (together, *_) = run_trials(CORPUS, translators(), 1, masks(), set())
     for number, alone in enumerate(translators()):
         (trial, *_) = run_trials(CORPUS, [alone], 1, masks(), set())
-        assert texts([Trial(0, 0, (together.updates[number],))]) == texts([trial])
+        assert texts([SegmentTrial(0, 0, (together.updates[number],))]) == texts([trial])
 
 
 def test_without_bias_the_finals_are_those_of_retranslation() -> None:
@@ -133,18 +133,18 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
 @pytest.mark.parametrize("cut", range(1, 40, 3))
 def test_a_journal_gives_back_all_trials_but_the_one_that_was_cut_short(cut: int, tmp_path: Path) -> None:
     trials = list(run_trials(CORPUS, translators(), 1, masks(), set()))
-    with Journal(tmp_path / "j.jsonl", Trial) as journal:
+    with Journal(tmp_path / "j.jsonl", SegmentTrial) as journal:
         for trial in trials:
             journal.append(trial)
         with pytest.raises(OutputError, match="already running"):
-            Journal(tmp_path / "j.jsonl", Trial)
+            Journal(tmp_path / "j.jsonl", SegmentTrial)
     whole = (tmp_path / "j.jsonl").read_bytes()
     (tmp_path / "j.jsonl").write_bytes(whole[:-cut])
-    with Journal(tmp_path / "j.jsonl", Trial) as journal:
+    with Journal(tmp_path / "j.jsonl", SegmentTrial) as journal:
         assert journal.results == trials[:2]
         journal.append(trials[2])
     assert (tmp_path / "j.jsonl").read_bytes() == whole
-    with Journal(tmp_path / "j.jsonl", Trial, fresh=True) as journal:
+    with Journal(tmp_path / "j.jsonl", SegmentTrial, fresh=True) as journal:
         assert (journal.results, journal.count) == ([], 0)
         journal.remove()
     assert not (tmp_path / "j.jsonl").exists()

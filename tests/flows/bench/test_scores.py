@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
-from flows.bench.row import Row
-from flows.bench.runner import Trial, Update
+from flows.bench.row import MethodRow
+from flows.bench.runner import MethodUpdate, SegmentTrial
 from flows.bench.scores import Scorer
 from operators.events import Effort
 from operators.trouble import Trouble
@@ -19,20 +19,20 @@ COLUMNS = {
 }
 
 
-def update(text: str, total_s: float = 1.0, shown: str | None = None, **effort: float) -> Update:
+def update(text: str, total_s: float = 1.0, shown: str | None = None, **effort: float) -> MethodUpdate:
     words = len(text.split())
     counts = {"decoded": words, "passes": words + 1, "model_s": total_s, "first_s": total_s / 2, **effort}
     spent = Effort(**counts).with_total(total_s)  # type: ignore[arg-type]  # msgspec takes whole floats
-    return Update(words, text, (text if shown is None else shown,), spent)
+    return MethodUpdate(words, text, (text if shown is None else shown,), spent)
 
 
-def row(trials: list[Trial], which: int = 1, references: list[str] | None = None) -> Row:
+def row(trials: list[SegmentTrial], which: int = 1, references: list[str] | None = None) -> MethodRow:
     scorer = Scorer(trials, references, lambda text: tuple(text.split()), "13a", bootstrap=50)
     return scorer.row(which, 0, dict(COLUMNS))
 
 
-def trial(repeat: int, segment: int, *methods: list[Update]) -> Trial:
-    return Trial(repeat, segment, tuple(tuple(updates) for updates in methods))
+def trial(repeat: int, segment: int, *methods: list[MethodUpdate]) -> SegmentTrial:
+    return SegmentTrial(repeat, segment, tuple(tuple(updates) for updates in methods))
 
 
 def test_erasure_is_counted_over_all_updates_pooled_and_as_the_mean_of_the_segments() -> None:
@@ -99,7 +99,7 @@ def test_what_a_viewer_reads_meanwhile_is_compared_with_the_baseline_update_by_u
     assert row([trial(0, 0, base[1:], own[1:])]).chrf_of_baseline_partials is None
 
 
-def partials(own: list[str], base: list[str] | None = None, which: int = 1) -> Row:
+def partials(own: list[str], base: list[str] | None = None, which: int = 1) -> MethodRow:
     """The row of outputs ``own``, the last one a final, beside a baseline's."""
     updates = [[update(text) for text in texts] for texts in (base or own, own)]
     return row([trial(0, 0, *updates)], which)

@@ -4,12 +4,12 @@ import pytest
 
 from flows.bench_speech.native import NativeTrial, NativeUpdate
 from flows.bench_speech.scores import native_row, rows
-from flows.bench_speech.trial import Trial, Update
+from flows.bench_speech.trial import RecordingTrial, WindowUpdate
 from operators.recognizers.windowed.method import SpeechMethod
 
 
-def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> Update:
-    return Update(is_final, tokens, text, (text, text if is_final else shown), 4, 0.02)
+def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> WindowUpdate:
+    return WindowUpdate(is_final, tokens, text, (text, text if is_final else shown), 4, 0.02)
 
 
 SCRATCH = [
@@ -25,7 +25,7 @@ DRAFT = [
 
 
 def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
-    trial = Trial((SCRATCH, DRAFT), detector_s=0.003, encoder_s=[0.03, 0.03, 0.03])
+    trial = RecordingTrial((SCRATCH, DRAFT), detector_s=0.003, encoder_s=[0.03, 0.03, 0.03])
     found = rows(
         [trial],
         [SpeechMethod(use_draft=False), SpeechMethod(bias=0.2)],
@@ -55,7 +55,7 @@ def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> No
         update("", text, is_final=number == 3)._replace(end_s=1 + number / 2, shown=("", text))
         for number, text in enumerate(shown)
     ]
-    trial = Trial((updates,), detector_s=0.0, encoder_s=[0.0] * 4)
+    trial = RecordingTrial((updates,), detector_s=0.0, encoder_s=[0.0] * 4)
     _, row = rows([trial], [SpeechMethod(use_draft=False)], [None, 0.7], [None])
     # "the" at once, "cat" was taken back, "sat" came with the final.
     assert row.settled_s == pytest.approx((0 + 1.5 + 1.5) / 3)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import typer
 
-from flows.bench.benchmark import Job
+from flows.bench.benchmark import BenchJob
 from flows.cli.app import app, main
 from flows.settings.loading import load_settings
 from flows.settings.options import usual
@@ -18,10 +18,10 @@ from flows.settings.schema import Settings
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Gives the job that the command asks for, instead of doing it."""
-    jobs: list[Job] = []
+    jobs: list[BenchJob] = []
     monkeypatch.setattr("flows.bench.benchmark.benchmark", lambda job, _publish: jobs.append(job))
 
-    def ask(*options: str) -> Job:
+    def ask(*options: str) -> BenchJob:
         monkeypatch.setattr(sys, "argv", ["surtitle", "bench", str(tmp_path / "text.txt"), *options])
         with pytest.raises(SystemExit) as end:
             main()

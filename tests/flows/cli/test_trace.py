@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.engine.tracing import partials_of, read_trace
-from flows.pages.trace.cells import State, cells
+from flows.pages.trace.cells import PlaceState, cells
 from flows.pages.trace.files import pictures, write_pictures
 from flows.pages.trace.graph import graph
 from flows.pages.trace.grid import grid
@@ -28,7 +28,7 @@ from operators.decoding.jacobi import Jacobi
 from operators.decoding.recorder import Recorder
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.decoding.trace import Decoding, Trace, Update, occurring
+from operators.decoding.trace import Decoding, Trace, UpdateTrace, occurring
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.events import Partial
 from tests.browser import complaints, open_browser
@@ -85,7 +85,7 @@ def decoded(prompt: list[int], draft: list[int], limit: int = 14, committed: int
 
 def a_trace(*windows: Decoding, pieces: dict[int, str] | None = None, **values: Any) -> Trace:
     made = tuple(
-        Update(number, is_final=False, source="Good.", text="Gut.", windows=(window,))
+        UpdateTrace(number, is_final=False, source="Good.", text="Gut.", windows=(window,))
         for number, window in enumerate(windows)
     )
     pieces = {token: f" {token}" for token in occurring(made)} | (pieces or {})
@@ -136,14 +136,23 @@ def test_a_cell_says_what_its_pass_made_of_the_place() -> None:
         for each, looked in zip(one.passes, cells(one), strict=True):
             states = [looked[place].state for place in sorted(looked)]
             # Tokens that stood, then at most one that fell or was not offered, then guesses.
-            order = [State.STOOD, State.LEANED, State.CORRECTED, State.OWN, State.END, State.GUESS]
-            ranks = [min(2, order.index(state) // 2) if state is not State.LEANED else 0 for state in states]
+            order = [
+                PlaceState.STOOD,
+                PlaceState.LEANED,
+                PlaceState.CORRECTED,
+                PlaceState.OWN,
+                PlaceState.END,
+                PlaceState.GUESS,
+            ]
+            ranks = [
+                min(2, order.index(state) // 2) if state is not PlaceState.LEANED else 0 for state in states
+            ]
             assert ranks == sorted(ranks)
             for place, cell in looked.items():
                 row = each.rows[place - each.begin]
-                if cell.state is State.LEANED:
+                if cell.state is PlaceState.LEANED:
                     assert row.choice != row.offered == row.stands
-                if cell.state is State.CORRECTED:
+                if cell.state is PlaceState.CORRECTED:
                     assert (cell.token, cell.second) == (row.choice, row.offered)
 
 

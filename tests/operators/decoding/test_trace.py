@@ -14,7 +14,7 @@ from flows.settings.schema import TranslateSettings
 from operators.decoding.decided import unchanged
 from operators.decoding.forward import Method, Origin, Task
 from operators.decoding.recorder import Recorder
-from operators.decoding.trace import Decoding, Trace, Update, consistent, occurring, spelled
+from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Sessions, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
@@ -124,7 +124,7 @@ def test_a_trace_is_the_same_after_it_was_written_and_read(
     chosen: TranslateSettings, texts: list[str]
 ) -> None:
     made = tuple(
-        Update(number, is_final=False, source=text, text="", windows=tuple(decodings.values()))
+        UpdateTrace(number, is_final=False, source=text, text="", windows=tuple(decodings.values()))
         for number, (text, (_, decodings)) in enumerate(zip(texts, traced(chosen, texts), strict=True))
     )
     pieces = {token: spelled(ToyVocabulary().piece(token)) for token in occurring(made)}

@@ -11,8 +11,8 @@ from operators.recognizers.azure.conversation import (
     Over,
     Result,
 )
+from operators.recognizers.azure.notices import Notices
 from operators.recognizers.azure.patience import Patience
-from operators.recognizers.azure.reports import Reports
 from operators.recognizers.azure.settings import AzureSettings, service
 from operators.recognizers.azure.utterances import Utterances
 from tests.operators.recognizers.azure.test_patience import Clock, sound
@@ -145,7 +145,7 @@ def test_the_first_reason_counts_and_nothing_is_heard_after_it() -> None:
 
 def test_each_change_is_one_sentence_and_an_outage_is_no_flood() -> None:
     told: list[str] = []
-    reports = Reports(SERVICE, told.append)
+    reports = Notices(SERVICE, told.append)
     for _ in range(5):
         reports.connected(0.0)
     reports.failed(Failure.LOST, 0.5123, is_longest=False)
@@ -169,14 +169,14 @@ def test_each_change_is_one_sentence_and_an_outage_is_no_flood() -> None:
 
 def test_a_service_that_was_never_reached_is_named() -> None:
     told: list[str] = []
-    Reports(SERVICE, told.append).failed(Failure.LOST, 0.5, is_longest=False)
+    Notices(SERVICE, told.append).failed(Failure.LOST, 0.5, is_longest=False)
 
     assert told == ["no connection to Azure, the region westeurope, yet, trying again in 0.5 s"]
 
 
 def test_a_request_that_was_good_before_is_tried_again() -> None:
     told: list[str] = []
-    reports = Reports(SERVICE, told.append)
+    reports = Notices(SERVICE, told.append)
     with pytest.raises(InputError, match=r"azure\.language"):
         reports.failed(Failure.REQUEST, 0.5, is_longest=False)
     reports.connected(0.0)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.recognizers.azure.utterances import Said, Utterances
+from operators.recognizers.azure.utterances import ServiceUtterance, Utterances
 from operators.recognizers.protocol import Hypothesis
 
 
@@ -12,19 +12,19 @@ def utterances() -> Utterances:
     return Utterances(lambda position: position / 1000, lambda position: position / 1000)
 
 
-def partial(text: str, begin: int, end: int) -> Said:
-    return Said(text, begin, end, is_final=False)
+def partial(text: str, begin: int, end: int) -> ServiceUtterance:
+    return ServiceUtterance(text, begin, end, is_final=False)
 
 
-def final(text: str, begin: int, end: int) -> Said:
-    return Said(text, begin, end, is_final=True)
+def final(text: str, begin: int, end: int) -> ServiceUtterance:
+    return ServiceUtterance(text, begin, end, is_final=True)
 
 
 def brief(hypotheses: list[Hypothesis]) -> list[tuple[int, str, bool]]:
     return [(one.segment, one.text, one.is_final) for one in hypotheses]
 
 
-def take(of: Utterances, *said: Said) -> list[tuple[int, str, bool]]:
+def take(of: Utterances, *said: ServiceUtterance) -> list[tuple[int, str, bool]]:
     return brief([hypothesis for one in said for hypothesis in of.take(one)])
 
 
@@ -159,9 +159,9 @@ def test_the_end_is_a_final_for_what_is_open_once() -> None:
 words = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_size=15)
 
 
-def service(talk: list[tuple[int, bool]], begin: int) -> list[Said]:
+def service(talk: list[tuple[int, bool]], begin: int) -> list[ServiceUtterance]:
     """What a service says that hears the talk from a position on, whole words only."""
-    said: list[Said] = []
+    said: list[ServiceUtterance] = []
     heard: list[str] = []
     at = first = 0
     for number, (length, is_pause_after) in enumerate(talk):
@@ -202,7 +202,7 @@ def test_wherever_connections_are_lost_every_word_is_said_once(
 
 
 anything = st.builds(
-    lambda text, begin, length, is_final: Said(text, begin, begin + length, is_final),
+    lambda text, begin, length, is_final: ServiceUtterance(text, begin, begin + length, is_final),
     st.sampled_from(["", "a", "b c"]),
     st.integers(0, 50),
     st.integers(0, 9),
@@ -211,7 +211,7 @@ anything = st.builds(
 
 
 @given(st.lists(anything))
-def test_whatever_is_said_each_segment_has_one_final_and_it_is_the_last(said: list[Said]) -> None:
+def test_whatever_is_said_each_segment_has_one_final_and_it_is_the_last(said: list[ServiceUtterance]) -> None:
     of = utterances()
     heard: list[Hypothesis] = []
     for number, one in enumerate(said):

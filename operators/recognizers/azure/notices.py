@@ -18,7 +18,7 @@ _REASONS = {
 }
 
 
-class Reports:
+class Notices:
     """Tells what changes.
 
     Args:

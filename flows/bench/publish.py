@@ -8,9 +8,9 @@ import msgspec
 from rich.console import Console
 
 from connectors.files.whole import write_whole
-from flows.bench.benchmark import Job, Results
+from flows.bench.benchmark import BenchJob, BenchResults
 from flows.bench.paper import paper_tables
-from flows.bench.paper_run import Run
+from flows.bench.paper_run import PaperRun
 from flows.bench.plan import USUAL
 from flows.bench.plots import write_plots
 from flows.bench.signature import Signature
@@ -21,7 +21,7 @@ from flows.pages.table import Table
 _PLAIN_WIDTH = 140
 
 
-def publish(job: Job, results: Results) -> None:
+def publish(job: BenchJob, results: BenchResults) -> None:
     """Print the tables, and write what was asked for. Raises `OutputError`."""
     plain = tables(results.rows)
     run = _run(job, results)
@@ -54,7 +54,7 @@ def publish(job: Job, results: Results) -> None:
         console.print(f"{'written':>17}  {path}", soft_wrap=True, markup=False)
 
 
-def _run(job: Job, results: Results) -> Run:
+def _run(job: BenchJob, results: BenchResults) -> PaperRun:
     """What the paper's tables have to know of a run."""
     common = job.plan.variants[0]
     options: list[str] = []
@@ -66,7 +66,7 @@ def _run(job: Job, results: Results) -> Run:
         ("--limit", job.limit, None),
     ):
         options += [option, str(value)] if value != usual else []
-    return Run(
+    return PaperRun(
         rows=results.rows,
         model=results.signature.model.file,
         corpus=results.signature.corpus,

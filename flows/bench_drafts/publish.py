@@ -10,7 +10,7 @@ from rich.console import Console
 
 from connectors.files.text import read_lines
 from connectors.files.whole import write_whole
-from flows.bench.report import signature_lines
+from flows.bench.publish import signature_lines
 from flows.bench_drafts.tables import Costs, Steps, Time, by_method, steps_of, tables, times_of
 from operators.decoding.pass_cost import PassCosts, is_measured
 from operators.decoding.trajectory import Trajectory
