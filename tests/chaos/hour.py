@@ -196,7 +196,7 @@ def _see_times(ended: list[dict[str, Any]], heard: Samples, starts: int) -> None
         found += recognizer.accept(AudioChunk(stream="again", start_s=start / SAMPLE_RATE, pcm=pcm))
     found += recognizer.finish()
     recognizer.close()
-    # Whether a short pause parts two segments may depend on the milliseconds at which a restart began to hear.
+    # Whether a short pause parts two segments may depend on where among its samples a run began to hear.
     starts_s = np.array([one.start_s for one in found if one.is_final])
     ends_s = np.array([one.end_s for one in found if one.is_final])
     off = [
