@@ -19,10 +19,14 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
     """Write ``file`` to ``path``, and return its sha256. ``progress`` is told the fraction done.
 
     Processes that do this at the same time each write a file of their own; the last one stays.
-    Raises `OutputError` where it cannot be written.
+    A link stays one. Raises `OutputError` where it cannot be written, and for a device or pipe, whose name a
+    file would take.
     """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OutputError(f"{path} cannot be written: a model needs a regular file")
     try:
-        handle, name = tempfile.mkstemp(PARTIAL_SUFFIX, f"{path.name}.", path.parent)
+        handle, name = tempfile.mkstemp(PARTIAL_SUFFIX, f"{target.name}.", target.parent)
         os.close(handle)
         partial = Path(name)
         try:
@@ -30,7 +34,7 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
             with partial.open("rb") as written:
                 sha256 = hashlib.file_digest(written, "sha256").hexdigest()
             partial.chmod(0o644)
-            partial.replace(path)
+            partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
