@@ -20,8 +20,9 @@ from connectors.files.output import WriteError
 from connectors.recovery.snapshots import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
-#: Version of what is stored, the states of all stages among it; it goes up when one of them changes.
-SCHEMA = 3
+#: Version of what is stored, the states of all stages among it; it goes up when one of them changes, and
+#: when a position of a source or sink moves to another module, which its pickle names.
+SCHEMA = 4
 
 _NAME = "run.json"
 # What a store takes for a start, and its journal.
