@@ -84,7 +84,7 @@ def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
             job.source,
             job.reference,
             job.comet,
-            *named_files(asked.model, asked.template, asked.draft_model),
+            *named_files(asked.model, asked.template, asked.draft_model, asked.heads),
         ],
         [("--plots", job.plots)],
     )

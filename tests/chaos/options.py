@@ -19,6 +19,8 @@ _QUICK: dict[str, list[str]] = {
     "trace": ["--threads", "1"],
     "model align": ["--to", "German", "--by", "proportion"],
     "model train": ["--to", "German"],
+    "model distill": ["--to", "German"],
+    "model heads": ["--to", "German"],
 }
 #: Options that a command has whether they are tried or not, so that it is quick or runs at all.
 _ALSO = {

@@ -28,7 +28,10 @@ WORDS = {
     "thresholds", "to", "way",
 }  # fmt: skip
 #: And in these.
-WORDS_OF = {("model assemble", "source"), ("model train", "source")}
+WORDS_OF = {
+    ("model assemble", "source"), ("model distill", "source"), ("model heads", "source"),
+    ("model train", "source"),
+}  # fmt: skip
 
 #: What is written: a file, or files in a folder.
 FILE, FOLDER = "a file", "a folder"
@@ -54,7 +57,8 @@ class Path_(NamedTuple):  # noqa: N801 - pathlib has the name
 _KINDS = {
     "adapter": "adapter", "audio": "speech", "base": "model", "begin": "adapter", "captions": FILE,
     "comet": "text", "draft_model": "model", "events": "partials", "from_captions": "captions",
-    "from_partials": "partials", "from_translations": "translations", "json": FILE, "judged": "text",
+    "from_partials": "partials", "from_translations": "translations", "heads": "adapter", "json": FILE,
+    "judged": "text",
     "log": FILE, "markdown": FILE, "model": "model", "output": FILE, "pairs": "pairs", "partials": "partials",
     "plots": FOLDER, "recovery": FOLDER, "reference": "text", "replay": "text", "save_audio": FILE,
     "save_partials": FILE, "save_translations": FILE, "settings": "settings", "simulstream": FILE,
