@@ -157,7 +157,7 @@ def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], 
     record = TrainingRecord(
         settings=msgspec.to_builtins(
             {
-                name: str(value) if isinstance(value, Path) else value
+                name: value.name if isinstance(value, Path) else value
                 for name, value in job._asdict().items()
                 if name
                 not in ("pairs", "output", "judged", "model", "judge_lines", "judge_every", "compiles")

@@ -298,7 +298,7 @@ def test_what_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -> None:
     talk = write(tmp_path / "talk.jsonl", captions())
     with pytest.raises(OutputError, match="the same run reads it"):
         report(talk, "-o", talk)
-    with pytest.raises(UsageError, match="are both"):
+    with pytest.raises(UsageError, match="--output and --json are both"):
         report(talk, "-o", tmp_path / "x", "--json", tmp_path / "x")
     with pytest.raises(UsageError, match="3 files were given"):
         report(talk, talk, talk)
