@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,26 +36,26 @@ REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translati
 def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None) -> None:
     """Run the captions flow, and close with its summary; ``settings_file`` is where the settings are from."""
     is_silent = quiet or settings.messages.format == "json"
-    with Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
+    with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         runtime = Runtime(settings, waiting.doing, waiting.at_position)
         with closing(runtime.watch), closing(runtime.audience):
             dataflow, where = _prepare(settings, runtime, waiting, settings_file)
             if profile:
                 runtime.overheads_s = Quantiles()
-            # Also what comes after the flow ends well when it is interrupted.
-            with interrupt_sets(runtime.stop):
-                # Only a run that can begin leaves them behind: another try may be asked for something else.
-                with held_outputs(settings.output, runtime.outputs), recovery(settings) as how:
-                    is_resumed = how is not None and how.is_resumed
-                    begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
-                    _tell_begin(settings, is_resumed=is_resumed)
-                    runtime.watch.ready()
-                    with runtime.screen, shown_on(runtime.screen.tell):
-                        _run(dataflow, runtime, how, settings.run.workers)
-                _sum_up(settings, runtime, quiet=quiet)
-                if where and settings.input.microphone is None:
-                    _stay(runtime)
-    _complain(settings, runtime)
+            # Also what comes after the flow ends well when it is interrupted, to the last viewer.
+            end.enter_context(interrupt_sets(runtime.stop))
+            # Only a run that can begin leaves them behind: another try may be asked for something else.
+            with held_outputs(settings.output, runtime.outputs), recovery(settings) as how:
+                is_resumed = how is not None and how.is_resumed
+                begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
+                _tell_begin(settings, is_resumed=is_resumed)
+                runtime.watch.ready()
+                with runtime.screen, shown_on(runtime.screen.tell):
+                    _run(dataflow, runtime, how, settings.run.workers)
+            _sum_up(settings, runtime, quiet=quiet)
+            if where and settings.input.microphone is None:
+                _stay(runtime)
+        _complain(settings, runtime)
 
 
 def _prepare(

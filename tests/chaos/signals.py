@@ -126,8 +126,9 @@ def _start(trial: Trial, given: _Input, arguments: list[object]) -> "subprocess.
 
 def _disturbed(trial: Trial, given: _Input, arguments: list[object]) -> bool:
     """Start a run and disturb it; whether it came to its own end."""
+    before = _size(trial.folder)
     process = _start(trial, given, arguments)
-    _wait(trial, process)
+    has_begun = _wait(trial, process, before)
     kinds: list[signal.Signals | str] = [*_ASKING, *_ASKING, *_SUDDEN, *_OTHERS]
     what = trial.random.choice(kinds)
     to_group = trial.random.random() < 0.5
@@ -137,8 +138,7 @@ def _disturbed(trial: Trial, given: _Input, arguments: list[object]) -> bool:
         with contextlib.suppress(ProcessLookupError):
             (os.killpg if to_group else os.kill)(process.pid, number)
 
-    before = time.monotonic()
-    has_begun = _has_begun(trial.folder)
+    asked_at = time.monotonic()
     if what == "pause":
         send(signal.SIGSTOP)
         time.sleep(trial.random.uniform(0.1, 2.0))
@@ -162,7 +162,7 @@ def _disturbed(trial: Trial, given: _Input, arguments: list[object]) -> bool:
         send(what)
     ended = trial.end(process)
     trial.note(
-        f"ended with {ended.code} after {time.monotonic() - before:.1f} s: {ended.stderr.strip()[-200:]}"
+        f"ended with {ended.code} after {time.monotonic() - asked_at:.1f} s: {ended.stderr.strip()[-200:]}"
     )
     _see_code(what, ended, has_begun=has_begun)
     for where in ("captions", "metrics"):
@@ -171,22 +171,26 @@ def _disturbed(trial: Trial, given: _Input, arguments: list[object]) -> bool:
     return ended.code == 0 and what not in (*_ASKING, "pause", "twice")
 
 
-def _wait(trial: Trial, process: "subprocess.Popen[str]") -> None:
-    """Until a random moment of the start, or of the run."""
+def _wait(trial: Trial, process: "subprocess.Popen[str]", before: int) -> bool:
+    """Until a random moment of the start, or of the run; whether it is known to have begun."""
     if trial.random.random() < 0.3:
         time.sleep(trial.random.uniform(0.0, 1.5))
-        return
+    else:
+        _wait_for_growth(trial.folder, process, before)
+        time.sleep(trial.random.uniform(0.0, 1.0))
+    return _size(trial.folder) > before
+
+
+def _wait_for_growth(folder: Path, process: "subprocess.Popen[str]", before: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    log = trial.folder / "log.jsonl"
-    before = log.stat().st_size if log.exists() else 0
-    while process.poll() is None and (not log.exists() or log.stat().st_size == before):
+    while process.poll() is None and _size(folder) <= before:
         see(time.monotonic() < deadline, "it wrote nothing")
         time.sleep(0.01)
-    time.sleep(trial.random.uniform(0.0, 1.0))
 
 
-def _has_begun(folder: Path) -> bool:
-    return (folder / "captions.jsonl").exists()
+def _size(folder: Path) -> int:
+    log = folder / "log.jsonl"
+    return log.stat().st_size if log.exists() else 0
 
 
 def _see_code(what: signal.Signals | str, ended: Ended, *, has_begun: bool) -> None:
@@ -220,11 +224,10 @@ def _see_whole(folder: Path) -> None:
 
 def _finish(trial: Trial, given: _Input, arguments: list[object]) -> None:
     """Let a run come to its end."""
+    before = _size(trial.folder)
     process = _start(trial, given, arguments)
     if not given.has_end:
-        _wait(trial, process)
-        while process.poll() is None and not _has_begun(trial.folder):
-            time.sleep(0.05)
+        _wait_for_growth(trial.folder, process, before)
         process.send_signal(signal.SIGINT)
     ended = trial.end(process, 2 * PATIENCE_S)
     see(ended.code == 0, f"the last start ended with {ended.code}: {ended.stderr}")

@@ -91,6 +91,28 @@ def test_ctrl_c_at_the_start_shows_nothing_of_the_program() -> None:
     assert (process.returncode, stderr) == (-signal.SIGINT, "")
 
 
+ENDING = """
+import atexit, sys, time
+atexit.register(lambda: (print("ending", flush=True), time.sleep(1)))
+sys.argv = ["surtitle", "--help"]
+from flows.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_after_the_end_changes_no_exit_code(number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDING], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            while process.stdout.readline() != "ending\n":
+                pass
+            process.send_signal(number)
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
+
+
 def leave() -> None:
     """A process of its own, whose terminal is what it has for standard output."""
     os.setsid()
