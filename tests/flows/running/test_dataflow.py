@@ -54,8 +54,15 @@ def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -
     assert subprocess.run([sys.executable, "-c", WAITING], timeout=20, check=False).returncode == 0
 
 
+def heed() -> None:
+    """A process that nobody has made to ignore the end of its terminal, as the tests may have been."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
-    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, preexec_fn=heed
+    ) as process:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "ready\n"
@@ -115,6 +122,7 @@ def test_a_signal_after_the_end_changes_no_exit_code(number: signal.Signals) -> 
 
 def leave() -> None:
     """A process of its own, whose terminal is what it has for standard output."""
+    heed()
     os.setsid()
     fcntl.ioctl(1, termios.TIOCSCTTY, 0)
 
