@@ -55,8 +55,9 @@ def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -
 
 
 def heed() -> None:
-    """A process that nobody has made to ignore the end of its terminal, as the tests may have been."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """A process that nobody has made to ignore signals, as the tests may have been (``nohup``, ``&``)."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
@@ -86,8 +87,9 @@ main()
 
 def test_ctrl_c_at_the_start_shows_nothing_of_the_program() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", STARTING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+        [sys.executable, "-c", STARTING],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
+    ) as process:  # fmt: skip
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "ready\n"
