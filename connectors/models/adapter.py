@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.gguf.file import GgufFile, Tensor, read_gguf, rows_of
+from connectors.gguf.file import GgufFile, Tensor, read_gguf
 from connectors.gguf.values import Entry, encode
+from connectors.models.matrices import matrix_of
 from connectors.models.peft import read_peft
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
-from operators.models.quantize import dequantize, quantize
+from operators.models.quantize import quantize
 from operators.models.tensor_types import number_of
 
 _A, _B = ".lora_a", ".lora_b"
@@ -88,11 +89,9 @@ def _from_gguf(file: GgufFile, path: Path, architecture: str) -> Adapter:
 
 
 def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
-    try:
-        if len(tensor.shape) == 2:
-            return dequantize(rows_of(tensor), tensor.kind)
-    except (ValueError, NotImplementedError):
-        pass
-    raise InputError(
-        f"{path}: the matrices for {name} are stored in a way that is not known here; use Q8_0 or F16"
-    )
+    matrix = matrix_of(tensor)
+    if matrix is None:
+        raise InputError(
+            f"{path}: the matrices for {name} are stored in a way that is not known here; use Q8_0 or F16"
+        )
+    return matrix

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf.file import GgufFile, Tensor, read_gguf, rows_of
+from connectors.gguf.file import GgufFile, Tensor, read_gguf
 from connectors.gguf.values import Entry, count_of, encode
+from connectors.models.matrices import matrix_of
 from operators.decoding.heads import Head, Heads, Matrix
 from operators.errors import InputError
-from operators.models.quantize import dequantize, quantize
+from operators.models.quantize import quantize
 from operators.models.tensor_types import number_of
 
 #: Heads of one model at most; the authors tried ten.
@@ -80,14 +81,12 @@ def read_heads(path: Path, model_path: Path) -> Heads:
 def output_rows(model: GgufFile, path: Path, tokens: NDArray[np.int32] | slice) -> Matrix:
     """The rows of a model's output matrix for some tokens. Raises `InputError` if it cannot be read."""
     tensor = model.tensors.get("output.weight", model.tensors.get("token_embd.weight"))
-    try:
-        if tensor is not None and len(tensor.shape) == 2:
-            return dequantize(rows_of(tensor)[tokens], tensor.kind)
-    except (ValueError, NotImplementedError):
-        pass
-    raise InputError(
-        f"{path}: its output matrix cannot be read here; take a model with one in F16, Q8_0 or a K-quant"
-    )
+    matrix = None if tensor is None else matrix_of(tensor, tokens)
+    if matrix is None:
+        raise InputError(
+            f"{path}: its output matrix cannot be read here; take a model with one in F16, Q8_0 or a K-quant"
+        )
+    return matrix
 
 
 def _check_fits(file: GgufFile, model: GgufFile, path: Path, model_path: Path) -> None:
@@ -129,9 +128,7 @@ def _is_sound(head: Head, model: GgufFile) -> bool:
 
 
 def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
-    try:
-        if len(tensor.shape) == 2:
-            return dequantize(rows_of(tensor), tensor.kind)
-    except (ValueError, NotImplementedError):
-        pass
-    raise InputError(f"{path}: {name} is stored in a way that is not known here; use Q8_0 or F16")
+    matrix = matrix_of(tensor)
+    if matrix is None:
+        raise InputError(f"{path}: {name} is stored in a way that is not known here; use Q8_0 or F16")
+    return matrix
