@@ -15,8 +15,8 @@ class Clock(Protocol):
 class VirtualClock:
     """Time as it would have passed if the events had come at their arrival times.
 
-    Work begins when the event has arrived and the work before it is done: a queue with one server. A
-    recording that is played as fast as it goes so gets the latencies that it would have had live.
+    Work starts when the event has arrived and the work before it is done: a queue with one server. So a
+    recording that is processed as fast as possible gets the latencies that it would have had live.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class VirtualClock:
 
 
 class WallClock:
-    """Time as it passes, for streams that are played or recorded live."""
+    """Real time, for streams that are played or recorded live."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         """``now`` gives the seconds since the streams began."""
         self._now = now
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:  # noqa: ARG002 - a Clock
-        """The present, but never before the event's arrival."""
+        """Now, but never before the event's arrival."""
         return max(self._now(), arrival_s)

@@ -1,4 +1,4 @@
-"""The errors that a user can cause and can mend, each one sentence: what, where, what to do.
+"""The errors that a user can cause and fix, each one sentence: what, where, what to do.
 
 They are raised at the edge, once. Whoever runs a flow prints the sentence and exits with the
 class's ``exit_code``; any other exception is a defect of surtitle itself and exits with 70.
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-# Characters of a sentence: what it quotes of a file may be of any length.
+# Maximum characters of a sentence, because it may quote a file.
 _MAX_CHARACTERS, _HEAD, _TAIL = 2000, 1500, 400
 
 
@@ -19,7 +19,7 @@ class SurtitleError(Exception):
 
     @override
     def __str__(self) -> str:
-        """The sentence on one line, whatever it quotes: a terminal must not obey the name of a file."""
+        """The sentence on one line without control sequences: a terminal must not obey the name of a file."""
         sentence = super().__str__()
         if len(sentence) > _MAX_CHARACTERS:
             sentence = f"{sentence[:_HEAD]} … {sentence[-_TAIL:]}"
@@ -29,19 +29,19 @@ class SurtitleError(Exception):
 
 
 class UsageError(SurtitleError):
-    """The command line or the settings ask for something that is not possible."""
+    """The command line or the settings request something impossible."""
 
     exit_code = 2
 
 
 class InputError(SurtitleError):
-    """A file, a model or an event that was handed in cannot be read as what it should be."""
+    """An input file, model or event cannot be read as what it should be."""
 
     exit_code = 3
 
 
 class OutputError(SurtitleError):
-    """A place that results should go to cannot be written."""
+    """A destination for results cannot be written."""
 
     exit_code = 4
 

@@ -1,7 +1,7 @@
-"""Whether a run is well: captions come while there is speech. Pure but for its clock.
+"""Whether a run is healthy: captions come while there is speech. Pure except for its clock.
 
-Silence is well. What is not: a partial that has waited for its caption too long, sound in which nothing is
-recognised, a source that hands over nothing any more, a microphone that is gone.
+Silence is healthy. Unhealthy are a partial that waits too long for its caption, sound in which nothing is
+recognised, a source that delivers nothing any more, and a missing microphone.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,16 @@ Cause = Literal["captions_stalled", "no_answers", "nothing_recognized", "source_
 class Rule(NamedTuple):
     """When a run counts as failing."""
 
-    #: Seconds that a partial may wait for a caption, and that a source may hand over nothing.
+    #: Seconds that a partial may wait for a caption, and that a source may deliver nothing.
     stall_s: float = 10.0
-    #: Seconds of sound in which nothing is recognised; 0 for any number, where there is music.
+    #: Seconds of sound in which nothing need be recognised; 0 for unlimited, for music.
     unheard_s: float = 30.0
-    #: Peak level in dBFS from which on there is sound.
+    #: Peak level in dBFS above which there is sound.
     silence_dbfs: float = -40.0
 
 
 class Verdict(NamedTuple):
-    """How a run is at one moment."""
+    """The health of a run at one moment."""
 
     state: State
     #: Why it is failing: for machines, and in a sentence.
@@ -33,12 +33,12 @@ class Verdict(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Whether there is nothing to be done."""
+        """Whether nothing need be done."""
         return self.state in ("ok", "over")
 
 
 class Health:
-    """Takes note of what the stages of a run see, on any thread, and judges by it when it is asked.
+    """Records what the stages of a run see, on any thread, and judges the run on request.
 
     Args:
         now: Seconds on a clock that never goes back.
@@ -50,16 +50,16 @@ class Health:
         self._lock = Lock()
         self._is_ready = self._is_over = False
         self._loading = 0
-        #: Of each segment that waits: since when, and its newest revision.
+        #: For each waiting segment: since when, and its newest revision.
         self._waiting: dict[str, tuple[float, int]] = {}
         self._last_caption_at = self._last_sound_at = 0.0
-        #: Since the last answer of the model: when it gave none for the first, and for the last time.
+        #: Since the model's last answer: the times of the first and the last update without an answer.
         self._no_answers: tuple[float, float] | None = None
-        #: When a source handed over something last; None while there is none that has to.
+        #: When a source last delivered something; None while no source has to.
         self._source_at: float | None = None
         self._unheard_s = 0.0
         self._lost: str | None = None
-        #: The last word of a recogniser since its last partial.
+        #: The last message of a recogniser since its last partial.
         self._trouble: str | None = None
 
     def ready(self) -> None:
@@ -69,7 +69,7 @@ class Health:
             self._forgive()
 
     def loads(self, more: int) -> None:
-        """So many more models are being loaded, or fewer; that takes as long as it takes."""
+        """So many more models are being loaded, or fewer; loading may take any time."""
         with self._lock:
             self._loading += more
             self._forgive()
@@ -80,7 +80,7 @@ class Health:
             self._source_at = self._last_caption_at
 
     def audio(self, duration_s: float, peak_dbfs: float, *, is_live: bool, is_last: bool = False) -> None:
-        """A source handed over sound. Only where it is live do its seconds pass as those of the clock do."""
+        """A source delivered sound. Only live sound passes at the speed of the clock."""
         with self._lock:
             now = self._now()
             self._lost = None
@@ -100,7 +100,7 @@ class Health:
             self._waiting[key] = since, revision
 
     def caption(self, key: str, revision: int, *, is_answer: bool = True) -> None:
-        """The caption of a revision was shown; if that was no answer of the model's, it stayed as it was."""
+        """The caption of a revision was shown; without an answer of the model it is the old one."""
         with self._lock:
             now = self._last_caption_at = self._now()
             first, last = self._no_answers or (now, now)
@@ -112,7 +112,7 @@ class Health:
                 self._waiting[key] = now, newest
 
     def lost(self, sentence: str) -> None:
-        """The source is gone; it is back with its next sound."""
+        """The source is gone; its next sound means that it is back."""
         with self._lock:
             self._lost = sentence
 
@@ -122,7 +122,7 @@ class Health:
             self._trouble = sentence
 
     def over(self) -> None:
-        """No more will come, and that is as it should be."""
+        """The input has ended as expected."""
         with self._lock:
             self._is_over = True
 

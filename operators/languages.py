@@ -1,4 +1,4 @@
-"""What differs from language to language: how it is named, counted and set in lines."""
+"""What differs between languages: names, tokenizers, line lengths."""
 
 from typing import NamedTuple, Self
 
@@ -16,9 +16,9 @@ class Language(NamedTuple):
     tokenizer: str = "13a"
     #: Columns of a caption line; a wide character takes two.
     columns: int = 42
-    #: What stands between two sentences.
+    #: The separator between two sentences.
     joint: str = " "
-    #: Whether it is written from the right to the left.
+    #: Whether it is written from right to left.
     is_rtl: bool = False
     #: Unicode scripts that it is written in.
     scripts: tuple[str, ...] = ("Latin",)
@@ -55,9 +55,9 @@ _KNOWN = [
 
 
 def language(name: str) -> Language:
-    """Find a language by its English name or its code, whatever the case.
+    """Find a language by its English name or its code, case-insensitively.
 
-    Raises `UsageError` for a language that is not known.
+    Raises `UsageError` for an unknown language.
     """
     wanted = name.strip().lower()
     for known in _KNOWN:
@@ -68,14 +68,14 @@ def language(name: str) -> Language:
 
 
 class Direction(NamedTuple):
-    """From which language into which one."""
+    """The source and target language."""
 
     source: Language
     target: Language
 
     @classmethod
     def of(cls, source: str, target: str) -> Self:
-        """The direction between two languages, by names or codes. Raises `UsageError` for an unknown one."""
+        """The direction between two languages, by name or code. Raises `UsageError` for an unknown one."""
         return cls(language(source), language(target))
 
     @property

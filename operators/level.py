@@ -1,4 +1,4 @@
-"""The level of audio, for a meter: is anything to be heard, and is it too loud?"""
+"""The level of audio, for a meter: is there any sound, and is it too loud?"""
 
 import math
 
@@ -10,7 +10,7 @@ _FULL_SCALE = 32_768.0
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """How loud a run of samples is, in dBFS: 0 is the largest amplitude, silence minus infinity."""
+    """The level of some samples in dBFS: 0 is the largest amplitude, silence is minus infinity."""
 
     #: The loudest sample.
     peak_dbfs: float
@@ -19,7 +19,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def level(pcm: bytes) -> Level:
-    """The level of 16-bit signed little-endian samples; none at all are silence, half a sample is ignored."""
+    """The level of 16-bit signed little-endian samples; empty input is silence, half a sample is ignored."""
     samples = np.frombuffer(pcm, "<i2", count=len(pcm) // 2).astype(np.float64)
     if not samples.size:
         return Level(peak_dbfs=-math.inf, rms_dbfs=-math.inf)

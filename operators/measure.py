@@ -1,4 +1,4 @@
-"""The measure stage: what each caption erased, how much of the draft stood, how late it came."""
+"""The measure stage: what each caption erased, how much of the draft was accepted, how late it came."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def measure(
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
-        meter: Makes the meter of one stream from the state that it left off with.
+        meter: Makes the meter of one stream from its saved state.
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.stream)
 

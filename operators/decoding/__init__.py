@@ -1,1 +1,1 @@
-"""Decoding methods as pure generators of forward passes, and what drives them."""
+"""Decoding methods as pure generators of forward passes, and the code that drives them."""

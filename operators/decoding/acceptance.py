@@ -1,4 +1,4 @@
-"""How far a block of proposed tokens stands, given the model's own distribution at each of its places."""
+"""How many tokens of a proposed block are accepted, given the model's distribution at each place."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,17 +13,17 @@ class Acceptance(Protocol):
     """The rule of verification."""
 
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
-        """Whether ``proposed`` may stand where the model's most likely token is ``best``, another one.
+        """Whether ``proposed`` is accepted where the model's most likely token is ``best``, a different one.
 
         ``row`` has shape (vocabulary,).
         """
         ...
 
     def stood(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
-        """How many of the first ``proposed`` tokens stand: up to the first that may not.
+        """How many of the first ``proposed`` tokens are accepted: those before the first rejected one.
 
-        ``rows`` has shape (positions, vocabulary), of which the first judges the first proposed token;
-        ``choices`` are their most likely tokens. There is at least one for each proposed token.
+        ``rows`` has shape (positions, vocabulary); the first row judges the first proposed token.
+        ``choices`` are the most likely tokens of the rows. There is at least one for each proposed token.
         """
         place = 0
         while place < len(proposed) and (
@@ -34,11 +34,11 @@ class Acceptance(Protocol):
 
 
 class ExactAcceptance(Acceptance):
-    """Only the most likely token stands: what comes out is what greedy decoding gives."""
+    """Accepts only the most likely token: the output is that of greedy decoding."""
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
-        """Never: the rule is asked only where the tokens differ."""
+        """Never, because the rule is asked only where the tokens differ."""
         return False
 
 
@@ -46,8 +46,8 @@ class BiasedAcceptance(Acceptance):
     """Acceptance under a bias towards the draft (SSBD, Zeng et al., section 3.2).
 
     Greedy decoding from P' = (1 - bias) * P + bias * delta(draft) picks the draft token exactly if
-    p_best - p_draft <= bias / (1 - bias). With bias 0 only the most likely token stands; from 0.5 on
-    every draft token does.
+    p_best - p_draft <= bias / (1 - bias). With bias 0 only the most likely token is accepted; from 0.5 on
+    every draft token is.
     """
 
     def __init__(self, bias: float) -> None:
@@ -65,12 +65,12 @@ class BiasedAcceptance(Acceptance):
 class DistanceAcceptance(Acceptance):
     """Acceptance within a distance of the best token (Stern et al. 2018, section 5.2), in probability.
 
-    Their distance is one of pixel values. The words of a language have no such scale but their
-    probability: a token stands if p_best - p_proposed <= distance.
+    Their distance is between pixel values. Words have no such scale except their probability: a token is
+    accepted if p_best - p_proposed <= distance.
     """
 
     def __init__(self, distance: float) -> None:
-        """``distance`` is from 0, which is exact, to 1, which takes everything."""
+        """``distance`` is from 0, which is exact, to 1, which accepts everything."""
         if not 0.0 <= distance <= 1.0:
             raise ValueError(f"distance {distance} is not between 0 and 1")
         self._distance = distance
@@ -81,7 +81,7 @@ class DistanceAcceptance(Acceptance):
         if self._distance in (0.0, 1.0):
             return self._distance == 1.0
         shortfall = 1.0 - float(np.exp(row[proposed] - row[best]))
-        # p_best is at most 1: where the ratio alone decides, the sum over the vocabulary is spared.
+        # p_best is at most 1: where the ratio alone decides, no sum over the vocabulary is needed.
         if shortfall <= self._distance:
             return True
         p_best = 1.0 / float(np.exp(row - row[best]).sum())
@@ -104,50 +104,50 @@ class TopAcceptance(Acceptance):
 
 
 class WorthAcceptance(Acceptance):
-    """A draft is cut where what is won is worth what is erased; ours, see docs/worth.md.
+    """Cuts a draft where the gain is worth the erasure; our own rule, see docs/worth.md.
 
-    To cut a draft of n tokens at place i erases n - i of them, and wins what they lose against the model's
-    own choices: log p_best - log p_draft, summed from i on. It is cut where the win exceeds the price of the
-    erasure by most, ``price`` nats a token, and nowhere if it never does. So a doubtful word at the end of a
-    caption is corrected at once, one that much has been built upon only for a clear win, and several small
-    doubts count together. Unlike the rules for single tokens it looks at all of the draft before it decides.
+    Cutting a draft of n tokens at place i erases n - i of them, and gains what they lose against the model's
+    own choices: log p_best - log p_draft, summed from i on. The draft is cut where the gain exceeds the price
+    of the erasure (``price`` nats a token) by most, and nowhere if it never does. So a doubtful word at the
+    end of a caption is corrected at once, an earlier one only for a clear gain, and several small doubts add
+    up. Unlike rules for single tokens, this one looks at the whole draft before it decides.
     """
 
     def __init__(self, price: float) -> None:
-        """``price`` is in nats for each token erased: 0 is exact but for ties."""
+        """``price`` is in nats for each erased token: 0 is exact except for ties."""
         if not price >= 0.0:
             raise ValueError(f"price {price} is not 0 or more")
         self._price = price
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
-        """Whether the token by itself loses no more than its own erasure costs."""
+        """Whether the token alone loses no more than its erasure costs."""
         return float(row[best] - row[proposed]) <= self._price
 
     @override
     def stood(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
-        """The place to cut at; of equal ones the last, where least is erased."""
+        """The place to cut at; among equal ones the last, which erases least."""
         count = len(proposed)
         if count == 0:
             return 0
         places = np.arange(count)
-        # The normalisation of a row falls out of the difference: no sum over the vocabulary is needed.
+        # The normalisation of a row cancels in the difference: no sum over the vocabulary is needed.
         lost = (rows[places, choices[:count]] - rows[places, list(proposed)]).astype(np.float64)
-        # From the end on, the win of cutting there less its price.
+        # For each place, from the end: the gain of cutting there minus its price.
         net = np.cumsum((lost - self._price)[::-1])
         erased = int(net.argmax()) + 1
         return count - erased if net[erased - 1] > 0.0 else count
 
 
 class MinimumBlock(Acceptance):
-    """A rule under which the first tokens of a block stand whatever the model says (Stern et al., 5.3).
+    """Accepts the first tokens of a block whatever the model says (Stern et al., 5.3).
 
-    Their block counts the model's own next token, which always stands: a block of at least ``size`` takes
-    ``size`` - 1 proposed tokens unseen.
+    Their block includes the model's own next token, which is always accepted: a block of at least ``size``
+    takes ``size`` - 1 proposed tokens without a check.
     """
 
     def __init__(self, rule: Acceptance, size: int) -> None:
-        """``size`` of 1 leaves ``rule`` as it is."""
+        """A ``size`` of 1 does not change ``rule``."""
         if size < 1:
             raise ValueError(f"a block of {size} tokens is none")
         self._rule = rule
@@ -155,12 +155,12 @@ class MinimumBlock(Acceptance):
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
-        """Whether the rule takes it."""
+        """Whether the rule accepts it."""
         return self._rule.accepts(row, best, proposed)
 
     @override
     def stood(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
-        """The first ones, and after them as many as by the rule."""
+        """The first ones, and after them as many as the rule accepts."""
         unseen = min(self._unseen, len(proposed))
         return unseen + self._rule.stood(rows[unseen:], choices[unseen:], proposed[unseen:])
 

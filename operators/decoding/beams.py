@@ -1,6 +1,6 @@
 """A second model that drafts with a beam search of two.
 
-What SpecASR (Wei et al. 2025, figure 11) compares with.
+One of the methods that SpecASR (Wei et al. 2025, figure 11) compares with.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class TwoBeams:
         """Nothing is remembered."""
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """Both sequences as a tree, the more probable one its trunk."""
+        """Both sequences as a tree, with the more probable one as its trunk."""
         known = [*self._task.prompt, *output]
         searched = GrowingTree()
         beams = [_Beam(0.0, ROOT, ())]
@@ -60,7 +60,7 @@ class TwoBeams:
         return Draft(offered.tree, Origin.MODEL) if offered.size else None
 
     def _longer(self, beam: _Beam, token: int, p: float) -> list[_Beam]:
-        """The beam with one more token; none where it is the end."""
+        """The beam with one more token; empty if that token is the end."""
         if token in self._task.stop:
             return []
         return [_Beam(beam.score + log(p), beam.node, (*beam.tokens, token))]

@@ -1,7 +1,7 @@
-"""Decoding a draft a pass (blockwise parallel decoding, Stern et al. 2018), whatever drafts.
+"""Decoding with one draft per pass (blockwise parallel decoding, Stern et al. 2018), from any drafter.
 
-Each pass verifies what was drafted after the model's own last token and, with its last rows, predicts what
-comes next: their merged predict-and-verify (section 4). Without drafts this is greedy decoding.
+Each pass verifies the draft after the model's own last token and, with its last rows, predicts the next
+tokens: their merged predict-and-verify (section 4). Without drafts this is greedy decoding.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from operators.decoding.repetition import repetition
 from operators.decoding.verify import Verified, verify
 from operators.trouble import Trouble
 
-#: The origins of tokens that were drafted, but for those of the last output.
+#: The origins of drafted tokens, except those of the last output.
 PROPOSED = (Origin.RECYCLED, Origin.LOOKED_UP, Origin.PARALLEL, Origin.MODEL)
 
 
 def decode(task: Task, drafter: Drafter, known: Sequence[int] = ()) -> Method:
-    """Decode after the tokens ``known``, which stand unseen, with what ``drafter`` offers.
+    """Decode after the tokens ``known``, which are accepted without a check, with drafts of ``drafter``.
 
-    Where all drafts are under `ExactAcceptance` the result is greedy decoding's, whatever is drafted, in no
-    more passes: each takes the model's own next token at least. An output that begins to repeat itself
-    without end is cut where it does, ``known`` included.
+    If all drafts use `ExactAcceptance`, the result is that of greedy decoding, whatever is drafted, in no
+    more passes: each pass adds at least the model's own next token. An output that starts to repeat itself
+    endlessly is cut there, even inside ``known``.
     """
     growing = _Growing(task, known)
     while not growing.ended:
@@ -43,7 +43,7 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = ()) -> Method:
 
 
 def _may_stand(token: int, depth: int, task: Task, growing: "_Growing") -> bool:
-    """A draft has no stop token: the row before it says whether the output ends there."""
+    """A draft contains no stop token: the row before it says whether the output ends there."""
     return depth < task.limit - len(growing.output) and token not in task.stop
 
 
@@ -55,7 +55,7 @@ def _request(tokens: list[int], draft: Draft) -> Request:
 
 
 class _Growing:
-    """An output as it grows: ended at its limit, or where it repeats itself."""
+    """A growing output: it ends at its limit, or where it repeats itself."""
 
     def __init__(self, task: Task, known: Sequence[int]) -> None:
         self.output: list[int] = list(known)
@@ -66,11 +66,11 @@ class _Growing:
         self._limit = task.limit
         self._cut: Trouble | None = None
         self._proposed = 0
-        # Tokens among which a repetition has been looked for.
+        # Tokens that have been searched for a repetition.
         self._checked = 0
 
     def take(self, verified: Verified) -> None:
-        """Append what stands of a draft. With gaps wanted, the rows are overwritten."""
+        """Append the accepted part of a draft. If gaps are wanted, the rows are overwritten."""
         draft = verified.draft
         if draft.origin is Origin.DRAFT:
             self._gaps += _gaps(verified) if self._want_gaps else [0.0] * verified.stood
@@ -81,7 +81,7 @@ class _Growing:
         )
 
     def add(self, tokens: Sequence[int], origins: Sequence[Origin]) -> None:
-        """Append tokens that stand; cut a repetition."""
+        """Append accepted tokens; cut a repetition."""
         self.output += tokens
         self._origins += origins
         kept = repetition(self.output, self._checked)
@@ -107,7 +107,7 @@ class _Growing:
 
 
 def _gaps(verified: Verified) -> list[float]:
-    """Logit gap to the next best token where the draft is the best, else 0. Overwrites the rows."""
+    """Logit gap to the next best token where the draft is the best one, else 0. Overwrites the rows."""
     count = verified.stood
     rows, best = verified.rows[:count], verified.choices[:count]
     places = np.arange(count)

@@ -1,9 +1,9 @@
 """Greedy decoding with a draft, on a model whose passes are not batch-invariant.
 
-A pass over many tokens gives slightly different logits than passes over one token each: where activations
-are quantised by what else is in the batch, even the draft's rejected end changes the rows before it. A draft
-that one pass has verified is therefore greedy decoding's output only up to near ties. Here an output in which
-every decision was clearer than that noise stands; any other is decoded from scratch.
+A pass over many tokens gives slightly different logits than passes over one token each: if activations are
+quantised together with the rest of the batch, even the draft's rejected end changes the rows before it. A
+draft verified in one pass therefore equals greedy decoding's output only up to near ties. Here an output is
+accepted if every decision in it was clearer than that noise; otherwise it is decoded from scratch.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from operators.decoding.verify import Verified
 
 
 def certain(task: Task, margin: float) -> Method:
-    """Verify ``task.draft`` against greedy decoding and decode on from the first divergence.
+    """Verify ``task.draft`` against greedy decoding and continue from the first divergence.
 
-    ``margin`` is the noise of a pass: the least gap between the logits of the best token and the next one at
-    which a decision is certain. The prompt is evaluated apart from the draft, as greedy decoding does it.
+    ``margin`` is the noise of a pass: the smallest gap between the logits of the best token and the next one
+    at which a decision is certain. The prompt is evaluated separately from the draft, as in greedy decoding.
     """
     drafter = _Apart(task)
     decoded = yield from decode(task, drafter)
@@ -32,7 +32,7 @@ def certain(task: Task, margin: float) -> Method:
 
 
 class _Apart:
-    """Drafts the last output behind its first token, once, and sees how close decisions were from then on."""
+    """Drafts the last output after its first token, once, and records how close later decisions were."""
 
     def __init__(self, task: Task) -> None:
         self._draft = tuple(task.draft[: task.limit])
@@ -40,12 +40,12 @@ class _Apart:
         self.least = np.inf
 
     def learn(self, verified: Verified) -> None:
-        """See the rows of the tokens that stood, and that of the model's own next token."""
+        """Look at the rows of the accepted tokens, and of the model's own next token."""
         if self._is_used:
             self.least = min(self.least, *gaps_to_next(verified.rows[: verified.stood + 1]))
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """The rest of the last output, if the model itself began as it did."""
+        """The rest of the last output, if the model itself started in the same way."""
         if self._is_used or tuple(output) != self._draft[:1] or len(self._draft) < 2:
             return at_once(None)
         self._is_used = True

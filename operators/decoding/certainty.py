@@ -1,4 +1,4 @@
-"""How probable the model holds a token of its output to be, seen from outside while it is decoded."""
+"""The probability that the model gives to each token of its output, observed while it is decoded."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from operators.decoding.forward import Forward, Logits, Session
 
 
 class Certainty:
-    """A `Session` that stands before another one and keeps what it answers, for one task."""
+    """A `Session` that wraps another one and keeps its answers, for one task."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        #: Tokens of the last request that did not have to be evaluated again.
+        #: Tokens of the last request that were already in the cache.
         self.reused = 0
-        # The row that judges each place; a later pass knows better.
+        # The row that judges each place; a later pass replaces it.
         self._rows: dict[int, Logits] = {}
 
     def forward(self, request: Forward) -> Logits:

@@ -1,8 +1,8 @@
 """The end of the last output, drafted as the end of this one.
 
-A recogniser closes each unfinished window with a full stop, and so does the window after it, a few words
-later. To draft the last output's last token after each new word spares the pass in which the model would say
-it: the row behind it already says that the output ends there.
+A recogniser ends each unfinished window with a full stop, and does so again a few words later in the next
+window. Drafting the last output's last token after each new word saves the pass in which the model would
+output it: the row after it already says that the output ends there.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from operators.decoding.verify import Verified
 
 
 class Closing:
-    """Drafts the last token of the last output, unless the model has just said it."""
+    """Drafts the last token of the last output, unless the model has just output it."""
 
     def __init__(self, task: Task) -> None:
         self._last = tuple(task.draft[-1:])

@@ -1,9 +1,8 @@
-"""Which draft tokens have stood long enough to be believed without another look.
+"""Which draft tokens have been accepted often enough to be trusted without another check.
 
-A token is committed when it stood in several passes as the model's own best choice with a clear margin, and
-all tokens before it are committed. It stays in the forward pass but asks for no logits. What was committed
-under one source is looked at again when the source changes at or before the place that it translates; that
-place is taken to be proportional to its own.
+A token is committed if it was the model's own best choice by a clear margin in several passes, and all tokens
+before it are committed. It stays in the forward pass but requests no logits. It is checked again when the
+source changes at or before the place that it translates, which is estimated as proportional to its own.
 """
 
 from collections.abc import Sequence
@@ -16,9 +15,9 @@ from operators.prefix import common_prefix
 class CommitRule(msgspec.Struct, frozen=True):
     """When a token is committed."""
 
-    #: Passes in which a token must have stood with a clear margin; 0 commits nothing.
+    #: Passes in which a token must have been accepted by a clear margin; 0 commits nothing.
     passes: int = 0
-    #: Least logit gap to the next best token that is clear.
+    #: Smallest logit gap to the next best token that counts as clear.
     gap: float = 2.0
 
     @property
@@ -27,10 +26,10 @@ class CommitRule(msgspec.Struct, frozen=True):
         return self.passes > 0
 
     def committed(self, stood: Sequence[int], before: Sequence[int], source: Sequence[int]) -> int:
-        """Tokens at the beginning of the draft that are committed.
+        """Number of committed tokens at the beginning of the draft.
 
-        ``stood`` counts per draft token the passes in which it stood clearly; ``before`` and ``source`` are
-        the token ids of the source that it was made from and of the present one.
+        ``stood`` counts for each draft token the passes in which it was clearly accepted; ``before`` and
+        ``source`` are the token ids of the source that it was made from and of the present one.
         """
         if not self.is_on or not before:
             return 0
@@ -40,7 +39,7 @@ class CommitRule(msgspec.Struct, frozen=True):
     def count(
         self, stood: Sequence[int], committed: int, gaps: Sequence[float], length: int
     ) -> tuple[int, ...]:
-        """The counts for an output of ``length`` tokens of which the first ``len(gaps)`` stood."""
+        """The counts for an output of ``length`` tokens, the first ``len(gaps)`` of which were accepted."""
         counts = list(stood[:committed])
         for place in range(committed, len(gaps)):
             before = stood[place] if place < len(stood) else 0

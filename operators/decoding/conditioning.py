@@ -1,8 +1,8 @@
-"""How an unfinished text is given to the model: what of it is likely to stay, closed like a sentence.
+"""How an unfinished text is given to the model: the part that is likely to stay, closed like a sentence.
 
-A recogniser may close a sentence that is not over, and guesses its last word; both are what the next update
-revises. A language model that is given a text without an end, though, makes one up, and another one at each
-update: closed with a full stop it translates what is there.
+A recogniser may close a sentence that is not over, and guesses its last word; the next update revises both.
+But a language model that gets a text without an end invents one, and another one at each update. If the text
+ends with a full stop, the model translates only what is there.
 """
 
 import msgspec
@@ -15,19 +15,19 @@ _CLOSING = ".!?,;:…。！？，、；：؟،"
 class Conditioning(msgspec.Struct, frozen=True):
     """How the text of an unfinished segment is prepared."""
 
-    #: Take away the punctuation that a recogniser puts at the end of unfinished text.
+    #: Remove the punctuation that a recogniser puts at the end of unfinished text.
     strip_punctuation: bool = False
     #: Words at the end of unfinished text that wait for the next update.
     hold_back: int = 0
-    #: Put a full stop after unfinished text that ends without punctuation, unless that is to be taken away.
+    #: Add a full stop to unfinished text that ends without punctuation, unless punctuation is stripped.
     close: bool = False
 
     def prepare(self, text: str, *, is_final: bool) -> str:
-        """The text to translate; that of a final is left as it is."""
+        """The text to translate; a final's is unchanged."""
         if is_final:
             return text
         words = text.split()
-        # A script without spaces is one long word; all of it would wait for the final.
+        # Text in a script without spaces is one long word; all of it would wait for the final.
         if self.hold_back and len(words) > 1:
             text = " ".join(words[: -self.hold_back])
         if self.strip_punctuation:
@@ -36,7 +36,7 @@ class Conditioning(msgspec.Struct, frozen=True):
 
 
 def _closed(text: str) -> str:
-    """The text with a full stop of its own script, where it ends in a letter or a digit."""
+    """The text with a full stop of its own script, if it ends in a letter or a digit."""
     if not text or not text[-1].isalnum():
         return text
     return text + ("。" if _UNSPACED.match(text[-1]) else ".")

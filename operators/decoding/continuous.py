@@ -1,6 +1,6 @@
-"""Continuous decoding (CD): append only, never revise; the other end of the scale from re-translation.
+"""Continuous decoding (CD): append only, never revise; the opposite extreme to re-translation.
 
-The last output is kept as it is and decoding goes on after it. No draft token asks for logits.
+The last output is kept and decoding continues after it. No draft token requests logits.
 """
 
 from operators.decoding.acceptance import EXACT
@@ -9,5 +9,5 @@ from operators.decoding.ssbd import ssbd
 
 
 def continuous(task: Task) -> Method:
-    """Keep all of ``task.draft`` and decode on after it."""
+    """Keep all of ``task.draft`` and continue decoding after it."""
     return ssbd(task._replace(committed=len(task.draft)), EXACT)

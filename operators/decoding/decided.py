@@ -1,4 +1,4 @@
-"""What watched passes decided: it shows in what the method asked for next, and in what it returned."""
+"""What observed passes decided, derived from the method's next request and from its result."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from operators.decoding.tree import TokenTree
 
 
 class Seen(NamedTuple):
-    """A pass as it was watched: what it decided shows only in what comes after."""
+    """A pass as it was observed; what it decided shows only later."""
 
     #: The output's tokens before the first row.
     known: tuple[int, ...]
@@ -19,12 +19,12 @@ class Seen(NamedTuple):
     rows: tuple[LogitsRow, ...]
     evaluated: int
     model_ms: float
-    #: What was offered, if it has branches: row i + 1 is that of node i, and says what its first child was.
+    #: What was offered, if it has branches: row i + 1 belongs to node i and judges its first child.
     tree: TokenTree = TokenTree()
 
 
 def decoding(task: Task, seen: Sequence[Seen], decoded: Decoded) -> Decoding:
-    """What a method did for a task, from the passes that were seen and what it returned."""
+    """What a method did for a task, from the observed passes and its result."""
     after = [*(one.known for one in seen[1:]), decoded.tokens]
     passes = tuple(
         Pass(len(one.known), _judged(one, then), one.evaluated, one.model_ms)
@@ -43,7 +43,7 @@ def decoding(task: Task, seen: Sequence[Seen], decoded: Decoded) -> Decoding:
 
 
 def unchanged(output: Sequence[int]) -> Decoding:
-    """A window whose source had not changed: its output stands unseen."""
+    """A window whose source had not changed: its output is kept without a check."""
     tokens = tuple(Token(token, Origin.COMMITTED, 0, None) for token in output)
     return Decoding(0, tuple(output), len(output), tokens, finished=True, passes=())
 
@@ -59,9 +59,9 @@ def _judged(one: Seen, then: Sequence[int]) -> tuple[LogitsRow, ...]:
 
 
 def _on_path(one: Seen, tokens: Sequence[int]) -> tuple[LogitsRow, ...]:
-    """The rows of the branch that stood, one for each place.
+    """The rows of the accepted branch, one for each place.
 
-    Branches stand where they are the model's choice.
+    A branch is accepted if it is the model's choice.
     """
     path = one.tree.first(len(one.rows) - 1).walk(tokens)
     rows = [one.rows[0], *(one.rows[node + 1] for node in path)]
@@ -73,7 +73,7 @@ def _on_path(one: Seen, tokens: Sequence[int]) -> tuple[LogitsRow, ...]:
 
 
 def _ended(last: Pass, task: Task, decoded: Decoded) -> Pass:
-    """The last pass, with the row marked that ended the output."""
+    """The last pass, with the row that ended the output marked."""
     place = last.decided
     if decoded.cut is not None or place >= len(last.rows) or last.rows[place].choice not in task.stop:
         return last

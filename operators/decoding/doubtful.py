@@ -1,7 +1,7 @@
-"""An output that ends with its first new doubtful token: what comes after it would be a guess upon a guess.
+"""An output that ends with its first new doubtful token: more would be a guess based on a guess.
 
-For unfinished input whose last output is the draft of the next: what is left out is decoded at the next
-update, which knows more.
+For unfinished input whose last output is the next draft: the rest is decoded at the next update, which has
+more input.
 """
 
 from collections.abc import Callable
@@ -13,21 +13,21 @@ from operators.decoding.forward import Decoded, Forward, Method, Task
 class Doubt(NamedTuple):
     """Where an output may end early."""
 
-    #: Least probability of a token after which it goes on.
+    #: A less probable token ends the output.
     least: float
-    #: Place of the first token that may be the last one; those before are decoded whatever they are.
+    #: Place of the first token that may be the last one; earlier ones never end the output.
     begin: int
-    #: Whether a token is one that can be doubted; punctuation says nothing of what was heard.
+    #: Whether a token can be doubtful; punctuation says nothing about the audio.
     counts: Callable[[int], bool]
 
 
 def until_doubtful(
     method: Method, task: Task, doubt: Doubt, probability: Callable[[int, int], float]
 ) -> Method:
-    """Run ``method``, made for ``task``, to its end or to its first doubtful token, the last one then.
+    """Run ``method``, made for ``task``, to its end, or up to and including its first doubtful token.
 
     Args:
-        probability: That of a token at a place of prompt and output, of those that a pass has judged.
+        probability: Gives the probability of a token at a place of prompt and output that a pass has judged.
     """
     begin = len(task.prompt)
     try:
@@ -35,7 +35,7 @@ def until_doubtful(
         while True:
             rows = yield request
             request = method.send(rows)
-            # What is asked for after the first pass begins behind the model's own last token.
+            # Requests after the first pass begin after the model's own last token.
             if isinstance(request, Forward):
                 output = request.tokens[begin : request.logits_from + 1]
                 place = len(output) - 1

@@ -1,7 +1,7 @@
 """Where draft tokens come from: the last output, its rejected tail, n-grams, a second model; one contract.
 
-A drafter says what may come next; a pass of the model judges it. Drafters are asked in the order of their
-precedence, and the first that has something is taken.
+A drafter proposes the next tokens; a pass of the model judges them. Drafters are asked in the order of their
+precedence, and the first proposal is used.
 """
 
 from collections.abc import Generator, Sequence
@@ -21,11 +21,11 @@ class Draft(NamedTuple):
     tree: TokenTree = TokenTree()
     #: Where they come from.
     origin: Origin = Origin.OWN
-    #: The rule by which they stand.
+    #: The rule that accepts them.
     acceptance: Acceptance = EXACT
-    #: Tokens at the end of a chain that the pass leaves out, as its last row judges them already: 0 or 1.
+    #: Tokens at the end of a chain that the pass omits, because its last row judges them already: 0 or 1.
     left_out: int = 0
-    #: Where each token comes from, if that is not the same for all.
+    #: Where each token comes from, if not all have the same origin.
     origins: tuple[Origin, ...] = ()
 
     @property
@@ -38,20 +38,20 @@ class Draft(NamedTuple):
         return self.origins[node] if self.origins else self.origin
 
     def only(self, nodes: Sequence[int]) -> "Draft":
-        """The draft of ``nodes``, the parents of all of which are among them."""
+        """The draft of ``nodes``, which must include the parents of all of them."""
         if len(nodes) == self.tree.size:
             return self
         origins = tuple(self.origins[node] for node in nodes) if self.origins else ()
         return self._replace(tree=self.tree.only(nodes), left_out=0, origins=origins)
 
 
-#: A draft on its way; None where there is nothing to offer. A drafter that has a model of its own asks for
-#: its passes.
+#: A draft in progress; None if there is nothing to offer. A drafter with its own model yields requests for
+#: that model's passes.
 Drafting = Generator[Request, Logits, Draft | None]
 
 
 def at_once(draft: Draft | None) -> Drafting:
-    """A draft that takes no pass."""
+    """A draft that needs no pass."""
     return draft
     yield  # which makes this a generator
 
@@ -60,20 +60,20 @@ class Drafter(Protocol):
     """Drafts for one task, and learns from every pass of the model."""
 
     def learn(self, verified: "Verified") -> None:
-        """See what a pass said, before its rows are gone; whoever drafted what it judged."""
+        """Look at the result of a pass, whoever made the draft, before its rows are gone."""
         ...
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """What may follow ``output``.
+        """Propose what follows ``output``.
 
-        Its last token is the model's own choice, and not evaluated yet; but for the last output's first
-        tokens, and at the beginning, where it is empty.
+        The last token of ``output`` is the model's own choice and not evaluated yet, except for the first
+        tokens of the last output, and at the start, where it is empty.
         """
         ...
 
 
 class FirstOf:
-    """Several drafters, the one with precedence first; of none there is never a draft."""
+    """Several drafters in order of precedence; without any there is never a draft."""
 
     def __init__(self, *drafters: Drafter) -> None:
         self._drafters = drafters
@@ -84,7 +84,7 @@ class FirstOf:
             drafter.learn(verified)
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """The draft of the first one that has something."""
+        """The first draft that one of them offers."""
         for drafter in self._drafters:
             draft = yield from drafter.draft(output)
             if draft is not None:

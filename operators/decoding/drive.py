@@ -1,4 +1,4 @@
-"""Runs a method: answers its requests from sessions, and counts what that takes."""
+"""Runs a method: answers its requests from sessions, and counts the cost."""
 
 from time import perf_counter
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from operators.trouble import ModelTrouble
 
 
 class Cost(NamedTuple):
-    """What a drive took; of the second model's passes the last three alone tell."""
+    """What it cost to drive a method; only the last three fields concern the second model's passes."""
 
     passes: int = 0
     #: Tokens of the first request that were in the cache.
@@ -38,7 +38,7 @@ class Cost(NamedTuple):
 def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[Decoded, Cost]:
     """Answer the method's requests from one session until it returns.
 
-    Those to a second model from ``draft``.
+    Requests to a second model are answered from ``draft``.
     """
     model, second = _Asked(session), _Asked(draft)
     try:
@@ -65,7 +65,7 @@ def drive(method: Method, session: Session, draft: Session | None = None) -> tup
 
 
 class _Asked:
-    """One model's session, and what its passes took."""
+    """One model's session, and the cost of its passes."""
 
     def __init__(self, session: Session | None) -> None:
         self._session = session
@@ -73,7 +73,7 @@ class _Asked:
         self.seconds = self.first_s = 0.0
 
     def answer(self, request: Forward | TreeForward) -> Logits:
-        """Answer from the session; a tree's trunk alone where it knows no more."""
+        """Answer from the session; only the trunk of a tree if the session knows no trees."""
         if self._session is None:
             return NO_ROWS
         began = perf_counter()
@@ -91,7 +91,7 @@ class _Asked:
         if self.passes == 0:
             self.reused, self.first_s = self._session.reused, self.seconds
         self.passes += 1
-        # The rows go to the last token that was evaluated.
+        # The rows end with the last token that was evaluated.
         self.evaluated += max(0, request.logits_from + len(logits) - self._session.reused)
         return logits
 
@@ -103,5 +103,5 @@ class _Asked:
             return NO_ROWS
 
 
-#: The answer to a request of which nothing was evaluated.
+#: The answer to a request when nothing was evaluated.
 NO_ROWS: Logits = np.empty((0, 0), np.float32)

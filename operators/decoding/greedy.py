@@ -1,4 +1,4 @@
-"""Greedy decoding, one token a pass: re-translation (RT), the baseline of every other method."""
+"""Greedy decoding, one token per pass: re-translation (RT), the baseline of every other method."""
 
 from operators.decoding.blockwise import decode
 from operators.decoding.drafter import FirstOf
@@ -8,6 +8,6 @@ from operators.decoding.forward import Method, Task
 def retranslate(task: Task) -> Method:
     """Translate from scratch (re-translation, Niehues et al. 2018; Arivazhagan et al. 2020).
 
-    The prompt's part of the KV cache is reused all the same, which makes it an honest baseline.
+    The prompt's part of the KV cache is still reused, which makes it a fair baseline.
     """
     return decode(task, FirstOf())

@@ -1,15 +1,14 @@
-"""Proposal heads: what follows the next token, guessed from the state that the model chose that token from.
+"""Proposal heads: predict what follows the next token from the state from which the model chose that token.
 
 Blockwise parallel decoding (Stern et al. 2018, sections 3 and 4): head i is one hidden layer with a residual
-connection on the model's last hidden state, and shares the model's output matrix. It says which token comes i
+connection on the model's last hidden state, and shares the model's output matrix. It predicts the token i
 places after the model's own next one. The pass that verifies a block gives the state for the next block, so
-that prediction costs no pass.
+prediction costs no pass.
 
-The state itself is not asked for. Logits are the output matrix times the state, and the matrix has many times
-more rows than the state has numbers, so that the state is solved from them by least squares. That gives the
-state as exactly as the logits were computed, from any session. llama.cpp would give it too
-(`llama_set_embeddings`), but then computes the logits of every token of a pass, and most of a token's cost
-are these.
+The state itself is not requested. Logits are the output matrix times the state, and the matrix has many more
+rows than the state has numbers, so the state can be solved from them by least squares, as exactly as the
+logits were computed and from any session. llama.cpp could return it (`llama_set_embeddings`), but would then
+compute the logits of every token of a pass, which are most of a token's cost.
 """
 
 from collections.abc import Sequence
@@ -28,9 +27,9 @@ from operators.decoding.verify import Verified
 
 Matrix = NDArray[np.float32]
 
-#: Logits that a state is solved from. With 700 of 65,536 the result was the same as with 8,192.
+#: Logits from which a state is solved. With 700 of 65,536 the result was the same as with 8,192.
 EQUATIONS = 2048
-#: What of the output matrix counts as nothing, beside its largest part.
+#: Eigenvalues of the output matrix's Gram matrix below this share of the largest count as zero.
 _NOTHING = 1e-10
 
 
@@ -44,12 +43,12 @@ class Head(NamedTuple):
 
 
 class StateSolver:
-    """Solves the hidden states, after the output norm, that rows of logits were computed from."""
+    """Solves for the hidden states, after the output norm, from which rows of logits were computed."""
 
     def __init__(self, tokens: NDArray[np.int32], rows: Matrix) -> None:
-        """``rows``, tokens × width, are those of the output matrix for ``tokens``, whose logits it looks at.
+        """``rows``, tokens × width, are the rows of the output matrix for ``tokens``, whose logits are used.
 
-        Where they do not span all of a state, the rest of it is taken to be 0.
+        If they do not span all of a state, the rest of it is assumed to be 0.
         """
         self._tokens = tokens
         known = rows.astype(np.float64)
@@ -57,24 +56,24 @@ class StateSolver:
         self._solve = (known @ inverse).astype(np.float32)
 
     def seen(self, rows: Matrix) -> Matrix:
-        """What it needs of rows of logits, copied."""
+        """A copy of the logits that it needs."""
         return rows[..., self._tokens]
 
     def states(self, seen: Matrix) -> Matrix:
-        """The states, (rows, width) or one alone, from what was `seen`."""
+        """The states, (rows, width) or a single one, from what was `seen`."""
         states: Matrix = seen @ self._solve
         return states
 
 
 class Heads:
-    """Heads for one model, with those rows of its output matrix that they choose among."""
+    """Heads for one model, with the rows of its output matrix among which they choose."""
 
     def __init__(self, heads: Sequence[Head], tokens: NDArray[np.int32], rows: Matrix) -> None:
-        """The first head says what comes after the model's own next token, the second what comes after that.
+        """The first head predicts what follows the model's own next token, the second what follows that.
 
         Args:
             heads: one or more.
-            tokens: the ids that they can say, the most usual ones first.
+            tokens: the ids that they can predict, the most frequent ones first.
             rows: the rows of the output matrix for these, tokens × width.
         """
         self._heads = tuple(heads)
@@ -87,13 +86,13 @@ class Heads:
         return len(self._heads)
 
     def first(self, count: int) -> Self:
-        """The same with the first heads alone."""
+        """The same with only the first ``count`` heads."""
         return type(self)(self._heads[:count], self._tokens, self._rows)
 
     def after(self, seen: Matrix) -> Continuation:
-        """What follows the best token of a row of logits, of which the solver has `seen` its part.
+        """What follows the best token of a row of logits; ``seen`` is the solver's part of that row.
 
-        Each probability is the head's own, whatever came before. Empty where logits are no finite numbers.
+        Each probability is the head's own, whatever came before. Empty if the logits are not finite.
         """
         state = self.solver.states(seen)
         if not np.isfinite(state).all():
@@ -115,23 +114,23 @@ def _through(head: Head, state: Matrix) -> Matrix:
 
 
 class HeadProposals:
-    """Drafts what the heads say after the model's own last token, as far as it is worth its pass."""
+    """Drafts the heads' predictions after the model's own last token, as far as they are worth the pass."""
 
     def __init__(self, heads: Heads, length: BlockLength, acceptance: Acceptance = EXACT) -> None:
         self._heads = heads
         self._length = length
         self._acceptance = acceptance
-        # Where even what is sure is not worth its pass, no head is asked.
+        # If even certain tokens are not worth the pass, no head is used.
         self._is_idle = length.of([1.0] * len(heads)) == 0
         self._seen: Matrix | None = None
 
     def learn(self, verified: Verified) -> None:
-        """Keep what the row of the model's own token said, whoever drafted what came before it."""
+        """Keep the row of the model's own token, whoever drafted what came before it."""
         is_usable = verified.own is not None and not self._is_idle
         self._seen = self._heads.solver.seen(verified.rows[verified.last]) if is_usable else None
 
     def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the state says it all
-        """What follows the model's own token; nothing before there is one."""
+        """What follows the model's own token; nothing until there is one."""
         if self._seen is None:
             return at_once(None)
         said = self._heads.after(self._seen)

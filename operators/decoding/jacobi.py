@@ -1,10 +1,10 @@
 """Parallel decoding by fixed-point iteration (Santilli et al. 2023, section 3): Jacobi and Gauss-Seidel.
 
-A block of guesses stands for the tokens to come. Each pass gives the model's choice at all of their places at
-once; these are the next guesses. As far as guesses equal choices they are greedy decoding's, for their
-prefix is; the first choice after them is too. So each iteration adds a token at least, and m tokens take m
-iterations at most, whatever the guesses were at first. The authors begin with padding. Here a block begins
-with what the old translation has at its place.
+A block of guesses represents the next tokens. Each pass gives the model's choices at all of their places at
+once; these are the next guesses. Guesses that equal the choices, and the first choice after them, are the
+tokens of greedy decoding, because their prefix is. So each iteration adds at least one token, and m tokens
+take at most m iterations, whatever the first guesses were. The authors start with padding. Here a block
+starts with the old translation's tokens at its place.
 """
 
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from operators.decoding.tail import Tail
 from operators.decoding.tree import TokenTree
 from operators.decoding.verify import Verified
 
-#: Guesses of a whole output (Parallel Jacobi) where there is no old one to tell how long it may be.
+#: Guesses of a whole output (Parallel Jacobi) if there is no old output to estimate its length.
 UNKNOWN_LENGTH = 16
 
 
 class Jacobi:
     """Parallel Jacobi decoding, or with ``block`` Gauss-Seidel between blocks of that size (PJ and PGJ).
 
-    ``hybrid`` (HGJ) is parallel for as long as there is an old translation to begin with and one token a pass
-    after it, where the authors are once the length that they expect is exceeded.
+    ``hybrid`` (HGJ) is parallel while there is an old translation to start from, and then decodes one token
+    per pass; the authors do so once the length that they expect is exceeded.
     """
 
     def __init__(
@@ -36,20 +36,20 @@ class Jacobi:
         self._block = block
         self._acceptance = acceptance
         self._whole = max(len(task.draft), len(task.source)) or UNKNOWN_LENGTH
-        # What guesses are filled up with: the source, as names and numbers in it may stand as they are.
+        # Guesses are filled up with the source, because names and numbers in it may be kept unchanged.
         self._padding = [] if hybrid else [*task.source, *[task.prompt[-1]] * UNKNOWN_LENGTH]
         self._guesses: list[int] = []
-        # Where the present block ends, in tokens of the output.
+        # Where the current block ends, in tokens of the output.
         self._end = 0
 
     def learn(self, verified: Verified) -> None:
-        """Take the model's choices behind the token that fell as the next guesses."""
+        """Take the model's choices after the rejected token as the next guesses."""
         self._tail.learn(verified)
         if verified.draft.origin is Origin.PARALLEL:
             self._guesses = verified.choices[verified.stood + 1 :]
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """Guesses for the rest of the present block, or for the next one; none before the first token."""
+        """Guesses for the rest of the current block, or for the next one; none before the first token."""
         if not output:
             return at_once(None)
         guesses = TokenTree.chain(self._guess(output))

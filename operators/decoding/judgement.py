@@ -1,4 +1,4 @@
-"""Whether what a model answered can be a translation at all: not whether it is a good one."""
+"""Whether a model's answer can be a translation at all, not whether it is a good one."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ import regex
 from operators.text_layout import cleaned
 from operators.trouble import Trouble
 
-# Letters of a text to which nothing is no answer; "uh" may rightly be nothing.
+# A text of so many letters needs an answer; "uh" may rightly have none.
 _SAYS_SOMETHING = 8
-# Letters of another script than the language's that are no name and no formula yet.
+# Fewer letters of another script than this may be a name or a formula.
 _FOREIGN = 4
 
 _LETTER = regex.compile(r"\p{L}")
@@ -18,14 +18,14 @@ _LETTER = regex.compile(r"\p{L}")
 def judge(
     source: str, answer: str, scripts: Sequence[str], *, is_first: bool, may_wait: bool = False
 ) -> Trouble | None:
-    """What is wrong with an answer, None if nothing that can be told without understanding it.
+    """What is wrong with an answer, as far as it shows without understanding it; None if nothing.
 
     Args:
-        scripts: Unicode scripts of the target language. Latin letters are welcome in all, as names and loan
-            words are spelled with them; any letter is where none are given.
-        is_first: Whether nothing was answered to an earlier state of this text. If something was, even a
-            short text is not answered with nothing: a caption that was read is not taken away for it.
-        may_wait: Whether the model was trained to say nothing where nothing is certain yet.
+        scripts: Unicode scripts of the target language. Latin letters are always allowed, because names and
+            loan words use them. If no scripts are given, any letter is.
+        is_first: Whether there is no answer yet to an earlier state of this text. If there is one, an empty
+            answer is wrong even for a short text: a caption that was read is not removed for it.
+        may_wait: Whether the model was trained to answer nothing while nothing is certain.
     """
     if not cleaned(answer):
         if is_first and may_wait:

@@ -1,4 +1,4 @@
-"""The last output as the draft of the next one: what self-speculative biased decoding begins with."""
+"""The last output as the draft of the next one: the start of self-speculative biased decoding."""
 
 from collections.abc import Sequence
 
@@ -10,17 +10,17 @@ from operators.decoding.verify import Verified
 
 
 class LastOutput:
-    """Drafts ``task.draft`` up to the first token that falls, and nothing after it."""
+    """Drafts ``task.draft`` up to its first rejected token, and nothing after it."""
 
     def __init__(self, task: Task, acceptance: Acceptance, block: int | None = None) -> None:
-        """With ``block`` the first pass looks at so many tokens, each later one at twice as many plus one."""
+        """With ``block`` the first pass verifies so many tokens, each later one twice as many plus one."""
         self._draft = task.draft[: task.limit]
         self._acceptance = acceptance
         self._block = block
         self._is_over = not self._draft
 
     def learn(self, verified: Verified) -> None:
-        """It goes on while all that was looked at stood and more is left."""
+        """Continue while all verified tokens were accepted and more are left."""
         if verified.own is not None:
             self._is_over = True
         elif self._block is not None:

@@ -1,7 +1,7 @@
-"""Finals that say something, of models that were trained to say nothing where nothing is certain yet.
+"""Non-empty finals from models that were trained to answer nothing while nothing is certain.
 
-Such a model cannot always tell a short sentence that is complete ("Ever tried.") from one that goes on. That
-a segment has ended is known, so its answer may not begin with its end.
+Such a model cannot always tell a short complete sentence ("Ever tried.") from an unfinished one. Here the
+segment is known to have ended, so its answer must not be empty.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from operators.decoding.forward import AskDraftModel, Method, Task
 
 
 def nonempty(method: Method, task: Task) -> Method:
-    """The method on the same task, with no token that ends the output in its first place."""
+    """The method on the same task, with no token that ends the output at its first place."""
     first = len(task.prompt) - 1
     try:
         request = next(method)
@@ -26,6 +26,6 @@ def nonempty(method: Method, task: Task) -> Method:
 
 
 def _forbid_end(row: np.ndarray, task: Task) -> None:
-    # Only those that would be chosen are looked for: which tokens end a line is asked of one at a time.
+    # Only tokens that would be chosen are checked, because whether a token ends a line is asked one by one.
     while np.isfinite(row[best := int(row.argmax())]) and best in task.stop:
         row[best] = -np.inf

@@ -1,4 +1,4 @@
-"""How many proposals are worth a pass: what it costs on this machine against what it is likely to bring."""
+"""How many proposals are worth a pass: its cost on this machine against its expected gain."""
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -13,11 +13,11 @@ class PassCosts(msgspec.Struct, frozen=True):
 
     tokens: tuple[int, ...]
     ms: tuple[float, ...]
-    #: Whether the machine was quiet enough to tell.
+    #: Whether the machine was quiet enough to measure.
     is_steady: bool = True
 
     def of(self, tokens: int) -> float:
-        """Milliseconds of a pass over so many tokens: on the line between, or after, two measured sizes."""
+        """Milliseconds of a pass over so many tokens, inter- or extrapolated from two measured sizes."""
         if tokens > self.tokens[-1] and len(self.tokens) > 1:
             (a, b), (x, y) = self.tokens[-2:], self.ms[-2:]
             return y + (y - x) / (b - a) * (tokens - b)
@@ -25,7 +25,7 @@ class PassCosts(msgspec.Struct, frozen=True):
 
 
 def is_measured(costs: PassCosts) -> bool:
-    """Whether costs can have been measured: some sizes in their order, each with a time above 0."""
+    """Whether costs can be a measurement: sizes in ascending order, each with a time above 0."""
     sizes = costs.tokens
     in_order = all(a < b for a, b in pairwise((0, *sizes)))
     return 0 < len(sizes) == len(costs.ms) and in_order and all(0.0 < one < 1e9 for one in costs.ms)
@@ -36,19 +36,19 @@ FLAT = PassCosts((1,), (1.0,))
 
 
 class BlockLength(msgspec.Struct, frozen=True):
-    """The rule that says how much of a continuation is proposed."""
+    """Decides how much of a continuation is proposed."""
 
     costs: PassCosts = FLAT
-    #: A proposal ends before the first token that is less sure (SpecASR, section IV-A: 0.4).
+    #: A proposal ends before the first less probable token (SpecASR, section IV-A: 0.4).
     threshold: float = 0.4
-    #: Tokens that a proposal has at most.
+    #: Maximum number of tokens in a proposal.
     longest: int = 32
 
     def of(self, sure: Sequence[float]) -> int:
-        """Tokens that are worth proposing, each of which stands with probability ``sure`` if those before do.
+        """How many tokens are worth proposing, given the probability ``sure`` of each after those before it.
 
-        The length with the most expected tokens per millisecond, the model's own next token counted: 0 where
-        no length is better than a pass over that token alone.
+        This is the length with the most expected tokens per millisecond, including the model's own next
+        token; 0 if no length is better than a pass over that token alone.
         """
         end = next((n for n, each in enumerate(sure) if each < self.threshold), len(sure))
         expected = accumulate(accumulate(sure[: min(end, self.longest)], mul), initial=1.0)

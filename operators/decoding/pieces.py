@@ -12,7 +12,7 @@ def decode_pieces(pieces: Sequence[bytes]) -> list[str]:
 
 
 def strip_pieces(pieces: list[str]) -> list[str]:
-    """White space around an answer is a habit of the model: Gemma opens with a space, ends with a line."""
+    """Remove white space around an answer: Gemma starts with a space and ends with a line break."""
     for number, piece in enumerate(pieces):
         pieces[number] = piece.lstrip()
         if pieces[number]:

@@ -1,4 +1,4 @@
-"""What a draft model predicts: one token after the other, how sure it is, and how far it should go on."""
+"""What a draft model predicts: one token after another, with its probability, and how far to continue."""
 
 from typing import NamedTuple
 
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """How a second model drafts (SpecASR, Wei et al. 2025, section IV). The defaults are the authors' own."""
 
-    #: Tokens that are drafted at a time, at most.
+    #: Maximum number of tokens drafted at a time.
     length: int = 24
-    #: A prediction ends with the first token that is less probable (adaptive single-sequence prediction,
-    #: IV-A): its step is done, and to verify it too costs little. At 0 a prediction always has its full
-    #: length, as in plain speculative decoding.
+    #: A prediction ends with the first less probable token (adaptive single-sequence prediction, IV-A), which
+    #: is included because its step is done and verifying it costs little. At 0 a prediction always has its
+    #: full length, as in plain speculative decoding.
     threshold: float = 0.4
-    #: Whether the rejected rest of a draft is used again where a new one meets it (draft recycling, IV-B).
+    #: Whether the rejected rest of a draft is reused where a new one meets it (draft recycling, IV-B).
     recycles: bool = True
-    #: Improbable tokens at which the second most probable one is tried as well (two-pass sparse tree, IV-C).
-    #: The prediction then ends with the next improbable one. 0 is a single sequence.
+    #: Number of improbable tokens at which the second most probable one is tried too (two-pass sparse tree,
+    #: IV-C). The prediction ends with the next improbable one. 0 is a single sequence.
     branches: int = 0
-    #: Tokens that a branch has at most before it must have met the trunk, or ends.
+    #: A branch that has not met the trunk after so many tokens ends.
     reach: int = 3
-    #: Nodes that a tree has at most.
+    #: Maximum number of nodes in a tree.
     nodes: int = 64
 
 
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     token: int
     #: Its probability: SpecASR's normalised logit.
     p: float = 1.0
-    #: The second most probable token; None where there is none to be trusted.
+    #: The second most probable token; None if it cannot be trusted.
     second: int | None = None
     p_second: float = 0.0
 
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 def predicted(row: NDArray[np.float32]) -> Step | None:
     """The most probable token of a row of logits.
 
-    None where they are no finite numbers. Overwrites the row.
+    None if the logits are not finite. Overwrites the row.
     """
     best = int(row.argmax())
     top = float(row[best])

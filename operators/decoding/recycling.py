@@ -1,7 +1,7 @@
 """Draft recycling (SpecASR, Wei et al. 2025, section IV-B), applied to the last output.
 
-What the old output has to follow the new one with is the next draft, as far as it is sure enough
-and worth its pass. Where it has nothing, what followed the same words elsewhere may do.
+The part of the old output that follows the new one is the next draft, as far as it is probable enough and
+worth its pass. If there is none, the draft is what followed the same words elsewhere.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from operators.decoding.verify import Verified
 
 
 def recycling(task: Task, length: BlockLength, acceptance: Acceptance = EXACT) -> FirstOf:
-    """The rejected tail of the last output, whose tokens stand by ``acceptance``, before n-grams."""
+    """The rejected tail of the last output, with tokens accepted by ``acceptance``, before n-grams."""
     return FirstOf(RecycledTail(task, length, acceptance), NGrams(task, length))
 
 
@@ -30,18 +30,18 @@ class RecycledTail:
         self._acceptance = acceptance
 
     def learn(self, verified: Verified) -> None:
-        """Correct the tail by what a pass said about it."""
+        """Correct the tail by the result of a pass."""
         self._tail.learn(verified)
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """The rest of the old output, as far as it is worth it."""
+        """The rest of the old output, as far as it is worth the pass."""
         tokens = _worth(self._tail.after(output), self._length)
         draft = Draft(TokenTree.chain(tokens), Origin.RECYCLED, self._acceptance)
         return at_once(draft if tokens else None)
 
 
 class NGrams:
-    """Drafts what followed the same words in the source, the last output or outputs that ended lately."""
+    """Drafts what followed the same words in the source, the last output or recent outputs."""
 
     def __init__(self, task: Task, length: BlockLength) -> None:
         self._lookup = Lookup([*task.recent, task.source, task.draft])
@@ -51,9 +51,9 @@ class NGrams:
         """Nothing is remembered."""
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """What followed, as far as it is worth it.
+        """What followed, as far as it is worth the pass.
 
-        It was said elsewhere and is no draft of this: it bends no output, and to forget it changes nothing.
+        It comes from elsewhere and gets no bias: it changes no output, and forgetting it changes nothing.
         """
         tokens = _worth(self._lookup.after(output), self._length)
         return at_once(Draft(TokenTree.chain(tokens), Origin.LOOKED_UP) if tokens else None)

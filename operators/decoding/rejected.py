@@ -1,8 +1,8 @@
 """The rejected rest of a draft, and where a new one meets it (draft recycling; SpecASR, section IV-B).
 
-At a rejection the tokens behind it are kept as a branch. New tokens are compared with it at the same and at
-adjacent places; where one is the same, the branches merge, and what the old one has behind that place is
-drafted again without a step of the draft model.
+After a rejection the rest of the draft is kept as a branch. New tokens are compared with it at the same and
+at adjacent places; where one matches, the branches merge, and the rest of the old one is drafted again
+without a step of the draft model.
 """
 
 from typing import NamedTuple
@@ -11,23 +11,23 @@ from operators.decoding.prediction import Step
 from operators.decoding.tree import ROOT, TokenTree
 from operators.decoding.verify import Verified
 
-#: Where a token is looked for: at its own place first, then one later and one earlier in the branch.
+#: Where a token is searched for: at its own place first, then one later and one earlier in the branch.
 _SHIFTS = (0, 1, -1)
 
 
 class Rest(NamedTuple):
-    """Tokens of a branch that may be used again."""
+    """Tokens of a branch that may be reused."""
 
     #: Place of the first one in the output.
     place: int = 0
     steps: tuple[Step, ...] = ()
-    #: Whether the model would not go on behind them: it was unsure there, or saw the end.
+    #: Whether the model would not continue after them: it was unsure there, or predicted the end.
     is_whole: bool = False
 
     def after(self, place: int, token: int) -> "Rest | None":
         """What follows ``token`` of a new output's ``place``.
 
-        None where the branch does not have it there.
+        None if the branch does not have it there.
         """
         for shift in _SHIFTS:
             number = place - self.place + shift
@@ -37,10 +37,10 @@ class Rest(NamedTuple):
 
 
 def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bool) -> Rest:
-    """What a pass turned down of a draft, from the token that fell on; ``steps`` are its nodes, if predicted.
+    """The rest of a draft from its first rejected token on; ``steps`` are its nodes, if predicted.
 
-    Of several branches it is the one that was drafted first. Where a branch stood to its end, it is what the
-    trunk has at the places after it.
+    Of several branches the one drafted first counts. If a branch was accepted to its end, the rest is what
+    the trunk has at the places after it.
     """
     tree = verified.draft.tree
     nodes = _line(tree, verified.path[-1] if verified.path else ROOT) or [*range(verified.stood, tree.trunk)]

@@ -1,8 +1,7 @@
-"""A session that runs each pass once: what a model says after some tokens is remembered, and said again.
+"""A session that runs each pass once: it remembers what a model predicts after given tokens.
 
-For comparing methods on one text: all of them meet the same model, whatever the size of their passes does to
-its rounding, and most of their passes cost nothing. What a pass would have evaluated is counted as if it had
-been run.
+For comparing methods on one text: all of them meet the same model, unaffected by rounding that depends on the
+size of a pass, and most of their passes cost nothing. Tokens are counted as if each pass had been run.
 """
 
 from collections.abc import Sequence
@@ -19,10 +18,10 @@ _KEPT = 8
 
 
 class Memory:
-    """What one model says after each output to one prompt."""
+    """What one model predicts after each output for one prompt."""
 
     def __init__(self, session: Session, prompt: Sequence[int]) -> None:
-        """``session`` is asked for what is not known yet; it needs to know no trees."""
+        """``session`` answers what is not known yet; it need not support trees."""
         self._session = session
         self.prompt = list(prompt)
         self._rows: dict[tuple[int, ...], _Row] = {}
@@ -35,7 +34,7 @@ class Memory:
         return np.stack([self._rows[output].dense() for output in outputs])
 
     def _ask(self, output: tuple[int, ...]) -> None:
-        """Evaluate the outputs up to this one, from the first one on that is not known."""
+        """Evaluate the outputs up to this one, starting with the first unknown one."""
         first = next(length for length in range(len(output) + 1) if output[:length] not in self._rows)
         rows = self._session.forward(Forward([*self.prompt, *output], len(self.prompt) - 1 + first))
         for number, row in enumerate(rows):
@@ -43,7 +42,7 @@ class Memory:
 
 
 class _Row:
-    """A row of logits in little room: the best tokens, and the probability of all others together."""
+    """A compact row of logits: the best tokens, and the total probability of all others."""
 
     def __init__(self, row: NDArray[np.float32]) -> None:
         self._size = len(row)
@@ -52,7 +51,7 @@ class _Row:
         logits = row - row.max()
         total = np.log(np.exp(logits).sum(dtype=np.float64))
         self._logits = (logits[self._tokens] - total).astype(np.float32)
-        # What is left is shared out among the others; none of them is more probable than those that are kept.
+        # The rest is distributed among the others, none of which is more probable than those that are kept.
         rest = max(0.0, 1.0 - float(np.exp(self._logits.astype(np.float64)).sum()))
         share = np.log(max(rest, 1e-12) / max(1, len(row) - kept))
         self._other = min(float(share), float(self._logits.min()) - 1e-3)
@@ -65,7 +64,7 @@ class _Row:
 
 
 class Remembered:
-    """Answers requests from a `Memory`, as a session would that begins with the prompt in its cache."""
+    """Answers requests from a `Memory`, like a session that starts with the prompt in its cache."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -78,7 +77,7 @@ class Remembered:
         return self._answer(request.tokens, TokenTree(), request.logits_from)
 
     def forward_tree(self, request: TreeForward) -> Logits:
-        """Answer one request for a tree, all of it."""
+        """Answer one request for a tree, in full."""
         return self._answer(request.tokens, request.tree, request.logits_from)
 
     def _answer(self, tokens: Sequence[int], tree: TokenTree, logits_from: int) -> Logits:

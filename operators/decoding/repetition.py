@@ -1,22 +1,22 @@
-"""Finds where an output begins to repeat itself without end, as small models do when they are at a loss.
+"""Finds where an output starts to repeat itself endlessly, as small models do when they are lost.
 
-A greedy decoder that has said the same thing several times in a row goes on saying it until its limit:
-a hundred tokens that nobody wants to read, each as costly as any other.
+A greedy decoder that has repeated a phrase several times repeats it until its limit: a hundred tokens that
+nobody wants to read, each as costly as any other.
 """
 
 from collections.abc import Sequence
 
-#: Tokens that are said over and over again, at most.
+#: Longest repeated phrase, in tokens.
 MAX_PERIOD = 16
-#: Times that they must have been said, and tokens that this must come to. Three short words in a row are a
-#: manner of speaking ("very, very, very"); a dozen tokens are not.
+#: Minimum number of repetitions, and of tokens in all of them. Three short words in a row are normal speech
+#: ("very, very, very"); a dozen tokens are not.
 TIMES, TOKENS = 3, 12
 
 
 def repetition(tokens: Sequence[int], begin: int = 0) -> int | None:
     """The length to which ``tokens`` should be cut, or None if no prefix ends in a repetition.
 
-    Looks at the prefixes that are longer than ``begin``, the shortest first; what was said is kept once.
+    Checks the prefixes longer than ``begin``, the shortest first. The repeated phrase is kept once.
     """
     for end in range(begin + 1, len(tokens) + 1):
         kept = _ends_in_repetition(tokens[:end])
@@ -31,7 +31,7 @@ def _ends_in_repetition(tokens: Sequence[int]) -> int | None:
             continue
         times = max(TIMES, -(-TOKENS // period))
         span = times * period
-        # A span repeats with a period if it equals itself moved by that period.
+        # A span repeats with a period if it equals itself shifted by that period.
         if span <= len(tokens) and tokens[-span:-period] == tokens[len(tokens) - span + period :]:
             return len(tokens) - span + period
     return None

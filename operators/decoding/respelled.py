@@ -1,8 +1,8 @@
-"""Drafts of a model with another vocabulary: what it drafts is spelled again in the tokens of the first one.
+"""Drafts of a model with another vocabulary, spelled again in the tokens of the first model.
 
 The draft model predicts, recycles and branches in its own tokens (SpecASR, Wei et al. 2025, drafts between
-models of one vocabulary). Here its text is what counts: of each path of its tree the bytes are tokenised
-anew, and of what the pass let stand it is told the tokens of its own that are spelled by that.
+models of one vocabulary). Here only the text counts: the bytes of each path of its tree are tokenised again,
+and the model is told which of its own tokens spell what the pass accepted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,14 +53,14 @@ class Respelled:
         self._offered: _Offered | None = None
 
     def learn(self, verified: Verified) -> None:
-        """Tell the drafter what became of its last draft; of what others drafted it learns nothing."""
+        """Tell the drafter what became of its last draft; it learns nothing about others' drafts."""
         offered, self._offered = self._offered, None
         if offered is None or verified.own is None:
             return
         stood = _text(self._model, (verified.draft.tokens[node] for node in verified.path))
         tree = offered.draft.tree
         path = _spelled(tree, [self._own.piece(token) for token in tree.tokens], stood)
-        # It looks at no choice and at no row: both would be in tokens that it does not have.
+        # It uses neither choices nor rows: both would be in tokens that it does not have.
         self._drafter.learn(Verified(offered.begin, offered.draft, path, [-1] * (tree.size + 1), _NO_ROWS))
 
     def draft(self, output: Sequence[int]) -> Drafting:
@@ -77,7 +77,7 @@ class Respelled:
             node, end = ROOT, 0
             for token in self._behind(output, text):
                 node, begin, end = growing.add(node, token), end, end + len(self._model.piece(token))
-                # A step whose token ends in this one was worth taking.
+                # A step whose token ends in this one was effective.
                 inside = [one for one, its_end in zip(path, ends, strict=True) if begin < its_end <= end]
                 if any(draft.origin_of(one) is Origin.MODEL for one in inside):
                     stepped.add(node)
@@ -87,8 +87,8 @@ class Respelled:
     def _behind(self, output: Sequence[int], text: bytes) -> list[int]:
         """The tokens of ``text`` after ``output``.
 
-        They are those that the whole text has there. Where it has others from before on, because the model
-        cut a word in its own way, ``text`` is tokenised alone.
+        These are the tokens that the whole text has there. If the whole text differs before that place,
+        because the model split a word in its own way, ``text`` is tokenised alone.
         """
         whole = self._model.tokenize(_text(self._model, output) + text)
         if whole[: len(output)] == list(output):
@@ -101,14 +101,14 @@ def _text(spelling: Spelling, tokens: Iterable[int]) -> bytes:
 
 
 def _paths(tree: TokenTree) -> list[list[int]]:
-    """From the root to each leaf, that of the trunk first."""
+    """The paths from the root to each leaf, the trunk first."""
     leaves = set(range(tree.size)) - set(tree.parents)
     paths = [tree.path(leaf) for leaf in sorted(leaves)]
     return sorted(paths, key=lambda path: path[-1] != tree.trunk - 1)
 
 
 def _spelled(tree: TokenTree, pieces: Sequence[bytes], text: bytes) -> list[int]:
-    """The longest path of nodes whose bytes are in ``text``, from its beginning on."""
+    """The longest path of nodes whose bytes are a prefix of ``text``."""
     paths = ([*range(0)], *(tree.path(node) for node in range(tree.size)))
     fitting = (path for path in paths if text.startswith(b"".join(pieces[node] for node in path)))
     return max(fitting, key=len)

@@ -1,8 +1,7 @@
 """A second, smaller model drafts (speculative decoding, Leviathan et al. 2023; SpecASR, Wei et al. 2025).
 
-It predicts token by token for as long as it is sure, uses rejected tokens again where it meets them, and
-where it is not sure can try two tokens at once. What it says is verified exactly: it saves passes and changes
-no output.
+It predicts token by token while it is sure, reuses rejected tokens where it meets them, and where it is not
+sure can try two tokens at once. Its drafts are verified exactly: it saves passes and changes no output.
 """
 
 from collections.abc import Generator, Sequence
@@ -21,9 +20,9 @@ class _Trunk(NamedTuple):
     """A sequence as it was predicted."""
 
     steps: list[Step]
-    #: The places of those that were used again.
+    #: The places of the tokens that were reused.
     recycled: list[int]
-    #: Whether it ended for another reason than its length.
+    #: Whether it ended for a reason other than its length.
     is_whole: bool
 
 
@@ -37,12 +36,12 @@ class SecondModel:
         self._task = task
         self._prediction = prediction
         self._rest = Rest()
-        # What the nodes of the last draft are, and whether nothing was to come behind its trunk.
+        # The predictions behind the last draft's nodes, and whether nothing was to follow its trunk.
         self._offered: tuple[Step, ...] = ()
         self._is_whole = False
 
     def learn(self, verified: Verified) -> None:
-        """Keep what was turned down, whoever drafted it."""
+        """Keep the rejected rest, whoever drafted it."""
         if not self._prediction.recycles or verified.own is None:
             return
         is_own = verified.draft.origin is Origin.MODEL
@@ -95,6 +94,6 @@ class SecondModel:
         return _Trunk(steps, recycled, is_whole=False)
 
     def _is_unsure(self, steps: Sequence[Step]) -> bool:
-        """Whether to go no further: a tree may have some places of which the model is not sure."""
+        """Whether to stop: a tree may have some places where the model is unsure."""
         unsure = sum(step.p < self._prediction.threshold for step in steps)
         return steps[-1].p < self._prediction.threshold and unsure > self._prediction.branches

@@ -1,8 +1,9 @@
 """The second pass of a two-pass sparse tree (SpecASR, Wei et al. 2025, section IV-C).
 
-The first pass has predicted a trunk and marked the places where the draft model was unsure. There the second
-most probable token begins a branch; all branches grow together, one node each in a pass of the draft model.
-One that meets the trunk, at the same place or an adjacent one, goes on as that does, without further steps.
+The first pass has predicted a trunk and marked the places where the draft model was unsure. At each of these
+the second most probable token starts a branch; one pass of the draft model extends all branches by one node.
+A branch that meets the trunk, at the same place or an adjacent one, continues like the trunk without further
+steps.
 """
 
 from collections.abc import Container, Generator, Sequence
@@ -15,7 +16,7 @@ from operators.decoding.tree import GrowingTree, TokenTree
 
 
 class Branching(NamedTuple):
-    """A tree, and what each of its nodes was predicted as."""
+    """A tree, and the prediction of each of its nodes."""
 
     tree: TokenTree
     steps: tuple[Step, ...]
@@ -24,7 +25,7 @@ class Branching(NamedTuple):
 
 
 class _Tip(NamedTuple):
-    """The last node of a branch that may grow, and its place after the known tokens."""
+    """The last node of a growing branch, and its place after the known tokens."""
 
     node: int
     place: int
@@ -33,9 +34,9 @@ class _Tip(NamedTuple):
 def branch(
     known: Sequence[int], trunk: Sequence[Step], prediction: Prediction, stop: Container[int], room: int
 ) -> Generator[Request, Logits, Branching]:
-    """Branch from ``trunk``, which follows the tokens ``known``, where the model was unsure of it.
+    """Branch from ``trunk``, which follows the tokens ``known``, where the model was unsure.
 
-    No node is a ``stop`` token, and none stands ``room`` places or more after the known tokens.
+    No node is a ``stop`` token, and none is ``room`` places or more after the known tokens.
     """
     drawing = _Drawing(trunk, prediction, stop, room)
     tips = drawing.begin()
@@ -52,7 +53,7 @@ def branch(
 
 
 class _Drawing:
-    """A tree as its branches grow."""
+    """A tree whose branches grow."""
 
     def __init__(
         self, trunk: Sequence[Step], prediction: Prediction, stop: Container[int], room: int
@@ -63,7 +64,7 @@ class _Drawing:
         self._room = room
         self._growing = GrowingTree(step.token for step in trunk)
         self._steps = list(trunk)
-        # Nodes that have met the trunk, and what follows there.
+        # Nodes that have met the trunk, and what follows them there.
         self._met: list[tuple[_Tip, Rest]] = []
 
     @property
@@ -81,10 +82,10 @@ class _Drawing:
         return tips
 
     def unmet(self, tips: Sequence[_Tip]) -> list[_Tip]:
-        """The tips that may grow; those that meet the trunk go on with it later."""
+        """The tips that may grow; those that meet the trunk continue with it later."""
         growing = []
         for tip in tips:
-            # A branch meets what comes after the place that it began at, not what it follows.
+            # A branch can meet only what comes after its own start.
             begin = self._begin_of(tip.node)
             behind = Rest(begin, self._trunk[begin:]).after(tip.place, self._steps[tip.node].token)
             if behind is not None:
@@ -94,7 +95,7 @@ class _Drawing:
         return growing
 
     def grow(self, tips: Sequence[_Tip], rows: Logits, first: int) -> list[_Tip]:
-        """Add the model's next token to each tip of whose it is sure.
+        """Add the model's next token to each tip where the model is sure of it.
 
         The first row is that of node ``first``.
         """

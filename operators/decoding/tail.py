@@ -1,10 +1,10 @@
 """The rejected rest of a draft, and where a new output meets it again (draft recycling).
 
 After a divergence SpecASR (Wei et al. 2025, section IV-B) compares new tokens with the rejected sequence at
-the same and at near positions, and where they meet takes its continuation up again. Here the sequence is the
-old translation, and the pass that rejected it has already said what the model would put at each later
-place: the tail is corrected by that for nothing, which is the first iteration of a parallel decoding
-(Santilli et al. 2023) that begins with the tail.
+the same and nearby positions, and reuses its continuation where they meet. Here the sequence is the old
+translation, and the pass that rejected it has already given the model's choice at each later place. This
+corrects the tail for free; it is the first iteration of a parallel decoding (Santilli et al. 2023) that
+starts with the tail.
 """
 
 from collections.abc import Sequence
@@ -17,41 +17,41 @@ from operators.decoding.verify import Verified
 
 #: Places around the expected one at which a new token may meet the tail.
 REACH = 6
-#: Tokens that are compared to tell meetings apart.
+#: Tokens that are compared to distinguish meetings.
 LOOK_BACK = 4
-#: How far the first token of a tail is to be trusted that the output has not met: its last token is then
-#: taken to have replaced an old one. Of 71 such tokens of a revised stream 13 % stood, of 31 that were met
-#: 42 %, in each case about as many as this says.
+#: Trust in the first token of a tail that the output has not met: the output's last token is then assumed to
+#: replace an old one. Of 71 such tokens of a revised stream 13 % were accepted, of 31 that were met 42 %, in
+#: each case about as many as this predicts.
 UNMET = 0.35
-#: What is left of the doubt about a token once the one before it stands: of those 85 % stood, where the pass
-#: that looked at them behind a token that fell gave them 47 %.
+#: The remaining share of the doubt about a token once the one before it is accepted: 85 % of those were
+#: accepted, where the pass that judged them after a rejected token gave them 47 %.
 DOUBT = 0.3
-#: The probability taken for tail tokens that no pass has looked at.
+#: The probability assumed for tail tokens that no pass has judged.
 UNSEEN = 0.5
 
 
 class Continuation(NamedTuple):
-    """Tokens that may follow, and the probability of each given that those before it stand."""
+    """Tokens that may follow, and the probability of each if those before it are accepted."""
 
     tokens: Sequence[int] = ()
     sure: Sequence[float] = ()
 
 
 class Tail:
-    """The old output, aligned with the new one as that grows."""
+    """The old output, aligned with the growing new one."""
 
     def __init__(self, draft: Sequence[int]) -> None:
         self._draft = tuple(draft)
         self._tokens = list(draft)
         self._sure = [UNSEEN] * len(draft)
-        # The draft's place of the first token of the block that is verified next.
+        # The place in the draft of the first token of the next block to verify.
         self._base = 0
 
     def learn(self, verified: Verified) -> None:
-        """See what a pass said: about the old output itself, about the tokens of the last `after`, or others.
+        """Look at the result of a pass over the old output itself, the tokens of the last `after`, or others.
 
-        If none of those of `after` stood, the output did not meet the old one there, and what is said behind
-        is no guide.
+        If none of the tokens of `after` was accepted, the output did not meet the old one there, and the rest
+        of the result says nothing.
         """
         origin = verified.draft.origin
         if origin is Origin.DRAFT:
@@ -61,11 +61,11 @@ class Tail:
                 place = self._base + number
                 if place < len(self._tokens):
                     self._correct(place, verified, number)
-        # What stood was added, and the model's own token after it.
+        # The accepted tokens were added, and the model's own token after them.
         self._base += verified.stood + 1
 
     def after(self, output: Sequence[int]) -> Continuation:
-        """What the old output has to follow ``output`` with; empty where it has ended."""
+        """The part of the old output that follows ``output``; empty if it has ended."""
         met, self._base = self._align(output)
         sure = self._sure[self._base :]
         first = [sure[0] if met else UNMET * sure[0]] if sure else []
@@ -79,12 +79,12 @@ class Tail:
         best = (0, 0, self._base)
         for place in range(max(0, expected - REACH), min(len(self._draft), expected + REACH + 1)):
             met = _met(self._draft, place, output)
-            # The longest meeting; of equal ones the nearest, and of these the later.
+            # The longest meeting; among equal ones the nearest, and among these the later.
             best = max(best, (met, -abs(place - expected), place + 1)) if met else best
         return best[0], best[2]
 
     def _correct(self, place: int, verified: Verified, number: int) -> None:
-        """Take the model's choice where the rule would not let the old token stand."""
+        """Take the model's choice where the rule rejects the old token."""
         row, choice, old = verified.rows[number], verified.choices[number], self._tokens[place]
         token = old if choice == old or verified.draft.acceptance.accepts(row, choice, old) else choice
         self._tokens[place] = token
@@ -92,7 +92,7 @@ class Tail:
 
 
 def _met(draft: Sequence[int], place: int, output: Sequence[int]) -> int:
-    """Tokens before and at ``place`` of the draft that are the last ones of ``output``."""
+    """How many tokens of the draft up to and including ``place`` equal the last ones of ``output``."""
     count = 0
     while count < min(LOOK_BACK, place + 1, len(output)) and draft[place - count] == output[-1 - count]:
         count += 1

@@ -1,4 +1,4 @@
-"""What became of every token of one segment, pass by pass: the record that pictures are drawn from.
+"""What became of every token of one segment, pass by pass: the record from which pictures are drawn.
 
 Santilli et al. (2023) draw the dependencies between tokens in this way (their DDGviz): a token that a pass
 confirmed together with those before it did not have to wait for them.
@@ -12,7 +12,7 @@ import msgspec
 
 from operators.decoding.forward import Origin
 
-#: Of the file's form.
+#: Version of the file format.
 VERSION = 1
 
 Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
@@ -29,7 +29,7 @@ class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
     #: The token that was offered at this place, if any; its probability.
     offered: TokenId | None = None
     p_offered: Probability | None = None
-    #: The token that stands here by this pass; None where it decided nothing.
+    #: The token that this pass decided on here; None if it decided nothing.
     stands: TokenId | None = None
     #: Whether the output ends here, by the model's choice.
     ends: bool = False
@@ -38,11 +38,11 @@ class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
 class Pass(msgspec.Struct, frozen=True):
     """One forward pass."""
 
-    #: Place of the output that the first row is about; what is before it was known.
+    #: Place of the output that the first row judges; tokens before it were known.
     begin: Count
-    #: All rows that were asked for, those behind a token that fell among them.
+    #: All requested rows, including those after a rejected token.
     rows: tuple[LogitsRow, ...]
-    #: Tokens that were evaluated, what was new of the prompt among them.
+    #: Tokens evaluated, including the new part of the prompt.
     evaluated: Count
     model_ms: Annotated[float, msgspec.Meta(ge=0.0)]
 
@@ -57,14 +57,14 @@ class Token(msgspec.Struct, frozen=True):
 
     id: TokenId
     origin: Origin
-    #: Number of the pass that decided it, from 1 on; 0 if it stands unseen.
+    #: Number of the pass that decided it, from 1 on; 0 if it was kept without a check.
     decided: Count
-    #: Its probability there; None if it stands unseen.
+    #: Its probability there; None if it was kept without a check.
     p: Probability | None
 
 
 class Decoding(msgspec.Struct, frozen=True):
-    """One window of a segment at one update. Without passes its source had not changed."""
+    """One window of a segment at one update. Without passes, its source had not changed."""
 
     prompt_tokens: Count
     #: The last output, and how many of its tokens were committed.
@@ -102,7 +102,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was decoded for one segment."""
 
     version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
-    #: Of the program.
+    #: Version of the program.
     surtitle: str
     stream: str
     segment: Count
@@ -110,13 +110,13 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     #: How it was decoded: the settings of the translate stage.
     settings: dict[str, str | int | float | bool | None]
-    #: The text of each token that occurs; one that is no whole character is spelled as bytes, ``<0xE2>``.
+    #: The text of each token that occurs; one that is not a whole character is spelled as bytes, ``<0xE2>``.
     pieces: dict[TokenId, str]
     updates: tuple[UpdateTrace, ...]
 
 
 def spelled(piece: bytes) -> str:
-    """The text of a token; the bytes of one that is no whole character."""
+    """The text of a token; its bytes if it is not a whole character."""
     try:
         return piece.decode()
     except UnicodeDecodeError:
@@ -134,7 +134,7 @@ def occurring(updates: Sequence[UpdateTrace]) -> set[int]:
 
 
 def consistent(trace: Trace) -> bool:
-    """Whether the parts of a trace agree, so that it can be drawn: one from a file need not."""
+    """Whether the parts of a trace agree, so that it can be drawn; those of a file may not."""
     return occurring(trace.updates) <= trace.pieces.keys() and all(
         _fits(window) for update in trace.updates for window in update.windows
     )
@@ -147,7 +147,7 @@ def _fits(window: Decoding) -> bool:
     ends = [one.begin + one.decided for one in window.passes]
     return (
         begins[0] <= max(len(window.draft), len(window.output))
-        # Each pass decides something, and the next one goes on there; the last may only end the output.
+        # Each pass decides something, and the next one continues there; the last may only end the output.
         and begins[1:] == ends[:-1]
         and all(one.decided for one in window.passes[:-1])
         and len(window.output) <= ends[-1]

@@ -1,8 +1,8 @@
-"""What a decoding with a second model did, round by round, and what that costs at any cost of its passes.
+"""What a decoding with a second model did, round by round, and its cost for any cost of the passes.
 
-SpecASR (Wei et al. 2025, section V) is measured so: trajectories of one pair of models, replayed at the costs
-of another. A round is a draft and the pass that verifies it. The evaluation of the prompt is left out, of
-both models.
+SpecASR (Wei et al. 2025, section V) is measured this way: trajectories of one pair of models, replayed at the
+costs of another. A round is a draft and the pass that verifies it. The evaluation of the prompt is not
+counted for either model.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ class Round(msgspec.Struct, frozen=True, array_like=True):
 
     #: Tokens that each pass of the draft model evaluated.
     steps: tuple[Count, ...]
-    #: Tokens that were drafted, in all branches; and that the pass evaluated, the known one before them too.
+    #: Tokens drafted, in all branches; and evaluated by the pass, including the known one before them.
     drafted: Count
     evaluated: Count
-    #: Drafted tokens that stood, and those of them that had taken a step of their own.
+    #: Accepted draft tokens, and those of them that took a step of their own.
     accepted: Count
     stepped: Count
 
@@ -42,19 +42,19 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replayed(NamedTuple):
-    """What trajectories cost, in the unit of the passes' costs."""
+    """The cost of trajectories, in the unit of the passes' costs."""
 
     draft: float
     target: float
 
     @property
     def total(self) -> float:
-        """Of both models."""
+        """The cost of both models."""
         return self.draft + self.target
 
 
 def replay(trajectories: Sequence[Trajectory], draft: PassCosts, target: PassCosts) -> Replayed:
-    """What the passes of all trajectories cost together, by the tokens that each evaluates."""
+    """The total cost of all trajectories' passes, by the tokens that each evaluates."""
     rounds = [one for trajectory in trajectories for one in trajectory.rounds]
     return Replayed(
         sum(draft.of(step) for one in rounds for step in one.steps),
@@ -63,16 +63,16 @@ def replay(trajectories: Sequence[Trajectory], draft: PassCosts, target: PassCos
 
 
 def autoregressive(trajectories: Sequence[Trajectory], target: PassCosts) -> float:
-    """The cost of the same texts by the first model alone: a pass for each token, one for the end."""
+    """The cost of the same texts with the first model alone: a pass for each token, one for the end."""
     return sum(trajectory.tokens + 1 for trajectory in trajectories) * target.of(1)
 
 
 class _Pass(NamedTuple):
-    """A pass as it was watched: the tokens that it evaluated after the prompt, and what it was asked."""
+    """An observed pass: the tokens that it evaluated after the prompt, and its request."""
 
     is_draft: bool
     evaluated: int
-    #: Tokens of the output before the draft, and tokens that were drafted.
+    #: Tokens of the output before the draft, and drafted tokens.
     known: int
     drafted: int
 
@@ -80,11 +80,11 @@ class _Pass(NamedTuple):
 def record(
     method: Method, task: Task, session: Session, draft: Session, draft_prompt: Sequence[int] | None = None
 ) -> tuple[Decoded, tuple[Round, ...]]:
-    """Decode with ``method``, made for ``task``, and tell its rounds.
+    """Decode with ``method``, made for ``task``, and return its rounds.
 
     The sessions may be those of any pair of models. A second one with another vocabulary has a
-    ``draft_prompt`` of its own; what was drafted and what stood are then the first one's tokens, and
-    steps the second one's.
+    ``draft_prompt`` of its own; drafted and accepted tokens are then the first one's, and steps the second
+    one's.
     """
     passes: list[_Pass] = []
     decoded, _ = drive(
@@ -100,7 +100,7 @@ def record(
             steps.append(one.evaluated)
             continue
         end = ends[len(rounds)]
-        # At the limit of its length an output ends with the model's own token, and no pass follows.
+        # At its length limit an output ends with the model's own token, and no pass follows.
         accepted = [origin for origin in decoded.origins[one.known : end] if origin is not Origin.OWN]
         stepped = sum(origin is Origin.MODEL for origin in accepted)
         rounds.append(Round(tuple(steps), one.drafted, one.evaluated, len(accepted), stepped))
@@ -114,7 +114,7 @@ def _watcher(known_prompt: Sequence[int], passes: list[_Pass], *, is_draft: bool
     def see(request: Forward | TreeForward, logits: Logits, evaluated: int, _model_s: float) -> None:
         end = request.logits_from + len(logits)
         known = request.logits_from + 1 - prompt
-        # The prompt's last token is evaluated in any case.
+        # The prompt's last token is always evaluated.
         passes.append(_Pass(is_draft, min(evaluated, end - prompt + 1), known, end - prompt - known))
 
     return see

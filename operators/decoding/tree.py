@@ -1,7 +1,7 @@
-"""Draft tokens as a tree, where what several drafts share is there once (SpecInfer, Miao et al. 2024).
+"""Draft tokens as a tree, in which drafts share their common prefixes (SpecInfer, Miao et al. 2024).
 
-Nodes stand in an order in which each comes after its parent, the trunk before all branches. So the first
-nodes of a tree are a tree themselves: what can evaluate only some of them leaves off the end.
+Each node comes after its parent, and the trunk before all branches. So the first nodes of a tree are a tree
+themselves, and code that can evaluate only some of the nodes omits the last ones.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +12,7 @@ ROOT = -1
 
 
 class TokenTree(NamedTuple):
-    """Tokens, and for each the number of the node that it follows."""
+    """Tokens, and for each one the number of the node that it follows."""
 
     tokens: tuple[int, ...] = ()
     #: `ROOT`, or the number of an earlier node.
@@ -52,7 +52,7 @@ class TokenTree(NamedTuple):
         return self if count >= self.size else TokenTree(self.tokens[:count], self.parents[:count])
 
     def path(self, node: int) -> list[int]:
-        """The nodes from the root to ``node``, itself among them."""
+        """The nodes from the root to ``node``, inclusive."""
         nodes: list[int] = []
         while node != ROOT:
             nodes.append(node)
@@ -64,12 +64,12 @@ class TokenTree(NamedTuple):
         return [child for child, parent in enumerate(self.parents) if parent == node]
 
     def child(self, node: int, token: int) -> int | None:
-        """The node that follows ``node`` with ``token``; None where there is none."""
+        """The node that follows ``node`` with ``token``; None if there is none."""
         follow = (child for child in self.children(node) if self.tokens[child] == token)
         return next(follow, None)
 
     def walk(self, tokens: Sequence[int]) -> list[int]:
-        """The nodes that spell ``tokens`` from the root on, as far as there are such."""
+        """The nodes that spell ``tokens`` from the root on, as far as they exist."""
         nodes: list[int] = []
         for token in tokens:
             node = self.child(nodes[-1] if nodes else ROOT, token)
@@ -83,7 +83,7 @@ class TokenTree(NamedTuple):
         return self.first(other.size) == other
 
     def kept(self, keeps: Callable[[int, int], bool]) -> list[int]:
-        """The nodes that ``keeps`` (told a token and its depth) leaves with all before them."""
+        """The nodes that ``keeps`` (given a token and its depth) keeps together with all their ancestors."""
         nodes: list[int] = []
         there = {ROOT}
         for node, (parent, depth) in enumerate(zip(self.parents, self.depths, strict=True)):
@@ -93,7 +93,7 @@ class TokenTree(NamedTuple):
         return nodes
 
     def only(self, nodes: Sequence[int]) -> "TokenTree":
-        """The tree of ``nodes``, the parents of all of which are among them."""
+        """The tree of ``nodes``, which must include the parents of all of them."""
         if len(nodes) == self.size:
             return self
         numbers = {ROOT: ROOT} | {node: number for number, node in enumerate(nodes)}
@@ -103,14 +103,14 @@ class TokenTree(NamedTuple):
 
 
 class GrowingTree:
-    """A tree that nodes are added to."""
+    """A tree to which nodes are added."""
 
     def __init__(self, trunk: Iterable[int] = ()) -> None:
         self._tokens = list(trunk)
         self._parents = list(range(-1, len(self._tokens) - 1))
 
     def add(self, parent: int, token: int) -> int:
-        """Let ``token`` follow ``parent``; its number, which may be that of a node that was there."""
+        """Let ``token`` follow ``parent``; returns its number, which may be that of an existing node."""
         for node, (old, there) in enumerate(zip(self._parents, self._tokens, strict=True)):
             if (old, there) == (parent, token):
                 return node

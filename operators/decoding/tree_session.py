@@ -10,25 +10,25 @@ from operators.prefix import common_prefix
 
 
 class TreeCache(KvCache, Protocol):
-    """A `KvCache` beside whose sequence branches can stand for a while.
+    """A `KvCache` that can temporarily hold branches beside its sequence.
 
-    The trunk of a tree is part of the sequence itself. ``cut`` and ``evaluate`` are called without branches
-    alone.
+    The trunk of a tree is part of the sequence itself. ``cut`` and ``evaluate`` are called only while there
+    are no branches.
     """
 
     def evaluate_tree(
         self, tokens: Sequence[int], start: int, tree: TokenTree, held: int, rows: int
     ) -> tuple[int, Logits]:
-        """Append ``tokens`` at position ``start``, and then the nodes of ``tree`` from number ``held`` on.
+        """Append ``tokens`` at position ``start``, then the nodes of ``tree`` from number ``held`` on.
 
-        The nodes before are there: as the sequence's own last tokens, or from the last call, with this
-        ``start`` and no ``tokens`` since. So many nodes from the first on as the cache then has are returned,
-        and the logits of what was evaluated of the last ``rows`` tokens and nodes that were given.
+        Earlier nodes are in the cache already: as the sequence's own last tokens, or from the last call with
+        this ``start`` and no ``tokens`` since. Returns how many nodes, counted from the first, the cache then
+        has, and the logits of those of the last ``rows`` given tokens and nodes that were evaluated.
         """
         ...
 
     def settle(self, path: Sequence[int]) -> None:
-        """Forget all branches. If ``path`` has nodes off the trunk, it becomes the sequence's end instead."""
+        """Drop all branches. If ``path`` has nodes off the trunk, it becomes the sequence's end instead."""
         ...
 
 
@@ -36,22 +36,22 @@ class BranchingSession(PrefixSession):
     """Answers requests for trees too, from a `TreeCache`."""
 
     def __init__(self, cache: TreeCache, held: Sequence[int] = ()) -> None:
-        """Begin with a cache that already holds the tokens ``held``."""
+        """Start with a cache that already holds the tokens ``held``."""
         super().__init__(cache, held)
         self._branches = cache
-        # The tree in the cache, and the position that it begins at; its trunk is at the end of what is held.
+        # The tree in the cache, and the position of its start; its trunk is the end of the held tokens.
         self._tree = TokenTree()
         self._root = 0
 
     def forward(self, request: Forward) -> Logits:
-        """Answer ``request`` in one pass, from a branch where that goes on with one."""
+        """Answer ``request`` in one pass, continuing a branch if the request does."""
         self.settle(request.tokens)
         return super().forward(request)
 
     def forward_tree(self, request: TreeForward) -> Logits:
         """Answer ``request`` in one pass.
 
-        Nodes for which the cache has no sequence are left out at the end.
+        Nodes for which the cache has no sequence are omitted at the end.
         """
         tokens, tree, logits_from = list(request.tokens), request.tree, request.logits_from
         length = len(tokens) + tree.size
@@ -62,7 +62,7 @@ class BranchingSession(PrefixSession):
             self.settle([*tokens, *tree.tokens[: tree.trunk]])
             held = self._cut([*tokens, *tree.tokens[: tree.trunk]], logits_from, len(tokens))
         start = min(len(self._held), len(tokens))
-        # A pass that breaks off leaves no branches, and anything after what is held.
+        # A failed pass leaves no branches, and anything after the held tokens.
         self._failed, self._tree = True, TokenTree()
         there, logits = self._branches.evaluate_tree(tokens[start:], start, tree, held, length - logits_from)
         self._failed = False
@@ -72,7 +72,7 @@ class BranchingSession(PrefixSession):
         return logits
 
     def settle(self, tokens: Sequence[int] = ()) -> None:
-        """Hold one sequence again: the one that goes on like ``tokens`` for longest, else the trunk."""
+        """Hold one sequence again: the one that matches ``tokens`` for longest, else the trunk."""
         if self._tree.is_chain:
             self._tree = TokenTree()
             return
@@ -86,15 +86,15 @@ class BranchingSession(PrefixSession):
         self._branches.settle(path)
 
     def _held_nodes(self, tokens: list[int], tree: TokenTree, logits_from: int) -> int | None:
-        """The nodes that are there if the tree goes on where the one in the cache ends; else None."""
+        """How many nodes exist already, if the tree continues the one in the cache; else None."""
         held = self._tree.size
         is_same = held > 0 and tokens == self._held[: self._root] and tree.begins_with(self._tree)
         return held if is_same and not self._failed and len(tokens) + held <= logits_from else None
 
     def _cut(self, tokens: list[int], logits_from: int, root: int) -> int:
-        """Keep what the sequence has of ``tokens``.
+        """Keep the part of ``tokens`` that the sequence has.
 
-        The nodes of a tree from position ``root`` on among it.
+        This includes the nodes of a tree from position ``root`` on.
         """
         keep = min(common_prefix(self._held, tokens), logits_from)
         if keep < len(self._held) or self._failed:

@@ -1,4 +1,4 @@
-"""How far a draft stands in the pass that looked at it."""
+"""How much of a draft is accepted in the pass that verified it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,43 +10,43 @@ from operators.decoding.tree import ROOT, TokenTree
 
 
 class Verified(NamedTuple):
-    """What one pass says about a draft of n tokens."""
+    """The result of one pass over a draft of n tokens."""
 
     #: Tokens of the output before the draft.
     begin: int
     draft: Draft
-    #: The nodes that stand, from the root on; of a chain its first ones.
+    #: The accepted nodes, from the root on; of a chain its first ones.
     path: Sequence[int]
-    #: The model's choice after the known tokens, and then after each node that was in the pass. Behind a node
-    #: that fell they are guesses.
+    #: The model's choice after the known tokens, and then after each node of the pass. After a rejected node
+    #: these are guesses.
     choices: list[int]
-    #: Shape (n + 1, vocabulary), or (n, vocabulary) where the pass left the last token out; valid until the
-    #: next pass. Row i + 1 is that of node i.
+    #: Shape (n + 1, vocabulary), or (n, vocabulary) if the pass omitted the last token; valid until the next
+    #: pass. Row i + 1 is that of node i.
     rows: Logits
 
     @property
     def stood(self) -> int:
-        """How many tokens stand."""
+        """How many tokens are accepted."""
         return len(self.path)
 
     @property
     def last(self) -> int:
-        """The row after all that stands."""
+        """The row after the last accepted token."""
         return self.path[-1] + 1 if self.path else 0
 
     @property
     def own(self) -> int | None:
         """The model's own next token.
 
-        None where its last row has confirmed a token that the pass left out.
+        None if its last row confirmed a token that the pass omitted.
         """
         return self.choices[self.last] if self.last < len(self.choices) else None
 
 
 def verify(begin: int, draft: Draft, rows: Logits) -> Verified:
-    """Compare a draft with the model's rows, the first of which judges what follows the known tokens.
+    """Compare a draft with the model's rows; the first row judges what follows the known tokens.
 
-    Of a tree with more nodes than rows the first nodes are judged alone.
+    If a tree has more nodes than rows, only the first nodes are judged.
     """
     judged = len(rows) - 1 + draft.left_out
     if judged < draft.tree.size:
@@ -61,7 +61,7 @@ def verify(begin: int, draft: Draft, rows: Logits) -> Verified:
 
 
 def _walk(tree: TokenTree, rows: Logits, choices: Sequence[int], rule: Acceptance) -> list[int]:
-    """From each node to the child that is the model's choice, else to the first that the rule lets stand."""
+    """From each node to the child that is the model's choice, else to the first that the rule accepts."""
     path: list[int] = []
     node = ROOT
     while True:

@@ -1,4 +1,4 @@
-"""Sessions that tell of each request and its answer, and are otherwise as they always are."""
+"""Sessions that report each request and its answer, and otherwise behave as before."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from operators.decoding.forward import Forward, Logits, Session, TreeForward, TreeSession
 
-#: Told a request, its answer, the tokens that were evaluated for it, and the seconds that it took.
+#: Receives a request, its answer, the number of tokens evaluated for it, and the seconds that it took.
 See = Callable[[Forward | TreeForward, Logits, int, float], None]
 
 _Request = TypeVar("_Request", Forward, TreeForward)
@@ -14,12 +14,12 @@ _Session = TypeVar("_Session", bound=Session)
 
 
 def watched(session: Session, see: See) -> Session:
-    """``session``, with what it is asked and answers told to ``see`` before anybody else gets it."""
+    """``session``, with each request and answer passed to ``see`` before anyone else gets the answer."""
     return _WatchedTree(session, see) if isinstance(session, TreeSession) else _Watched(session, see)
 
 
 class _Watched(Generic[_Session]):
-    """A session, watched."""
+    """A session that is observed."""
 
     def __init__(self, session: _Session, see: See) -> None:
         self._session = session
@@ -41,7 +41,7 @@ class _Watched(Generic[_Session]):
 
 
 class _WatchedTree(_Watched[TreeSession]):
-    """The same of a session that knows trees."""
+    """The same for a session that supports trees."""
 
     def forward_tree(self, request: TreeForward) -> Logits:
         """Answer the request as the session does."""

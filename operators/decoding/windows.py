@@ -1,25 +1,24 @@
 """Cuts a source that is longer than the model's context into windows of whole words.
 
-Windows are filled from the left, so that a growing source keeps the windows that it already has.
+Windows are filled from the left, so a growing source keeps its existing windows.
 """
 
 from collections.abc import Callable, Iterator
 
-#: Marks that end a sentence, in the scripts that have one.
+#: Punctuation that ends a sentence, in various scripts.
 SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "؟", "।")
 
 
-# Hardly a token has more characters. Longer texts are not counted as a whole: not every tokenizer is quick
-# with a hundred thousand characters.
+# Hardly any token has more characters. Longer texts are not tokenised as a whole, because not every tokenizer
+# is fast with a hundred thousand characters.
 _MAX_TOKEN_CHARACTERS = 16
 
 
 def split_source(text: str, budget: int, count: Callable[[str], int]) -> Iterator[str]:
     """Windows of at most about ``budget`` tokens, the text in order and complete.
 
-    ``count`` gives the tokens of a text. A window ends after the last sentence that fits, if that fills
-    at least half of it. A text without spaces is cut between characters. Only the windows that are asked for
-    are worked out.
+    ``count`` gives the number of tokens of a text. A window ends after the last sentence that fits, if that
+    fills at least half of it. A text without spaces is cut between characters. Windows are computed lazily.
     """
     # No token is shorter than a byte, so most texts need not be counted at all.
     if len(text) <= _MAX_TOKEN_CHARACTERS * budget and (
@@ -41,8 +40,8 @@ def split_source(text: str, budget: int, count: Callable[[str], int]) -> Iterato
 
 
 def _words(text: str, budget: int) -> Iterator[str]:
-    """The text in pieces of a word or less; a piece that begins a word begins with a space."""
-    # A character takes at most four tokens, one a byte.
+    """The text in pieces of at most a word; a piece that starts a word starts with a space."""
+    # A character takes at most four tokens, one per byte.
     longest = max(1, budget // 4)
     for word in text.split():
         for begin in range(0, len(word), longest):

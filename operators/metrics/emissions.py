@@ -1,7 +1,7 @@
-"""Captions as emissions of a stream that goes on: tokens that are added to its end, and taken away from it.
+"""Captions as emissions of a continuous stream: tokens added to its end and removed from it.
 
-Segments follow one another in the order of speech. To change one in the middle, all that stands after it is
-taken away, and added again.
+Segments follow one another in the order of speech. To change one in the middle, all tokens after it are
+removed and added again.
 """
 
 from bisect import bisect_left
@@ -13,11 +13,11 @@ from operators.prefix import common_prefix
 
 
 class Emission(NamedTuple):
-    """What one caption did to its stream: first ``deleted`` goes from the end, then ``generated`` comes."""
+    """What one caption did to its stream: removed ``deleted`` from the end, then added ``generated``."""
 
     #: Seconds of the stream that the caption covers.
     heard_s: float
-    #: Seconds from there until it was shown, or ready to be.
+    #: Seconds from there until it was shown, or ready to be shown.
     behind_s: float
     generated: tuple[str, ...]
     deleted: tuple[str, ...]
@@ -36,7 +36,7 @@ class EmissionMeter:
         self._tokens: list[tuple[str, ...]] = []
 
     def emit(self, caption: Caption) -> Emission:
-        """The emission of one caption, empty if nothing changed that is shown."""
+        """The emission of one caption, empty if the shown text did not change."""
         seen_s = caption.ready_s if caption.shown_s is None else caption.shown_s
         place = bisect_left(self._segments, caption.segment)
         if self._segments[place : place + 1] != [caption.segment]:

@@ -1,9 +1,9 @@
-"""Normalised erasure (NE; Arivazhagan et al. 2020, section 3.2): how much was shown and taken back.
+"""Normalised erasure (NE; Arivazhagan et al. 2020, section 3.2): how much shown text was taken back.
 
     E(i) = |Y(i-1)| - |LCP(Y(i-1), Y(i))|        NE = sum of E(i) over all updates / |Y(last)|
 
-Two ways to sum up a corpus are in use. Pooled: all erasures over the lengths of all finals. Mean: the
-average of the segments' own NE. Both are given; neither can be had from the other.
+There are two ways to aggregate a corpus. Pooled: all erasures over the lengths of all finals. Mean: the
+average of the segments' own NE. Both are computed, because neither follows from the other.
 """
 
 import msgspec
@@ -12,18 +12,18 @@ from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.metrics.tokenizers import Tokenizer
 from operators.prefix import common_prefix
 
-# Segments of a stream that are unfinished at once; no recogniser has more than a few, and the one that began
-# first is then counted as it stands.
+# Maximum number of unfinished segments of a stream; no recogniser has more than a few. Beyond it, the oldest
+# one is counted as it is.
 _MAX_OPEN = 1024
 
 
 def erasure(before: tuple[str, ...], after: tuple[str, ...]) -> int:
-    """Tokens of ``before`` that must be erased before it can be extended to ``after``: E(i)."""
+    """E(i): tokens of ``before`` that must be erased before it can be extended to ``after``."""
     return len(before) - common_prefix(before, after)
 
 
 class _Open(msgspec.Struct, array_like=True):
-    """Where one text of an open segment stands."""
+    """The state of one text of an open segment."""
 
     tokens: tuple[str, ...] = ()
     erased: int = 0
@@ -43,7 +43,7 @@ class _Total(msgspec.Struct, array_like=True):
 
 
 class ErasureState(msgspec.Struct, array_like=True):
-    """All that the meter of one stream remembers: open segments, and sums over the finished ones."""
+    """The state of one stream's meter: open segments, and sums over the finished ones."""
 
     open: dict[int, tuple[_Open, _Open]] = msgspec.field(default_factory=dict)
     raw: _Total = msgspec.field(default_factory=_Total)

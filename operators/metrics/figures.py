@@ -1,4 +1,4 @@
-"""What a report tells: figures of segments, of streams, and of everything."""
+"""The contents of a report: figures of segments, of streams, and in total."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from operators.metrics.summary import LatencyParts, Percentiles
 
 
 class Lagging(msgspec.Struct, frozen=True):
-    """A figure in seconds by each of the `Clocks`; None where there was nothing to compute it from."""
+    """A figure in seconds by each of the `Clocks`; None if there was no data."""
 
     unaware_s: float | None = None
     aware_s: float | None = None
@@ -28,14 +28,14 @@ class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
     stream: str
     segment: int
     updates: int
-    #: Tokens of what was shown that were erased.
+    #: Shown tokens that were erased.
     erased: int
-    #: NE of the whole translations, and of what was shown.
+    #: NE of the whole translations, and of the shown text.
     ne_raw: float
     ne_shown: float
-    #: The greatest time from speech to caption of its updates, in seconds.
+    #: The longest time from speech to caption among its updates, in seconds.
     latency_s: float
-    # From here on of captions only.
+    # From here on, only for captions.
     start_s: float | None = None
     al: Lagging = Lagging()
     laal: Lagging = Lagging()
@@ -45,12 +45,12 @@ class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """One stream, or all of them together. Absent figures had nothing to be computed from."""
+    """One stream, or all of them together. Figures without data are absent."""
 
-    #: None for all.
+    #: None for all streams together.
     stream: str | None
     segments: int
-    #: Segments whose final is missing: their updates count for erasure and the parts, and for nothing else.
+    #: Segments without a final: their updates count only for erasure and the parts of the latency.
     unfinished: int
     updates: int
     overtaken: int
@@ -61,7 +61,7 @@ class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
     #: Means over the segments.
     al: Lagging
     laal: Lagging
-    #: Of all tokens together: until they were final, and until something first stood in their place.
+    #: Over all tokens: until they were final, and until something first stood in their place.
     lag: Lag | None
     lag_first: Lag | None
     latency_ms: Percentiles | None
@@ -70,10 +70,10 @@ class StreamFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a report tells."""
+    """The whole report."""
 
     source: str
-    #: What the figures were computed from: ``caption`` or ``erasure``.
+    #: The events that the figures were computed from: ``caption`` or ``erasure``.
     kind: str
     signature: str
     total: StreamFigures
@@ -82,7 +82,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worst(segments: Iterable[SegmentFigures], count: int) -> list[SegmentFigures]:
-    """The segments that a viewer waited for longest: by their tokens' lag, or by their greatest latency."""
+    """The segments with the longest waits: by their tokens' lag, or by their longest latency."""
     return sorted(segments, key=lambda one: one.latency_s if one.lag_s is None else one.lag_s, reverse=True)[
         :count
     ]

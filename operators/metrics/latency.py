@@ -1,19 +1,19 @@
-"""Latency of captions in the field's own terms, where a caption may be rewritten after it was shown.
+"""Latency of captions in the field's terms, for captions that may be rewritten after they were shown.
 
-A segment of speech lasts X seconds and ends up as J tokens. Token j came at d(j), counted in seconds from the
-segment's begin; the speaker is taken to speak evenly, so that token j could have come at (j-1)·X/J.
+A segment of speech lasts X seconds and ends up as J tokens. Token j came at d(j), in seconds from the start
+of the segment. The speaker is assumed to speak evenly, so that token j could have come at (j-1)·X/J.
 
-When a token came is when it was *final*: the time of the update since which the text up to and including
-the token never changed again. That is how re-translation is measured (Arivazhagan et al. 2020,
-"Re-translation versus Streaming for Simultaneous Translation", section 3.1). Where nothing is revised it is
-when the token was first shown, and all figures are those of a system that only appends.
+A token came when it was *final*: at the update after which the text up to and including the token never
+changed again. Re-translation is measured in this way (Arivazhagan et al. 2020, "Re-translation versus
+Streaming for Simultaneous Translation", section 3.1). If nothing is revised this is when the token was first
+shown, and all figures equal those of a system that only appends.
 
     AL      average lagging (Ma et al. 2019, "STACL", section 4; in seconds of speech as in Ma et al. 2020,
             "SimulMT to SimulST")
     LAAL    length-adaptive average lagging (Papi et al. 2022, "Over-Generation Cannot Be Rewarded")
     lag     d(j) - (j-1)·X/J of each token, none left out
 
-AL and LAAL stop at the first token that came when all of the speech had been heard, as SimulEval does.
+AL and LAAL stop at the first token that came after all of the speech had been heard, as in SimulEval.
 """
 
 from collections.abc import Sequence
@@ -23,32 +23,32 @@ from operators.prefix import common_prefix
 
 
 class Clocks(NamedTuple):
-    """When an update came, in seconds on the stream's clock, told by two clocks."""
+    """When an update came, in seconds of the stream, by two clocks."""
 
-    #: Computation-unaware: where the speech that it covers ends.
+    #: Computation-unaware: the end of the speech that it covers.
     heard_s: float
-    #: Computation-aware: when it was shown, or ready to be.
+    #: Computation-aware: when it was shown, or ready to be shown.
     seen_s: float
 
 
 class SegmentTimes(NamedTuple):
     """The tokens of a segment's last text: when each came. Both sequences have one entry for each token."""
 
-    #: Where the segment's speech begins, and ends, on the stream's clock.
+    #: Start and end of the segment's speech, in seconds of the stream.
     start_s: float
     end_s: float
     #: When something first stood in the token's place.
     first: tuple[Clocks, ...]
-    #: Since when the text up to and including the token has never changed.
+    #: When the text up to and including the token last changed.
     final: tuple[Clocks, ...]
 
     @property
     def source_s(self) -> float:
-        """How long the segment's speech lasts: X."""
+        """X: the duration of the segment's speech."""
         return self.end_s - self.start_s
 
     def delays_s(self, clock: int) -> list[float]:
-        """d(j) of each token by one of the `Clocks`, in seconds from the segment's begin."""
+        """d(j) of each token by one of the `Clocks`, in seconds from the start of the segment."""
         return [at[clock] - self.start_s for at in self.final]
 
 
@@ -61,14 +61,14 @@ class TokenTimes:
         self._final: list[Clocks] = []
 
     def update(self, tokens: tuple[str, ...], at: Clocks) -> None:
-        """Take note of the segment's whole text as it is now."""
+        """Record the segment's current text."""
         kept = common_prefix(self._tokens, tokens)
         self._final[kept:] = [at] * (len(tokens) - kept)
         self._first += [at] * (len(tokens) - len(self._first))
         self._tokens = tokens
 
     def times(self, start_s: float, end_s: float) -> SegmentTimes:
-        """The times of the tokens as they stand, of a segment whose speech has these bounds."""
+        """The current times of the tokens, for a segment whose speech has these bounds."""
         return SegmentTimes(start_s, end_s, tuple(self._first[: len(self._tokens)]), tuple(self._final))
 
 
@@ -80,10 +80,10 @@ def average_lagging(delays_s: Sequence[float], source_s: float, reference_length
     Args:
         delays_s: d(j) of each token, in seconds from the segment's begin.
         source_s: Seconds of speech, X.
-        reference_length: Tokens of the reference, |Y*|; of the hypothesis itself where there is none.
+        reference_length: Tokens of the reference, |Y*|, or of the hypothesis itself if there is none.
 
     Returns:
-        Seconds; d(1) if that is later than X; None where there are no tokens, or no speech.
+        Seconds; d(1) if that is later than X; None without tokens or speech.
     """
     if not delays_s or source_s <= 0 or reference_length <= 0:
         return None
@@ -102,22 +102,22 @@ def average_lagging(delays_s: Sequence[float], source_s: float, reference_length
 def length_adaptive_average_lagging(
     delays_s: Sequence[float], source_s: float, reference_length: int
 ) -> float | None:
-    """LAAL: AL that does not reward a hypothesis for being longer than the reference.
+    """LAAL: AL that does not reward hypotheses that are longer than the reference.
 
-    In place of |Y*| it takes max(J, |Y*|). Arguments and result as in `average_lagging`.
+    It uses max(J, |Y*|) instead of |Y*|. Arguments and result as in `average_lagging`.
     """
     return average_lagging(delays_s, source_s, max(len(delays_s), reference_length))
 
 
 def token_lags(delays_s: Sequence[float], source_s: float) -> list[float]:
-    """Re-translation lag: how far each token is behind a speaker who speaks evenly, d(j) - (j-1)·X/J.
+    """Re-translation lag: how far each token is behind an even speaker, d(j) - (j-1)·X/J.
 
     Args:
         delays_s: d(j) of each token, in seconds from the segment's begin.
         source_s: Seconds of speech, X.
 
     Returns:
-        Seconds, one figure for each token; below 0 where a token stood before its share was spoken.
+        Seconds, one figure per token; negative if a token came before its share was spoken.
     """
     pace_s = source_s / max(1, len(delays_s))
     return [delay_s - number * pace_s for number, delay_s in enumerate(delays_s)]

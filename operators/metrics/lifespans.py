@@ -1,7 +1,7 @@
-"""How long the tokens of a segment stood, told by lengths and erasures alone.
+"""How long the tokens of a segment stayed, derived from lengths and erasures alone.
 
-Update i keeps the first L(i-1) - E(i) tokens of the update before it and puts L(i) there. That is all an
-erasure record says, and enough to know of every token when it came and when it was taken back.
+Update i keeps the first L(i-1) - E(i) tokens of the update before it and has L(i) tokens. An erasure record
+contains no more, and this is enough to know when every token came and when it was erased.
 """
 
 from collections.abc import Sequence
@@ -13,23 +13,23 @@ class Step(NamedTuple):
 
     #: Tokens of the text.
     length: int
-    #: Tokens of the text before it that had to be erased to get here: E(i).
+    #: E(i): tokens of the previous text that had to be erased.
     erased: int
 
 
 class Marks(NamedTuple):
-    """What became of the tokens of one update; each is a number of tokens from its begin."""
+    """What became of the tokens of one update; each field is a number of tokens from its start."""
 
-    #: Those that the update before had already; what follows is new.
+    #: Tokens that the update before already had; later ones are new.
     kept: int
-    #: Those that the next update leaves standing; what follows it erases.
+    #: Tokens that the next update keeps; it erases later ones.
     stands: int
-    #: Those that no later update erases.
+    #: Tokens that no later update erases.
     settled: int
 
 
 class Block(NamedTuple):
-    """Neighbouring tokens that came with the same update and were erased by the same one."""
+    """Adjacent tokens that came with the same update and were erased by the same one."""
 
     #: Position of the first token, and of the first one after the block.
     first: int
@@ -53,7 +53,7 @@ def marks(steps: Sequence[Step]) -> list[Marks]:
 
 
 def blocks(steps: Sequence[Step]) -> list[Block]:
-    """The tokens of one segment as blocks: the erased ones in the order of their end, then the last text."""
+    """The tokens of one segment as blocks: the erased ones by the time of their end, then the last text."""
     made: list[Block] = []
     standing: list[tuple[int, int, int]] = []
     for number, (step, kept) in enumerate(zip(steps, _kept(steps), strict=True)):
@@ -68,7 +68,7 @@ def blocks(steps: Sequence[Step]) -> list[Block]:
 
 
 def _kept(steps: Sequence[Step]) -> list[int]:
-    """Tokens that each update took over. A file may contradict itself: never more than either text has."""
+    """Tokens that each update kept; never more than either text has, as a file may contradict itself."""
     kept, before = [], 0
     for step in steps:
         kept.append(max(0, min(before - step.erased, step.length)))

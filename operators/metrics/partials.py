@@ -1,6 +1,6 @@
-"""What was read before a segment's final, judged by the final: did it stay, and was it ever said?
+"""What viewers read before a segment's final, judged by the final: did it stay, and was it ever said?
 
-Papers on re-translation score finals alone, and erasure counts tokens that went, whatever came for them.
+Papers on re-translation score only finals, and erasure counts removed tokens, whatever replaced them.
 """
 
 from collections import Counter
@@ -12,16 +12,16 @@ class Support(NamedTuple):
     """Words of updates before the finals."""
 
     words: int
-    #: Those that no final has.
+    #: Words that no final contains.
     unsupported: int
 
 
 def support(partial: Sequence[str], finals: Sequence[Sequence[str]]) -> Support:
-    """How many words of an update the whole source supports: those that one of ``finals`` has as often.
+    """How many words of an update the whole source supports: those that one of ``finals`` contains as often.
 
-    The place does not matter, as a longer source may well move a word. This is the complement of the clipped
-    unigram precision (Papineni et al. 2002, section 2.1) of an update against the segment's finals. A word
-    without letters or digits is none; case does not count.
+    Position does not matter, because a longer source may move a word. This is the complement of the clipped
+    unigram precision (Papineni et al. 2002, section 2.1) of an update against the segment's finals. Words
+    without letters or digits do not count; case is ignored.
     """
     said, *final = (Counter(_words(text)) for text in (partial, *finals))
     count = said.total()
@@ -30,13 +30,13 @@ def support(partial: Sequence[str], finals: Sequence[Sequence[str]]) -> Support:
 
 
 def pooled(parts: Sequence[Support]) -> float | None:
-    """The share of unsupported words of all; None where there are no words."""
+    """The share of unsupported words among all; None without words."""
     words = sum(part.words for part in parts)
     return sum(part.unsupported for part in parts) / words if words else None
 
 
 def final_prefix(partial: Sequence[str], final: Sequence[str]) -> Sequence[str]:
-    """The begin of ``final`` that is as long as ``partial``; all of it where that is longer."""
+    """The start of ``final``, as long as ``partial``; all of it if ``partial`` is longer."""
     return final[: len(partial)]
 
 

@@ -1,8 +1,8 @@
-"""Quantiles of any number of values in bounded memory: exact at first, later to half a per cent.
+"""Quantiles of any number of values in bounded memory: exact at first, later within half a per cent.
 
-While there are few values they are kept. Then they are counted in buckets whose bounds grow by a constant
-factor, so that every quantile is known to a constant relative error (DDSketch: Masson, Rim and Lee 2019,
-section 2), however the values are spread.
+Few values are kept as they are. More are counted in buckets whose bounds grow by a constant factor, so every
+quantile has a constant relative error (DDSketch: Masson, Rim and Lee 2019, section 2), whatever the
+distribution of the values.
 """
 
 import math
@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 #: Values that are kept as they are: the updates of more than an hour of speech.
 EXACT = 8192
-#: Relative error of a quantile of more values than that, at most.
+#: Maximum relative error of a quantile of more values than that.
 ERROR = 0.005
 
-# What is smaller counts as nothing, what is larger as no more than this.
+# Smaller values count as 0, larger ones as this.
 _MIN_VALUE, _MAX_VALUE = 1e-6, 1e6
 _GROWTH = math.log((1 + ERROR) / (1 - ERROR))
-# Buckets on either side of the one for nothing.
+# Buckets on either side of the one for 0.
 _SIDE = 1 + math.ceil(math.log(_MAX_VALUE / _MIN_VALUE) / _GROWTH)
 
 
@@ -50,9 +50,9 @@ class Quantiles:
             self._values = array("d")
 
     def at(self, *shares: float) -> list[float]:
-        """The values below which these shares of all are, each from 0 to 1, interpolated as NumPy does.
+        """The quantiles for these shares, each from 0 to 1, interpolated as NumPy does.
 
-        There must be a value.
+        There must be at least one value.
         """
         if self._buckets is None:
             return [float(value) for value in np.quantile(self._values, shares)]
@@ -70,15 +70,15 @@ class Quantiles:
 
 
 def _bucket(value: float) -> int:
-    """The number of the bucket that a value falls into, from the most negative ones on."""
+    """The number of a value's bucket, counted from the most negative one."""
     size = min(abs(value), _MAX_VALUE)
-    # A comparison with what is not a number is false.
+    # A comparison with NaN is false.
     number = 1 + math.ceil(math.log(size / _MIN_VALUE) / _GROWTH) if size >= _MIN_VALUE else 0
     return _SIDE + int(math.copysign(number, value))
 
 
 def _value(bucket: int) -> float:
-    """The value that is nearest to all in a bucket, relative to them."""
+    """The value with the smallest relative distance to all in a bucket."""
     number = bucket - _SIDE
     if number == 0:
         return 0.0

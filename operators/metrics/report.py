@@ -1,7 +1,7 @@
-"""The figures of a run, for each stream and for all of them, from what the run wrote.
+"""The figures of a run, for each stream and in total, from the files that the run wrote.
 
-Erasure and the parts of the latency are taken from erasure records. AL, LAAL and the lag of re-translation
-need the text of each update, which only captions have.
+Erasure and the parts of the latency come from erasure records. AL, LAAL and the lag of re-translation need
+the text of each update, which only captions have.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from operators.metrics.tokenizers import Tokenizer
 
 
 class _Open(msgspec.Struct):
-    """A segment, as far as it has come."""
+    """A segment in progress."""
 
     updates: int = 0
     erased: int = 0
@@ -34,7 +34,7 @@ class _Open(msgspec.Struct):
 
 
 class _Closed(msgspec.Struct):
-    """A finished segment, whose place among the references is only known at the end."""
+    """A finished segment; its place among the references is known only at the end."""
 
     figures: SegmentFigures
     times: SegmentTimes | None
@@ -61,7 +61,7 @@ class StreamMeter:
         return len(self._open)
 
     def add(self, record: ErasureRecord, caption: Caption | None) -> None:
-        """Add one update; ``caption`` is what the record was measured of, where that is known."""
+        """Add one update; ``caption`` is the one that the record measures, if known."""
         self.summary.add(record)
         segment = self._open.setdefault(record.segment, _Open())
         segment.updates += 1
@@ -102,7 +102,7 @@ class ReportMeter:
         self._all = SummaryMeter()
 
     def add(self, record: ErasureRecord, caption: Caption | None = None) -> None:
-        """Add one update; ``caption`` is what the record was measured of, where that is known."""
+        """Add one update; ``caption`` is the one that the record measures, if known."""
         if record.stream not in self._streams:
             self._streams[record.stream] = StreamMeter(record.stream, self._tokenize)
         self._streams[record.stream].add(record, caption)
