@@ -1,4 +1,4 @@
-"""What a file lacks that it should hold, put together record by record and told in words. Pure."""
+"""The records that a file lacks, collected one by one and described in words. Pure."""
 
 from typing import Self
 
@@ -9,13 +9,13 @@ from operators.subtitles.timing import Cue
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """Some records, by their number and by the first and last of what they are about."""
+    """Some records: how many, and their first and last segment and time."""
 
     records: int = 0
-    #: First and last segment, each as stream and number; absent where records are of no segment.
+    #: First and last segment, each as stream and number; absent if the records have no segments.
     first: tuple[str, int] | None = None
     last: tuple[str, int] | None = None
-    #: Seconds on the stream's clock, from the first speech to the last; absent where records have no times.
+    #: Seconds of the stream, from the first speech to the last; absent if the records have no times.
     start_s: float | None = None
     end_s: float | None = None
 
@@ -44,12 +44,12 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def __str__(self) -> str:
-        """So many records, of which segments, from when to when."""
+        """The number of records, their segments and their times."""
         where = []
         if self.first is not None and self.last is not None:
             (stream, number), (other, last) = self.first, self.last
             many = f"segment {number}" if self.first == self.last else f"segments {number} to {last}"
-            # A name comes from outside; what a terminal would obey is taken out by whoever prints it.
+            # A name comes from outside; whoever prints it removes control sequences.
             where.append(f"{many} of {stream}" if stream == other else f"{stream}/{number} to {other}/{last}")
         if self.start_s is not None and self.end_s is not None:
             where.append(f"{self.start_s:.1f} s to {self.end_s:.1f} s")
@@ -65,5 +65,5 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
     def __str__(self) -> str:
-        """In a sentence's words."""
+        """As part of a sentence."""
         return f"{self.path} lacks {self.span}: {self.reason}"

@@ -1,4 +1,4 @@
-"""The longest common prefix: what erasure counts and what a KV cache keeps."""
+"""The longest common prefix, used for erasure and for reuse of the KV cache."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 def common_prefix(left: Sequence[object], right: Sequence[object]) -> int:
     """Length of the longest common prefix, |LCP(left, right)|."""
     length = min(len(left), len(right))
-    # Slices compare in C; most prefixes are equal from end to end, or all but a few tokens.
+    # Slices compare in C; most texts are equal, or equal except for a few tokens.
     if left[:length] == right[:length]:
         return length
     low, high = 0, length

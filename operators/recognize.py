@@ -1,4 +1,4 @@
-"""The recognize stage: audio goes in, and every revision of every segment comes out as a `Partial`."""
+"""The recognize stage: turns audio into a `Partial` for every revision of every segment."""
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -23,19 +23,19 @@ def recognize(
 ) -> Stream[Partial]:
     """Recognise the speech of each stream.
 
-    With a stream's last chunk, or when no more input comes, its recogniser is asked once for what is left and
-    every segment gets its final. After a last chunk the stream is over and its state is freed; input that
-    ends without one was stopped, and a resumed run goes on numbering where it was. A snapshot holds segment
-    numbers and texts, never the recogniser: a resumed run finishes the segments that were open with the
-    text they had, and hears on with a fresh recogniser from the next chunk.
+    With a stream's last chunk, or at the end of the input, its recogniser returns the rest and every segment
+    gets its final. After a last chunk the stream is over and its state is freed. Input that ends without one
+    was stopped, and a resumed run continues its numbering. A snapshot holds segment numbers and texts, never
+    the recogniser: a resumed run finishes the open segments with the text they had, and continues from the
+    next chunk with a fresh recogniser.
 
     Args:
         step_id: Unique id.
         up: Chunks of any number of streams; those of one stream in order.
         make_recognizer: Makes the recogniser of a stream, given its name, at the stream's first chunk.
-        now: The present on the streams' clock, in seconds, for audio that comes as it is spoken. Without it,
-            a partial arrives when its audio ends plus the seconds that the recogniser took: recognition as if
-            live, without queueing.
+        now: Current time on the streams' clock, in seconds, for audio that comes as it is spoken. Without it,
+            a partial arrives at the end of its audio plus the seconds that the recogniser took: as if live,
+            without queueing.
     """
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 
@@ -67,7 +67,7 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
 
     @override
     def on_eof(self) -> tuple[list[Partial], bool]:
-        # Only a last chunk ends a stream. Without one a later run goes on with it, and with its numbers.
+        # Only a last chunk ends a stream. Without one a later run continues it, and its numbers.
         return self._finish(), self.RETAIN
 
     @override
@@ -86,7 +86,7 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
         partials += numbering.number(hypotheses, self._arrival(numbering, perf_counter() - began))
         if chunk.is_last:
             partials += self._finish(began)
-            # What comes after it under the same name is another stream.
+            # Later chunks under the same name belong to another stream.
             self._numbering = None
         return partials
 

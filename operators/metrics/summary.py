@@ -32,7 +32,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     segments: int
     updates: int
-    #: NE of the whole translations and of what was shown, pooled over the finals.
+    #: NE of the whole translations and of the shown text, pooled over the finals.
     ne_raw: float | None
     ne_shown: float | None
     #: The same as the mean over the segments, as the paper reports it.
@@ -44,26 +44,26 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: Percentiles | None
     #: Milliseconds from the end of the speech that a partial covers to its caption.
     latency_from_speech_ms: Percentiles | None
-    #: What these consist of.
+    #: The parts of these.
     latency_parts_ms: LatencyParts
-    #: Partials that newer ones overtook, and that were never translated.
+    #: Partials that newer ones overtook and that were never translated.
     overtaken: int
-    #: Updates at which something went wrong with the model, by what it was (`operators.trouble.Trouble`).
+    #: Updates in which the model failed, by kind (`operators.trouble.Trouble`).
     troubles: dict[str, int]
-    #: Seconds of sound that were said and not heard, and during which there was no microphone.
+    #: Seconds of sound that were lost, and seconds without a microphone.
     lost_s: float
     absent_s: float
     #: Forward passes, and seconds spent in them.
     passes: int
     model_s: float
-    #: What files lack that could not be written.
+    #: What files lack because they could not be written.
     missing: tuple[Missing, ...] = ()
     signature: str
     settings: dict[str, Any]
 
 
 class SummaryMeter:
-    """Adds up erasure records, any number of them in bounded memory."""
+    """Adds up any number of erasure records in bounded memory."""
 
     def __init__(self) -> None:
         self._arrival = Quantiles()
@@ -102,7 +102,7 @@ class SummaryMeter:
         absent_s: float = 0.0,
         missing: Sequence[Missing] = (),
     ) -> Summary:
-        """The figures so far; ``settings`` are those that made them, ``missing`` is what files lack."""
+        """The figures so far; ``settings`` produced them, ``missing`` is what files lack."""
         raw, shown = self._finals
         effort = self._effort
         return Summary(

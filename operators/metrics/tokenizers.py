@@ -1,6 +1,6 @@
-"""Tokenizers that figures are counted in: sacrebleu's, so that erasure compares with the papers'.
+"""Tokenizers in which figures are counted: sacrebleu's, so that erasure is comparable with papers.
 
-Latency is counted in ``word``, or in ``char`` where a language writes no spaces, as SimulEval does.
+Latency is counted in ``word``, or in ``char`` for languages without spaces, as in SimulEval.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from operators.languages import Language
 #: Splits a text into tokens.
 Tokenizer = Callable[[str], tuple[str, ...]]
 
-# Characters that are split at once. MeCab's time grows with the square of the longest word, and it fails on
-# some long texts; no caption is that long.
+# Characters that are split in one call. MeCab takes quadratic time in the length of the longest word and
+# fails on some long texts; no caption is that long.
 _MAX_CHARACTERS = 2000
 
 _MODULES = {
@@ -28,18 +28,18 @@ _MODULES = {
     "char": ("tokenizer_char", "TokenizerChar"),
     "word": ("tokenizer_none", "NoneTokenizer"),
     "intl": ("tokenizer_intl", "TokenizerV14International"),
-    # These two fetch a file at their first use: only for whoever knows that it is there.
+    # These two download a file at their first use: use them only if it is there.
     "flores101": ("tokenizer_spm", "Flores101Tokenizer"),
     "flores200": ("tokenizer_spm", "Flores200Tokenizer"),
 }
 
-# sacrebleu's tokenizers each remember the last 65,536 texts, which is tens of megabytes in a long run.
+# Each of sacrebleu's tokenizers caches the last 65,536 texts: tens of megabytes in a long run.
 _REMEMBERED = 512
 
 
 @cache
 def tokenizer(name: str) -> Tokenizer:
-    """The sacrebleu tokenizer called ``name``; raises `UsageError` for one that is not known."""
+    """The sacrebleu tokenizer called ``name``; raises `UsageError` for an unknown one."""
     if name not in _MODULES:
         raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(_MODULES)}")
     module, attribute = _MODULES[name]
@@ -58,7 +58,7 @@ def tokenizer(name: str) -> Tokenizer:
 
 
 def _forget(kind: type[BaseTokenizer]) -> None:
-    """Let go of all texts that tokenizers of a kind remember; they also call each other."""
+    """Clear the caches of all tokenizers of a kind; they also call each other."""
     for one in kind.__subclasses__():
         if hasattr(one.__call__, "cache_clear"):
             one.__call__.cache_clear()
@@ -66,12 +66,12 @@ def _forget(kind: type[BaseTokenizer]) -> None:
 
 
 def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:
-    """What reproduces an erasure figure: tokenizer, aggregation, mask and versions."""
+    """The signature that reproduces an erasure figure: tokenizer, aggregation, mask and versions."""
     mask = "none" if mask_k is None else str(mask_k)
     versions = f"sacrebleu:{version('sacrebleu')}|surtitle:{version('surtitle')}"
     return f"tok:{tokenizer_name}|aggr:pooled|mask:{mask}|{versions}"
 
 
 def latency_tokenizer(language: Language) -> str:
-    """The name of the tokenizer that latency is counted in."""
+    """The name of the tokenizer in which latency is counted."""
     return "word" if language.joint else "char"

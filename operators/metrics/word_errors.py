@@ -1,4 +1,4 @@
-"""Word error rate: the words that have to be changed, over those that were said."""
+"""Word error rate: the words that must be changed, divided by the words that were said."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ _WORDS = regex.compile(r"[\p{L}\p{N}']+")
 
 
 def spoken_words(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, without punctuation; what a hyphen joins is two words."""
+    """The words of a text in lower case, without punctuation; a hyphenated word is two words."""
     return tuple(_WORDS.findall(text.lower().replace("’", "'")))
 
 
 def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
-    """The fewest words to substitute, insert or delete that make ``heard`` of ``said`` (Levenshtein)."""
+    """The fewest substitutions, insertions and deletions that turn ``said`` into ``heard`` (Levenshtein)."""
     row = list(range(len(heard) + 1))
     for number, word in enumerate(said, start=1):
         before, row[0] = row[0], number

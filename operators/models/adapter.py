@@ -13,7 +13,7 @@ Matrix = NDArray[np.float32]
 
 
 class LowRank(NamedTuple):
-    """What is added to one matrix, short of its scale."""
+    """The addition to one matrix, without its scale."""
 
     #: r × in
     a: Matrix
@@ -31,7 +31,7 @@ class LowRank(NamedTuple):
         return len(self.a)
 
     def is_sound(self) -> bool:
-        """Whether the two fit together, and all of it is finite."""
+        """Whether the two matrices fit together and are finite."""
         return (
             self.a.ndim == self.b.ndim == 2
             and self.b.shape[1] == len(self.a) > 0
@@ -40,13 +40,13 @@ class LowRank(NamedTuple):
 
 
 class Adapter(NamedTuple):
-    """An adapter: for each of a GGUF file's tensors what is added to it."""
+    """An adapter: the additions to the tensors of a GGUF file."""
 
     alpha: float
-    #: By the tensor's whole name, such as ``blk.0.attn_q.weight``.
+    #: By the tensor's full name, such as ``blk.0.attn_q.weight``.
     added: Mapping[str, LowRank]
 
     def merged(self, name: str, weight: Matrix) -> Matrix:
-        """The matrix ``name`` (out × in) with what the adapter adds to it, of the same shape."""
+        """The matrix ``name`` (out × in) plus the adapter's addition, of the same shape."""
         low = self.added[name]
         return weight + (low.b @ low.a) * np.float32(self.alpha / low.rank)

@@ -1,4 +1,4 @@
-"""The tokens of one forward pass, as llama.cpp takes them."""
+"""The tokens of one forward pass in llama.cpp's format."""
 
 import ctypes
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ import numpy as np
 
 
 class Batch:
-    """A llama_batch over arrays of our own, filled in place for each pass."""
+    """A llama_batch over our own arrays, filled in place for each pass."""
 
     def __init__(self, size: int) -> None:
         self._token = np.zeros(size, np.int32)
         self._pos = np.zeros(size, np.int32)
         self._count = np.ones(size, np.int32)
         self._logits = np.zeros(size, np.int8)
-        # Every token of a batch belongs to the same sequence: all entries point to this one cell.
+        # All tokens of a batch belong to the same sequence: every entry points to this one cell.
         self._sequence = np.zeros(1, np.int32)
         self._sequences = np.full(size, self._sequence.ctypes.data, np.uintp)
         self._ramp = np.arange(size, dtype=np.int32)

@@ -1,8 +1,8 @@
 """A tree of continuations in a KV cache of numbered sequences: each branch has a sequence of its own.
 
-A cell of the cache may belong to several sequences. What is there already is shared by copying numbers, not
-cells (`llama_memory_seq_cp`); a new token that several branches go through belongs to all of theirs
-(`n_seq_id` of a llama_batch). So a whole tree is one pass, and each node sees its own path alone (tree
+A cell of the cache may belong to several sequences. Existing cells are shared by copying sequence numbers,
+not cells (`llama_memory_seq_cp`). A new token that several branches share belongs to all of their sequences
+(`n_seq_id` of a llama_batch). So a whole tree is one pass, and each node sees only its own path (tree
 attention).
 """
 
@@ -18,14 +18,14 @@ class Placed(NamedTuple):
 
     token: int
     position: int
-    #: The sequences that it belongs to, its own one last.
+    #: The sequences to which it belongs, its own one last.
     sequences: Sequence[int]
 
 
 class BranchStore(Protocol):
-    """What branches need of a model's cache."""
+    """What branches need from a model's cache."""
 
-    #: Tokens of one pass at most.
+    #: Maximum number of tokens in one pass.
     largest_pass: int
 
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
@@ -33,16 +33,16 @@ class BranchStore(Protocol):
         ...
 
     def cut_sequence(self, sequence: int, length: int) -> None:
-        """Forget what ``sequence`` holds from position ``length`` on."""
+        """Drop what ``sequence`` holds from position ``length`` on."""
         ...
 
     def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
-        """Append tokens, of each sequence at consecutive positions; logits of the last ``rows``."""
+        """Append tokens, at consecutive positions of each sequence; logits of the last ``rows``."""
         ...
 
 
 class Branches:
-    """The branches beside one sequence, in sequences that are lent from ``spare``."""
+    """The branches beside one sequence, in sequences borrowed from ``spare``."""
 
     def __init__(self, store: BranchStore, trunk: int, spare: Sequence[int]) -> None:
         self._store = store
@@ -54,16 +54,16 @@ class Branches:
         self._tree = TokenTree()
 
     def fitting(self, tree: TokenTree, held: int, tokens: int) -> TokenTree:
-        """The first nodes of ``tree``, as many as there are sequences and room in a pass for.
+        """The first nodes of ``tree``, as many as there are sequences and space in a pass for.
 
-        Of them ``held`` are there; so many ``tokens`` are in the same pass.
+        ``held`` of them are in the cache already; so many ``tokens`` are in the same pass.
         """
         tree = tree.first(held + max(0, self._store.largest_pass - tokens))
         sequences = self._sequences(tree)
         return tree.first(next((node for node, one in enumerate(sequences) if one is None), tree.size))
 
     def place(self, tokens: Sequence[int], start: int, tree: TokenTree, held: int) -> list[Placed]:
-        """What a pass has to append for a tree that `fitting` gave; the sequences are prepared for it."""
+        """What a pass must append for a tree from `fitting`; prepares the sequences for it."""
         self._root, self._tree = start + len(tokens), tree
         before, self._of = set(self._of), [one for one in self._sequences(tree) if one is not None]
         for node in range(held, tree.size):
@@ -85,7 +85,7 @@ class Branches:
     def _sequences(self, tree: TokenTree) -> list[int | None]:
         """The sequence of each node.
 
-        That of its parent for the first that goes on from it, else a spare one.
+        The first child continues its parent's sequence; others get a spare one.
         """
         sequences: list[int | None] = []
         spare = iter(self._spare)
@@ -102,7 +102,7 @@ class Branches:
         return sequences
 
     def _open(self, sequence: int, node: int, held: int, start: int) -> None:
-        """Share with a new branch what is in the cache of its path."""
+        """Share the cached part of its path with a new branch."""
         path = [one for one in self._tree.path(node) if one < held]
         source = self._of[path[-1]] if path else self._trunk
         self._store.copy_part(source, sequence, 0, start + len(path))
@@ -117,9 +117,9 @@ class Branches:
         return [tuple(one) for one in through]
 
     def settle(self, path: Sequence[int]) -> None:
-        """Let the trunk's sequence end with the nodes of ``path``, if one is off the trunk.
+        """Make the trunk's sequence end with the nodes of ``path``, if one is off the trunk.
 
-        Forget all branches.
+        Drops all branches.
         """
         off = next((place for place, node in enumerate(path) if self._of[node] != self._trunk), None)
         if off is not None:
@@ -129,7 +129,7 @@ class Branches:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all branches."""
+        """Drop all branches."""
         for sequence in dict.fromkeys(self._of):
             if sequence != self._trunk:
                 self._store.cut_sequence(sequence, 0)

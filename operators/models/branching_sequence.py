@@ -1,4 +1,4 @@
-"""One sequence of a model's cache as the cache of a session that asks for trees."""
+"""One sequence of a model's cache as the cache of a session that evaluates trees."""
 
 from collections.abc import Callable, Sequence
 
@@ -29,16 +29,16 @@ class BranchingSequence:
         self._make_room = make_room
 
     def cut(self, length: int) -> int:
-        """Forget every position from ``length`` on, and all branches; tell how many are left."""
+        """Drop every position from ``length`` on, and all branches; return how many are left."""
         self._branches.forget()
         return self._trunk.cut(length)
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` at position ``start``; give the logits of the last ``rows`` of them."""
+        """Append ``tokens`` at position ``start``; return the logits of the last ``rows`` of them."""
         return self._trunk.evaluate(tokens, start, rows)
 
     def settle(self, path: Sequence[int]) -> None:
-        """Forget all branches but the one that ``path`` goes through."""
+        """Drop all branches except the one that ``path`` goes through."""
         self._branches.settle(path)
 
     def evaluate_tree(
@@ -46,7 +46,7 @@ class BranchingSequence:
     ) -> tuple[int, Logits]:
         """Append ``tokens`` and the nodes of ``tree`` from ``held`` on, as many as fit, in one pass.
 
-        What of a long prompt does not fit into the pass of the tree goes before it.
+        The part of a long prompt that does not fit into the pass of the tree is evaluated before it.
         """
         judged = max(0, rows - tree.size)
         lead = min(len(tokens) - judged, len(tokens) + tree.size - held - self._store.largest_pass)
@@ -71,6 +71,6 @@ class BranchingSequence:
             if not tree.first(held).is_chain:
                 raise
             self._make_room(self.number)
-            # A part of the pass may be in the cache.
+            # Part of the failed pass may be in the cache.
             self.cut(start + held)
             return self._store.evaluate_placed(self._branches.place(tokens, start, tree, held), rows)

@@ -1,21 +1,21 @@
-"""Kinds of models, as far as they matter to decoding: how they remember, and which cannot be used."""
+"""Kinds of models as far as decoding cares: what memory they have, and which cannot be used."""
 
 import ctypes
 
 import llama_cpp as llama
 
 USE_ANOTHER = "use a decoder-only language model, such as an instruct model"
-#: What a model is whose context has no memory of what it has read, such as BERT.
+#: The kind of a model whose context has no memory, such as BERT.
 WITHOUT_MEMORY = "an embedding model that writes no text"
 
 
 def is_recurrent(model: ctypes.c_void_p | None) -> bool:
-    """Whether the memory, or a part of it, is a state that cannot be cut at any position."""
+    """Whether the memory, or part of it, is a state that cannot be cut at any position."""
     return bool(llama.llama_model_is_recurrent(model) or llama.llama_model_is_hybrid(model))
 
 
 def other_kind(model: ctypes.c_void_p | None) -> str | None:
-    """What a model is that does not go on with a text token by token; None for one that does."""
+    """The kind of a model that does not continue a text token by token; None for one that does."""
     if llama.llama_model_is_diffusion(model):
         return "a diffusion model, which does not write from left to right"
     if not llama.llama_model_has_decoder(model):

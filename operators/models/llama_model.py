@@ -16,9 +16,9 @@ class LlamaModel:
     """The weights and the vocabulary of a GGUF model, loaded once per process."""
 
     def __init__(self, path: Path, progress: Callable[[float], None] | None = None) -> None:
-        """Load ``path``; ``progress`` is told the fraction done, from 0 to 1.
+        """Load ``path``; ``progress`` receives the fraction done, from 0 to 1.
 
-        Raises `InputError` if llama.cpp cannot read the file, or if such a model does not go on with a text.
+        Raises `InputError` if llama.cpp cannot read the file, or if such a model does not continue a text.
         """
         be_quiet()
         self.path = path
@@ -30,7 +30,7 @@ class LlamaModel:
         self._vocab = llama.llama_model_get_vocab(self.handle)
         self.vocabulary_size = int(llama.llama_vocab_n_tokens(self._vocab))
         self._pieces: dict[int, bytes] = {}
-        # Where llama.cpp puts a space before every text, the tokens of these come first and are cut off.
+        # If llama.cpp puts a space before every text, these tokens come first and are cut off.
         self._before = "\n" if self._adds_space() else ""
         self._before_tokens = self._tokenize(self._before, special=False)
 
@@ -47,9 +47,9 @@ class LlamaModel:
             self.handle = None
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Token ids of ``text`` as a part of a prompt. Only with ``special`` can it spell control tokens.
+        """Token ids of ``text`` as part of a prompt. Only with ``special`` can it spell control tokens.
 
-        No space is put before it: a prompt is put together from parts, and says itself where spaces are.
+        No space is put before it, because a prompt is assembled from parts that contain their own spaces.
         """
         tokens = self._tokenize(self._before + text, special=special)
         cut = len(self._before_tokens)
@@ -69,10 +69,10 @@ class LlamaModel:
         return list(buffer[:count])
 
     def _as_text(self, token: int) -> list[int]:
-        """Tokens that spell ``token``'s text without being a mark like ``<think>``.
+        """Tokens that spell the text of ``token`` without being a mark like ``<think>``.
 
-        llama.cpp keeps only control tokens out of a text; a mark that the model's maker has added as a
-        "user defined" token is read wherever it is spelled, as Qwen3's ``<think>`` is.
+        llama.cpp keeps only control tokens out of a text. A mark that the model's maker added as a "user
+        defined" token, like Qwen3's ``<think>``, is recognised wherever it is spelled.
         """
         if not llama.llama_vocab_get_attr(self._vocab, token) & llama.LLAMA_TOKEN_ATTR_USER_DEFINED:
             return [token]
@@ -82,7 +82,7 @@ class LlamaModel:
         return [*self.tokenize(text[0]), *self.tokenize(text[1:])]
 
     def _adds_space(self) -> bool:
-        # What llama.cpp does when a model does not say: SentencePiece vocabularies ("llama") get a space.
+        # llama.cpp's default if a model does not say: SentencePiece vocabularies ("llama") get a space.
         said = self.metadata("tokenizer.ggml.add_space_prefix")
         return said == "true" if said else self.metadata("tokenizer.ggml.model") == "llama"
 
@@ -96,7 +96,7 @@ class LlamaModel:
         return piece
 
     def spelled(self, token: int) -> str:
-        """How the vocabulary spells a token, control tokens too."""
+        """How the vocabulary spells a token, including control tokens."""
         text: bytes = llama.llama_vocab_get_text(self._vocab, token)
         return text.decode("utf-8", "replace")
 
@@ -106,19 +106,19 @@ class LlamaModel:
 
     @property
     def begin(self) -> list[int]:
-        """The tokens that a prompt begins with: BOS, where the model wants one."""
+        """The tokens at the start of a prompt: BOS, if the model wants one."""
         if not llama.llama_vocab_get_add_bos(self._vocab):
             return []
         return [int(llama.llama_vocab_bos(self._vocab))]
 
     @property
     def begin_text(self) -> str:
-        """How the beginning of a prompt is spelled in templates; empty where there is none."""
+        """How the beginning of a prompt is spelled in templates; empty if there is none."""
         return self._spelling("tokenizer.ggml.bos_token_id", llama.llama_vocab_bos(self._vocab))
 
     @property
     def end_text(self) -> str:
-        """How the end of a text is spelled in templates; empty where there is none."""
+        """How the end of a text is spelled in templates; empty if there is none."""
         return self._spelling("tokenizer.ggml.eos_token_id", llama.llama_vocab_eos(self._vocab))
 
     def _spelling(self, key: str, token: int) -> str:
@@ -127,9 +127,9 @@ class LlamaModel:
         return self.spelled(token)
 
     def metadata(self, key: str) -> str | None:
-        """A value of the GGUF's header as text, such as ``general.name``; None where it has none.
+        """A value of the GGUF's header as text, such as ``general.name``; None if it is missing.
 
-        Bounded: a value longer than 4 kB is cut.
+        A value longer than 4 kB is cut.
         """
         buffer = ctypes.create_string_buffer(4096)
         length = llama.llama_model_meta_val_str(self.handle, key.encode(), buffer, len(buffer))
@@ -160,14 +160,14 @@ def _load(path: Path, progress: Callable[[float], None] | None) -> ctypes.c_void
 
 @llama.llama_log_callback  # type: ignore[untyped-decorator]  # llama_cpp is not annotated
 def _discard(_level: int, _text: bytes, _data: object) -> None:
-    """llama.cpp's chatter belongs into no caption; what matters comes back as a status."""
+    """Keep llama.cpp's log out of the captions; errors come back as a status."""
 
 
 def be_quiet() -> None:
     """Silence llama.cpp and let it find its libraries."""
     llama.llama_log_set(_discard, ctypes.c_void_p(0))
-    # A build that runs anywhere has a library for each kind of processor; llama.cpp itself looks for them
-    # beside the interpreter only.
+    # The build ``anywhere`` has a library for each kind of processor; llama.cpp itself searches for them only
+    # beside the interpreter.
     folder = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama.__file__).parent / "lib")
     library = llama.llama_cpp._lib
     if not library.ggml_backend_reg_count() and any(folder.glob("*ggml-cpu-*")):

@@ -1,7 +1,7 @@
-"""Greedy answers to many prompts, several at a time in one batch, with the states that they came from.
+"""Greedy answers to many prompts, several at a time in one batch, with their hidden states.
 
-A batch of tokens of different sequences reads the weights once for all of them. Where an answer has ended,
-the next prompt takes its sequence.
+A batch with tokens of different sequences reads the weights once for all of them. When an answer has ended,
+the next prompt takes over its sequence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,16 +14,16 @@ from operators.decoding.heads import Matrix, StateSolver
 from operators.models.branches import BranchStore, Placed
 from operators.models.store import SequenceStore
 
-#: The sequence that holds what all prompts begin with.
+#: The sequence that holds the common start of all prompts.
 _HEAD = 0
 
 
 class Answer(NamedTuple):
-    """What a model says to a prompt."""
+    """A model's answer to a prompt."""
 
-    #: The token that ends it is the last one, unless it was cut at its limit.
+    #: The last one is the token that ends it, unless it was cut at its limit.
     tokens: list[int]
-    #: The hidden state that each token was chosen from, (tokens, width).
+    #: The hidden state from which each token was chosen, (tokens, width).
     states: Matrix
 
 
@@ -32,7 +32,7 @@ class Store(SequenceStore, BranchStore, Protocol):
 
 
 class _Open:
-    """An answer as it grows."""
+    """A growing answer."""
 
     def __init__(self, number: int, sequence: int, task: Task) -> None:
         self.number, self.sequence, self.task = number, sequence, task
@@ -40,7 +40,7 @@ class _Open:
         self.states: list[Matrix] = []
 
     def add(self, token: int, state: Matrix) -> bool:
-        """Append a token; tell whether the answer goes on."""
+        """Append a token; returns whether the answer continues."""
         self.tokens.append(token)
         self.states.append(state)
         return token not in self.task.stop and len(self.tokens) < self.task.limit
@@ -55,12 +55,12 @@ class _Open:
 def many_answers(
     store: Store, head: Sequence[int], tasks: Sequence[Task], solver: StateSolver, sequences: int
 ) -> Iterator[tuple[int, Answer]]:
-    """The answers to ``tasks`` as they end, each with its number; drafts are not used.
+    """Yield the answers to ``tasks`` as they end, each with its number; drafts are not used.
 
     Args:
-        store: has one sequence more than are used at a time, all of them empty.
-        head: what all prompts begin with, and more follows.
-        tasks: the prompts, what ends their answers, and how long these may be.
+        store: has one sequence more than are used at a time, all empty.
+        head: the common start of all prompts; each prompt is longer.
+        tasks: the prompts, the ends of their answers, and their maximum length.
         solver: for the output matrix of this model.
         sequences: answers that grow at a time.
     """

@@ -1,4 +1,4 @@
-"""How many states a recurrent memory keeps: as many as are useful, within a bounded amount of memory."""
+"""How many states a recurrent memory keeps: as many as are useful within bounded memory."""
 
 from collections.abc import Callable
 
@@ -6,12 +6,12 @@ from operators.models.llama import BATCH, ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.recurrent import RecurrentMemory
 
-#: Checkpoints of each session: at the source's frontier, before the draft or in the output, and an older
-#: one for a source that is revised far back.
+#: Checkpoints per session: at the source's frontier, before the draft or in the output, and an older one for
+#: a source that is revised far back.
 SPARES = 3
-#: Bytes that all checkpoints together may take. A state has 80 kB (LFM2 350M) to 57 MB (Granite 4 H 1B).
+#: Maximum bytes of all checkpoints together. A state has 80 kB (LFM2 350M) to 57 MB (Granite 4 H 1B).
 CHECKPOINT_BYTES = 1 << 29
-#: Tokens that llama.cpp shall be able to take back by itself, and bytes that this may take.
+#: Tokens that llama.cpp should be able to roll back by itself, and the maximum bytes for this.
 ROLLBACK = 16
 ROLLBACK_BYTES = 1 << 28
 #: Sequences that llama.cpp can tell apart.
@@ -19,7 +19,7 @@ MAX_SEQUENCES = 256
 
 
 def recurrent_memory(model: LlamaModel, sessions: int) -> RecurrentMemory | None:
-    """What to ask of a context for so many sessions; None where its memory can be cut anywhere."""
+    """What to request from a context for so many sessions; None if its memory can be cut anywhere."""
     if not model.is_recurrent:
         return None
     context = LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1, rollback=1))

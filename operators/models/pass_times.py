@@ -1,4 +1,4 @@
-"""What a pass costs here by its size: measured once, for decisions that no rule could take."""
+"""The cost of a pass on this machine by its size, measured once because no rule predicts it."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -10,24 +10,24 @@ from operators.models.tuning import BETTER, TURNS, UNSTEADY, Done, nobody
 
 #: Tokens of the passes whose cost is measured.
 PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
-#: Positions with logits that are tried; a tile has four. A pass of no more tokens than the last tells as
-#: much as a larger one, and sooner.
+#: Numbers of positions with logits to try; a tile has four. A pass with as many tokens as the last of these
+#: tells as much as a larger one, and sooner.
 ROWS = (9, 10, 11, 12)
-#: Turns of each; what is looked for is large.
+#: Turns of each; the effect is large.
 _ROW_TURNS = 3
 
 
 class RowStep(msgspec.Struct, frozen=True):
-    """In which steps the logits of one model are computed fastest on one machine."""
+    """The step of row counts at which one model computes logits fastest on one machine."""
 
     rows: int
     is_steady: bool = True
 
 
 def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> RowStep:
-    """Find whether logits of more positions than wanted cost less; ``seconds`` times a pass with that many.
+    """Find whether more rows of logits than needed cost less; ``seconds`` times a pass with so many rows.
 
-    llama.cpp multiplies the output head with tiles of some rows at a time, and the rest one by one. On one
+    llama.cpp multiplies the output head in tiles of several rows, and the remaining rows one by one. On one
     processor 15 rows took 93 ms and 16 took 69.
     """
     (*rest, whole), is_steady = _least(ROWS, seconds, _ROW_TURNS, done)
@@ -36,9 +36,9 @@ def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> Ro
 
 
 def measure_costs(seconds: Callable[[int], float], done: Done = nobody) -> PassCosts:
-    """What a pass costs by its tokens; ``seconds`` times one pass.
+    """The cost of a pass by its number of tokens; ``seconds`` times one pass.
 
-    A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
+    A larger pass never costs less: if it seems to, the machine was busy during the smaller one.
     """
     least, is_steady = _least(PASS_SIZES, seconds, TURNS, done)
     ms = [1000 * min(least[place:]) for place in range(len(least))]
@@ -48,7 +48,7 @@ def measure_costs(seconds: Callable[[int], float], done: Done = nobody) -> PassC
 def _least(
     sizes: Sequence[int], seconds: Callable[[int], float], turns: int, done: Done
 ) -> tuple[list[float], bool]:
-    """The least seconds of each size, all taking turns, and whether the machine was steady meanwhile."""
+    """The minimum seconds of each size, measured in turns, and whether the machine was steady meanwhile."""
     times: dict[int, list[float]] = {size: [] for size in sizes}
     for turn in range(turns + 1):
         for number, (size, own) in enumerate(times.items(), 1):
@@ -56,6 +56,6 @@ def _least(
             done((turn + number / len(sizes)) / (turns + 1))
         if turn == 0:
             for own in times.values():
-                own.clear()  # the first turn sets things up
+                own.clear()  # the first turn includes set-up
     is_steady = all(median(own) < UNSTEADY * min(own) for own in times.values())
     return [min(own) for own in times.values()], is_steady

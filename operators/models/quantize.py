@@ -1,6 +1,6 @@
-"""Turns matrices into ggml's types and back: reading with the ``gguf`` package, writing with ggml itself.
+"""Converts matrices to and from ggml's types: reads with the ``gguf`` package, writes with ggml itself.
 
-``gguf`` writes no K-quants, and ggml is there with llama.cpp.
+``gguf`` cannot write K-quants, and ggml comes with llama.cpp.
 """
 
 import ctypes
@@ -22,9 +22,9 @@ _row_size.argtypes = [ctypes.c_int, ctypes.c_int64]
 
 
 def dequantize(rows: Bytes, kind: int) -> Matrix:
-    """The numbers of a matrix; ``rows`` are its bytes, ``kind`` is ggml's number of their type.
+    """The values of a matrix; ``rows`` are its bytes, ``kind`` is ggml's number of their type.
 
-    Raises `NotImplementedError` for a type that ``gguf`` does not read.
+    Raises `NotImplementedError` for a type that ``gguf`` cannot read.
     """
     from gguf import GGMLQuantizationType
     from gguf.quants import dequantize as read

@@ -1,8 +1,8 @@
-"""A session's cache where the memory is recurrent, or partly so: Mamba, RWKV, LFM2, Granite 4 H, Qwen3.5, …
+"""A session's cache for models with recurrent memory, in all or some layers: Mamba, RWKV, LFM2, Qwen3.5, …
 
 A checkpoint is a copy of the sequence in a spare sequence of the same context. llama.cpp shares the state
-between the two until one of them goes on, and reads a state in one place and writes it to another in every
-pass anyway. So keeping a state and going back to it cost microseconds, and the memory of one more state.
+between the two until one of them continues, and in every pass reads a state in one place and writes it to
+another anyway. So keeping a state and going back to it costs microseconds, and the memory of one more state.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,25 +21,25 @@ class RecurrentMemory(msgspec.Struct, frozen=True):
 
     #: Sequences for checkpoints, for each session.
     spares: int
-    #: Tokens at the end of a pass that can be taken back without a checkpoint.
+    #: Tokens at the end of a pass that can be rolled back without a checkpoint.
     rollback: int = 0
-    #: Tokens per call of llama.cpp; only those of the last call can be taken back.
+    #: Tokens per call of llama.cpp; only those of the last call can be rolled back.
     batch: int = 512
     #: Bytes of one state.
     state_bytes: int = 0
 
     def sequences(self, sessions: int) -> int:
-        """Sequences that the context must have: the head's, and those of the sessions."""
+        """Number of sequences that the context needs: one for the head, and those of the sessions."""
         return 1 + sessions * (1 + self.spares)
 
     def spares_of(self, number: int, sessions: int) -> list[int]:
-        """The spare sequences of session ``number``, which counts from 1."""
+        """The spare sequences of session ``number``, counted from 1."""
         first = sessions + 1 + (number - 1) * self.spares
         return list(range(first, first + self.spares))
 
 
 class RecurrentHead(NamedTuple):
-    """The sequence that holds the prompt's head and nothing else, and its tokens."""
+    """The sequence that holds only the prompt's head, and its tokens."""
 
     number: int
     tokens: list[int]
@@ -57,7 +57,7 @@ class RecurrentSequence:
         memory: RecurrentMemory,
         make_room: Callable[[int], None],
     ) -> None:
-        """Begin with the head; ``make_room`` drops all sessions but the one of that number."""
+        """Start with the head; ``make_room`` drops all sessions except the one with that number."""
         self.number = number
         self._store = store
         self._head = head
@@ -65,17 +65,17 @@ class RecurrentSequence:
         self._make_room = make_room
         self._checkpoints = Checkpoints(spares, len(head.tokens))
         self._tokens = list(head.tokens)
-        # Where the present request parts from the last one.
+        # Where the current request differs from the last one.
         self._wanted = len(self._tokens)
-        # False while the memory may hold anything after a pass that broke off.
+        # False while the memory may hold anything after a failed pass.
         self._is_known = True
-        # Tokens that llama.cpp can take back now, and whether it has just done so: before the next pass the
-        # state is then neither to be copied nor to be taken back further.
+        # Tokens that llama.cpp can roll back now, and whether it has just done so: then the state must be
+        # neither copied nor rolled back further before the next pass.
         self._revocable = 0
         self._is_taken_back = False
 
     def cut(self, length: int) -> int:
-        """Forget what was held from ``length`` on, and what is before it back to a state that was kept."""
+        """Drop what was held from ``length`` on, and what is before it back to a kept state."""
         self._wanted = length
         for spare in self._checkpoints.drop_after(length):
             self._store.cut_sequence(spare, 0)
@@ -91,13 +91,13 @@ class RecurrentSequence:
         return kept
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` at ``start``, keeping a state on the way where that is worth it."""
+        """Append ``tokens`` at ``start``, keeping a state on the way if that is worth it."""
         wanted = max(self._wanted, start)
         try:
             return self._evaluate(tokens, start, rows, wanted)
         except NoRoom:
             self._make_room(self.number)
-            # A part of the pass may be in the memory, so that what was before it is evaluated again, too.
+            # Part of the pass may be in the memory, so the tokens before it are evaluated again, too.
             before = self._tokens[:start]
             kept = self.cut(start)
             return self._evaluate([*before[kept:], *tokens], kept, rows, wanted)

@@ -1,4 +1,4 @@
-"""Counts which tokens texts become, with llama.cpp's tokenizer and without a model's weights."""
+"""Counts the tokens of texts with llama.cpp's tokenizer, without a model's weights."""
 
 import ctypes
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ class TextTokenizer:
         return np.ctypeslib.as_array(self._buffer)[:count]
 
     def count(self, texts: Iterable[str]) -> NDArray[np.int64]:
-        """How often each token occurs in the texts as they are and after a space, as prompts have them."""
+        """How often each token occurs in the texts, both as they are and after a space, as in prompts."""
         counts = np.zeros(self.size, np.int64)
         for text in texts:
             for form in (text, f" {text}"):

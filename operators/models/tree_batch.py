@@ -1,4 +1,4 @@
-"""The tokens of a pass over a tree, as llama.cpp takes them: each may belong to several sequences."""
+"""The tokens of a pass over a tree in llama.cpp's format: each may belong to several sequences."""
 
 import ctypes
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from operators.models.branches import Placed
 
 
 class TreeBatch:
-    """A llama_batch for one pass; what it points to lives as long as it does."""
+    """A llama_batch for one pass; it keeps alive what it points to."""
 
     def __init__(self, placed: Sequence[Placed], rows: int) -> None:
         """Describe tokens, the last ``rows`` of them with logits."""

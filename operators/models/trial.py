@@ -1,8 +1,8 @@
 """A trial of llama.cpp on this processor: two real passes whose logits are known, in a process of its own.
 
-A library that was compiled for another processor dies by a signal at the first instruction that this one
-does not have, and one that was compiled wrongly may compute nonsense. Neither can be found out in a process
-that has to go on, so `connectors.machine.trial` makes the trial in a child process.
+A library that was compiled for another processor dies by a signal at the first instruction that this one does
+not have, and a wrongly compiled one may compute nonsense. A process that must survive cannot test this, so
+`connectors.machine.trial` runs the trial in a child process.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ import numpy as np
 
 from operators.decoding.forward import Logits
 
-#: The base model's tokens of a sentence in English and the beginning of its German translation.
+#: The base model's tokens for a sentence in English and the beginning of its German translation.
 TOKENS = (
     2, 818, 20596, 1676, 506, 6064, 10911, 236764, 42252, 625, 236764, 532, 1176, 600, 506, 7507,
     1093, 5264, 573, 72449, 528, 506, 5597, 236764, 9002, 506, 7606, 236761, 107, 17361, 201206, 7526,
@@ -31,17 +31,17 @@ KNOWN = (
     (506, 24.57), (20596, 21.49), (236761, 26.8), (108, 23.78), (818, 16.64), (38861, 18.72),
     (7526, 31.98), (4058, 16.75),
 )  # fmt: skip
-#: Builds round differently: with AVX2 these logits are off by up to 0.5, with AMX by 1.2; garbage is by 10.
+#: Builds round differently: with AVX2 these logits differ by up to 0.5, with AMX by 1.2; garbage by 10.
 TOLERANCE = 3.0
 TURNS = 5
-#: Tokens of the pass that is timed beside a single one: as many as a verification has.
+#: Tokens of the pass that is timed besides a single one: as many as a typical verification.
 TIMED = 24
 
 
 class LibraryTrial(msgspec.Struct, frozen=True):
-    """What came of a trial."""
+    """The result of a trial."""
 
-    #: What is wrong with the logits; None where nothing is.
+    #: What is wrong with the logits; None if nothing.
     wrong: str | None
     #: Whether the library has code for AMX.
     has_amx: bool
@@ -51,7 +51,7 @@ class LibraryTrial(msgspec.Struct, frozen=True):
 
 
 def difference(rows: Logits, known: Sequence[tuple[int, float]] = KNOWN) -> float:
-    """The largest distance of a row's known logit from what is known, and from the row's own maximum."""
+    """The largest difference between a row's logit and its known value, or the row's own maximum."""
     if not np.isfinite(rows).all():
         return float("inf")
     tokens = [token for token, _logit in known]
@@ -70,7 +70,7 @@ def judge(single: Logits, whole: Logits) -> str | None:
 
 
 def run_trial(path: Path, threads: int, *, timed: bool = False) -> LibraryTrial:
-    """Load the base model from ``path`` and make the passes, and time some more if asked."""
+    """Load the base model from ``path`` and run the passes; time some more with ``timed``."""
     from operators.models.llama import ContextSettings, LlamaContext
     from operators.models.llama_model import LlamaModel
 
@@ -82,7 +82,7 @@ def run_trial(path: Path, threads: int, *, timed: bool = False) -> LibraryTrial:
 
     single = evaluate(1).copy()
     wrong = judge(single, evaluate(len(TOKENS)))
-    import llama_cpp  # importing it loads the library that is tried
+    import llama_cpp  # importing it loads the library under trial
 
     has_amx = b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info()
     if wrong or not timed:
@@ -100,10 +100,10 @@ def _median_ms(action: Callable[[], object]) -> float:
 
 
 def refuse_amx() -> None:
-    """Have the kernel refuse this process the use of AMX, which llama.cpp asks it for: it then does without.
+    """Make the kernel deny AMX to this process; llama.cpp, which requests it, then works without.
 
-    A seccomp filter answers EPERM to ``arch_prctl(ARCH_REQ_XCOMP_PERM, …)``. Linux on x86-64 only; raises
-    `OSError` where filters are not allowed.
+    A seccomp filter answers EPERM to ``arch_prctl(ARCH_REQ_XCOMP_PERM, …)``. Only on Linux on x86-64; raises
+    `OSError` if filters are not allowed.
     """
     arch_prctl, request_permission = 158, 0x1023
     load, equal, answer = 0x20, 0x15, 0x06  # BPF: LD|W|ABS, JMP|JEQ|K, RET|K

@@ -1,8 +1,8 @@
-"""How many threads and how large a micro-batch are fastest here: measured, because no rule knows.
+"""The fastest number of threads and micro-batch size here, measured because no rule predicts them.
 
-What is timed is what an update is made of: a pass that verifies a draft, with the logits of all its
-tokens, and passes of one token. Times are minima of several turns, as whatever else the machine does
-only ever adds to them, and candidates take turns, so that all of them see the same machine.
+Timed are the parts of an update: a pass that verifies a draft, with the logits of all its tokens, and passes
+of one token. Times are minima of several turns, because other work can only add to them. Candidates take
+turns, so that all of them see the same machine.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,32 +15,32 @@ import msgspec
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 
-#: Micro-batches to try, the one to fall back on first.
+#: Micro-batches to try; the first one is the fallback.
 UBATCHES = (512, 128, 64)
-#: A candidate that costs more (threads) or is less usual (micro-batch) must be better by this share.
+#: A candidate with more threads, or a less usual micro-batch, must be better by this share.
 BETTER = 0.05
-#: Candidates slower than the best by this factor in their first turn get no other.
+#: Candidates slower than the best by this factor in their first turn get no second one.
 _HOPELESS = 1.6
-#: Where half of the turns take longer than the best turn by this factor, the times say nothing.
+#: If half of the turns take longer than the best turn by this factor, the times are unusable.
 UNSTEADY = 1.35
-#: Nor do they where other programs take more than this share of the cores, however evenly: while both of
-#: two cores are wanted elsewhere one thread is faster than two.
+#: So they are if other programs take more than this share of the cores, however evenly: while both of two
+#: cores are needed elsewhere, one thread is faster than two.
 _OTHERS = 0.1
 TURNS = 5
 _BUDGET_S = 2.2
-#: Of the time that `tune` takes, the share that finding the threads takes.
+#: The share of `tune`'s time that finding the threads takes.
 _THREADS_SHARE = 0.75
 
-#: Is told how much of a measurement is done, from 0 to 1.
+#: Receives the finished share of a measurement, from 0 to 1.
 Done = Callable[[float], None]
 
 
 def nobody(_fraction: float) -> None:
-    """Be told, and do nothing."""
+    """Ignore the progress."""
 
 
 _PROMPT, _DRAFT, _SINGLE = 48, 24, 4
-# The sequence that holds the prompt and nothing else.
+# The sequence that holds only the prompt.
 _KEPT = 1
 
 
@@ -50,12 +50,12 @@ class Tuning(msgspec.Struct, frozen=True):
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)]
     #: Tokens that llama.cpp computes at a time.
     ubatch: Annotated[int, msgspec.Meta(ge=1, le=4096)] = UBATCHES[0]
-    #: Whether the machine was quiet enough to tell; if not, these are safe values and no findings.
+    #: Whether the machine was quiet enough to measure; if not, these are safe defaults.
     is_steady: bool = True
 
 
 class Probe(Protocol):
-    """Runs what is timed."""
+    """Runs the work that is timed."""
 
     def seconds(self, threads: int, ubatch: int) -> float:
         """Seconds of one turn."""
@@ -76,9 +76,9 @@ def tune(
     clock: Callable[[], float] = perf_counter,
     done: Done = nobody,
 ) -> Tuning:
-    """Choose threads, then the micro-batch with them; all cores where the times say nothing.
+    """Choose threads, then the micro-batch with them; all cores if the times are unusable.
 
-    ``others_s`` tells the CPU seconds that other programs have taken so far.
+    ``others_s`` returns the CPU seconds that other programs have used so far.
     """
     began, others_began = clock(), others_s()
     threads = choose(
@@ -112,9 +112,9 @@ def choose(
     clock: Callable[[], float] = perf_counter,
     done: Done = nobody,
 ) -> TuningVerdict:
-    """Time all candidates in turns; take the first that no later one beats clearly.
+    """Time all candidates in turns; take the first one that no later one clearly beats.
 
-    Takes little longer than ``budget_s``, but for two turns of the good ones, which are always had.
+    Takes little longer than ``budget_s``, except for two turns of the good ones, which always run.
     """
     if len(candidates) == 1:
         return TuningVerdict(candidates[0], is_steady=True)
@@ -146,7 +146,7 @@ class LlamaProbe:
     def __init__(self, model: LlamaModel) -> None:
         self._model = model
         self._contexts: dict[int, LlamaContext] = {}
-        # Any tokens will do: what they are changes no time.
+        # Any tokens will do: the time does not depend on them.
         self._tokens = [2 + n % 200 for n in range(_PROMPT + _DRAFT)]
 
     def __enter__(self) -> "LlamaProbe":
@@ -177,7 +177,7 @@ class LlamaProbe:
         return perf_counter() - began
 
     def _begin(self, context: LlamaContext) -> None:
-        """Go back to the prompt: a copy of it, as not every memory can be cut."""
+        """Go back to the prompt by copying it, because not every memory can be cut."""
         context.cut_sequence(0, 0)
         context.copy_sequence(_KEPT, 0)
 

@@ -1,16 +1,16 @@
-"""Whether two models speak in the same tokens, so that one can draft for the other."""
+"""Whether two models have the same tokens, so that one can draft for the other."""
 
 from operators.models.llama_model import LlamaModel
 
-#: Tokens by which the vocabularies of one family differ: padding at the end, or marks of images. llama.cpp
+#: Tokens by which vocabularies of one family may differ: padding at the end, or marks of images. llama.cpp
 #: allows its own draft models as many.
 MAX_PADDING = 128
 
 
 def first_difference(one: LlamaModel, other: LlamaModel) -> str | None:
-    """What sets the vocabulary of ``other`` apart, in words; None where all tokens are the same texts.
+    """How the vocabulary of ``other`` differs, in words; None if all tokens have the same texts.
 
-    One of them may have some more at the end.
+    One of them may have some extra tokens at the end.
     """
     if one is other:
         return None

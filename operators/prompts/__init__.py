@@ -1,1 +1,1 @@
-"""Prompts as data: how a model is asked for a translation."""
+"""Prompts as data: how a model is prompted for a translation."""

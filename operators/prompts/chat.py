@@ -1,6 +1,6 @@
 """Prompts for any chat model, in the turns of the Jinja template inside its GGUF file.
 
-The place of the source is found by rendering the template once, with a mark instead of a source.
+The place of the source is found by rendering the template once with a marker instead of a source.
 """
 
 import json
@@ -16,13 +16,13 @@ from operators.prompts.turns import split_prompt
 
 TIMEOUT_S = 20.0
 
-#: A word that no template contains, and that trimming, escaping and folding leave as it is.
+#: A word that no template contains, and that trimming, escaping and folding do not change.
 _MARK = "surtitle0source0goes0here"
 _THINK, _THOUGHT = "<think>", "</think>"
 
 
 class ChatVocabulary(Vocabulary, Protocol):
-    """What a chat template needs of a model."""
+    """What a chat template needs from a model."""
 
     @property
     def chat_template(self) -> str | None:
@@ -43,7 +43,7 @@ class ChatVocabulary(Vocabulary, Protocol):
 def chat_prompt(model: ChatVocabulary, template: ChatTemplate, source: str, target: str) -> Prompt:
     """A request for a translation in the turns of the model's own template.
 
-    Raises `InputError` for a template that cannot be used, `UsageError` for a language that is not known.
+    Raises `InputError` for a template that cannot be used, `UsageError` for an unknown language.
     """
     message = with_languages(template.message, source, target).replace(SOURCE, _MARK)
     text = _render(model, message)
@@ -56,7 +56,7 @@ def chat_prompt(model: ChatVocabulary, template: ChatTemplate, source: str, targ
 
 
 def _without_thoughts(tail: str) -> str:
-    """Close a block of thoughts that the template opens for the model: captions cannot wait for it."""
+    """Close a thinking block that the template opens for the model: captions cannot wait for it."""
     if tail.rfind(_THINK) > tail.rfind(_THOUGHT):
         return f"{tail.rstrip()}\n\n{_THOUGHT}\n\n"
     return tail
@@ -79,7 +79,7 @@ def _render(model: ChatVocabulary, message: str) -> str:
             [sys.executable, "-I", str(program)],
             input=request,
             stdout=subprocess.PIPE,
-            # A traceback would quote the template's own errors, at any length.
+            # A traceback would quote the template's own errors at any length.
             stderr=subprocess.DEVNULL,
             encoding="utf-8",
             timeout=TIMEOUT_S,

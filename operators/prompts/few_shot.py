@@ -7,7 +7,7 @@ from operators.prompts.template import FewShotTemplate, few_shot_templates
 
 
 def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt:
-    """A prompt of example pairs, an empty line between them; without pairs, of the labels alone."""
+    """A prompt of example pairs with an empty line between them; without pairs, only the labels."""
     shots = "".join(
         f"{template.source_label} {pair.source}\n{template.target_label} {pair.target}\n\n"
         for pair in template.pairs
@@ -20,13 +20,13 @@ def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt
         tail=tuple(vocabulary.tokenize("\n" + template.target_label)),
         stop=EndOfLine(vocabulary),
         joint=language(template.language).joint,
-        # Only models that were trained to translate speech are asked without examples.
+        # Only models that were trained to translate speech are prompted without examples.
         knows_unfinished=not template.pairs,
     )
 
 
 def find_examples(source: str, target: str) -> FewShotTemplate:
-    """Our examples for one direction. Raises `UsageError` for one without."""
+    """Our examples for one direction. Raises `UsageError` for a direction without examples."""
     wanted = language(source).name, language(target).name
     for template in few_shot_templates():
         if (template.source_language, template.language) == wanted:

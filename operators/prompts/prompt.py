@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 
 class Vocabulary(Protocol):
-    """What a prompt needs of a model."""
+    """What a prompt needs from a model."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Token ids of ``text``; only with ``special`` can it spell control tokens."""
@@ -25,12 +25,12 @@ class Vocabulary(Protocol):
 
     @property
     def begin(self) -> list[int]:
-        """The tokens that a prompt begins with."""
+        """The tokens at the start of a prompt."""
         ...
 
 
 class Prompt(NamedTuple):
-    """A prompt that lacks nothing but the source."""
+    """A prompt that lacks only the source."""
 
     vocabulary: Vocabulary
     #: Token ids before the source, the same for every request.
@@ -42,9 +42,9 @@ class Prompt(NamedTuple):
     tail: tuple[int, ...]
     #: Token ids that end the output.
     stop: Container[int]
-    #: Text between the translations of two windows of a long segment: none in a language without spaces.
+    #: Text between the translations of two windows of a long segment: empty in a language without spaces.
     joint: str = " "
-    #: Whether the model was trained on unfinished text: it needs no full stop there, and may say nothing yet.
+    #: Whether the model was trained on unfinished text: it needs no full stop there, and may answer nothing.
     knows_unfinished: bool = False
 
     def source(self, text: str) -> tuple[int, ...]:

@@ -1,9 +1,9 @@
-"""Renders a chat template, as a program of its own with little time and little memory.
+"""Renders a chat template, as a separate program with little time and little memory.
 
-A template is code that came with a model file. jinja2's sandbox keeps it from the machine, and the limits
-of a process keep it from spinning or growing for ever. Reads one JSON object from stdin (``template``, and
-``variables`` for it), writes one (``text``, or ``error``) to stdout. What is offered to a template is what
-transformers offers, where templates come from.
+A template is code from a model file. jinja2's sandbox isolates it from the machine, and process limits keep
+it from running or growing forever. Reads one JSON object from stdin (``template`` and its ``variables``) and
+writes one (``text`` or ``error``) to stdout. Templates get what transformers offers, for which they are
+written.
 """
 
 import json
@@ -21,23 +21,23 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 CPU_S = 5
 MEMORY_BYTES = 1 << 30
 MAX_TEXT = 1_000_000
-#: A template words its own errors.
+#: Maximum characters of an error, because a template writes its own.
 MAX_ERROR = 1000
 
 
 class GenerationBlock(Extension):
-    """``{% generation %}`` marks what a model is trained to say; here it is only its content."""
+    """``{% generation %}`` marks the text that a model is trained on; here only its content counts."""
 
     tags = {"generation"}  # noqa: RUF012 - as jinja2 declares it
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
-        """Take the block's content in its place."""
+        """Replace the block by its content."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 def render(template: str, variables: dict[str, Any]) -> str:
-    """The text of a template. Raises jinja2's errors, and whatever the template makes of its input."""
+    """The text of a template. Raises jinja2's errors, and any error that the template's code causes."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationBlock, loopcontrols]
     )
@@ -63,7 +63,7 @@ def _to_json(value: object, indent: int | None = None) -> str:
 
 
 def _bound() -> None:
-    with suppress(ImportError, ValueError, OSError):  # a system without these limits has the timeout alone
+    with suppress(ImportError, ValueError, OSError):  # a system without these limits has only the timeout
         import resource
 
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))

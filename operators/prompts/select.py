@@ -1,4 +1,4 @@
-"""Chooses the prompt that fits a model: by name, by a user's own template, or by what its GGUF file says."""
+"""Chooses the prompt for a model: by name, by a user's own template, or by what its GGUF file says."""
 
 from typing import Literal, Protocol
 
@@ -13,12 +13,12 @@ from operators.prompts.turns import knows_controls, turn_prompt
 
 TemplateName = Literal["auto", "few-shot", "chat", "tower", "qwen3"]
 
-#: Templates that spell their control tokens themselves, in the order in which they are tried.
+#: Templates that spell their control tokens themselves, in the order of trying.
 _SPELLED: tuple[TemplateName, ...] = ("tower", "qwen3")
 
 
 class Model(ChatVocabulary, Protocol):
-    """What choosing needs of a model."""
+    """What choosing needs from a model."""
 
     def metadata(self, key: str) -> str | None:
         """A value of the GGUF's header."""
@@ -75,7 +75,7 @@ def _check_direction(template: FewShotTemplate, source: str, target: str) -> Non
 
 
 def fitting_template(model: Model) -> TemplateName:
-    """The template that ``auto`` stands for, with a model that does not say how it was asked in training."""
+    """The template that ``auto`` selects for a model that does not contain its prompts of training."""
     keys = ("general.architecture", "general.basename", "general.name")
     names = " ".join(model.metadata(key) or "" for key in keys).lower()
     for name in _SPELLED:

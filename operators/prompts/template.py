@@ -1,7 +1,7 @@
-"""Templates: how a model is asked, as data.
+"""Templates: how a model is prompted, as data.
 
-Ours are in ``templates/``, a small file each, and a user's own file is like them. There are three kinds, told
-apart by the key that each must have: ``pairs``, ``message`` or ``prompt``.
+Ours are in ``templates/``, a small file each; a user's file has the same format. There are three kinds,
+distinguished by the key that each must have: ``pairs``, ``message`` or ``prompt``.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ import msgspec
 
 from operators.languages import language
 
-#: Where what was recognised goes.
+#: The place of the recognised text.
 SOURCE = "{source}"
 
 _FOLDER = files("operators.prompts") / "templates"
@@ -22,7 +22,7 @@ _Asking = Annotated[str, msgspec.Meta(pattern=r"\{source\}")]
 
 
 class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What all templates are."""
+    """The base of all templates."""
 
 
 class Pair(_Template, frozen=True):
@@ -45,23 +45,23 @@ class FewShotTemplate(_Template, frozen=True):
 
 
 class ChatTemplate(_Template, frozen=True):
-    """A request in the turns of the template inside the model's own file; the languages are left open."""
+    """A request in the turns of the template inside the model's own file, for any languages."""
 
-    #: What the user says.
+    #: The user's message.
     message: _Asking
-    #: What the answer begins with.
+    #: The start of the answer.
     answer: str = ""
 
 
 class TurnTemplate(_Template, frozen=True):
-    """A whole prompt that spells the model's control tokens itself; the languages are left open."""
+    """A whole prompt that spells the model's control tokens itself, for any languages."""
 
     prompt: _Asking
     #: Control tokens that the prompt spells.
     controls: tuple[str, ...] = ()
-    #: A model whose name contains one of these takes this template by itself.
+    #: A model whose name contains one of these uses this template automatically.
     models: tuple[str, ...] = ()
-    #: Only if it can both think and not: then its own template asks for ``enable_thinking``.
+    #: Only for models with optional thinking: their own template asks for ``enable_thinking``.
     hybrid: bool = False
 
 
@@ -75,7 +75,7 @@ _KINDS: dict[str, type[Template]] = {
 
 
 def template_of(content: Mapping[str, object]) -> Template:
-    """The template that the content of a file is.
+    """The template in the content of a file.
 
     Raises:
         ValueError: with a phrase that says what is wrong with it.
@@ -97,7 +97,7 @@ def template_of(content: Mapping[str, object]) -> Template:
 
 
 def with_languages(text: str, source: str, target: str) -> str:
-    """Put the names of the languages into ``text``. Raises `UsageError` for one that is not known."""
+    """Put the names of the languages into ``text``. Raises `UsageError` for an unknown one."""
     names = {"{source_language}": language(source).name, "{target_language}": language(target).name}
     for mark, name in names.items():
         text = text.replace(mark, name)
@@ -106,7 +106,7 @@ def with_languages(text: str, source: str, target: str) -> str:
 
 @cache
 def chat_template() -> ChatTemplate:
-    """What any chat model is asked."""
+    """The request for any chat model."""
     return msgspec.toml.decode((_FOLDER / "chat.toml").read_bytes(), type=ChatTemplate)
 
 
@@ -118,7 +118,7 @@ def turn_template(name: str) -> TurnTemplate:
 
 @cache
 def few_shot_templates() -> tuple[FewShotTemplate, ...]:
-    """All directions that there are examples for."""
+    """All directions for which there are examples."""
     return tuple(
         msgspec.toml.decode(entry.read_bytes(), type=FewShotTemplate)
         for entry in sorted(_FOLDER.iterdir(), key=lambda entry: entry.name)

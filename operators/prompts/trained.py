@@ -1,7 +1,7 @@
-"""The prompts that a model was trained on, as its own file says them: two labels for each direction.
+"""The prompts that a model was trained on, stored in its own file: two labels for each direction.
 
-A model trained to translate is asked with the words of its training and nothing else: one example pair before
-the question, of which training had none, ruins its answers (docs/training.md).
+A model trained to translate is prompted exactly as in training: a single example pair, of which training had
+none, ruins its answers (docs/training.md).
 """
 
 from typing import NamedTuple, Protocol
@@ -17,7 +17,7 @@ TEMPLATES_KEY = "surtitle.templates"
 
 
 class TrainedPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a model was asked for one direction: ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``."""
+    """The prompt for one direction: ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``."""
 
     source_language: str
     language: str
@@ -52,13 +52,13 @@ class Header(Protocol):
 
 
 def trained_prompts(model: Header) -> TrainedPrompts | None:
-    """What the model's file says of its training; None where it says nothing. Raises `InputError`."""
+    """What the model's file says about its training; None if it says nothing. Raises `InputError`."""
     said = model.metadata(TEMPLATES_KEY)
     return None if said is None else parse_prompts(said)
 
 
 def parse_prompts(said: str) -> TrainedPrompts:
-    """The prompts that the JSON list ``said`` holds. Raises `InputError` if it is something else."""
+    """The prompts in the JSON list ``said``. Raises `InputError` if it is something else."""
     try:
         prompts = msgspec.json.decode(said, type=tuple[TrainedPrompt, ...])
         for one in prompts:
@@ -76,7 +76,7 @@ def spell_prompts(prompts: TrainedPrompts) -> str:
 
 
 def labels_of(source: str, target: str) -> TrainedPrompt:
-    """The labels of our own examples for a direction, which training asks with as well.
+    """The labels of our own examples for a direction, which training uses too.
 
     Raises `UsageError` for a direction without examples.
     """

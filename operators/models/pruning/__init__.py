@@ -1,1 +1,1 @@
-"""A smaller vocabulary for a model: which of its tokens stay, so that texts are spelled as before."""
+"""A smaller vocabulary for a model: which tokens stay, so that texts are tokenised as before."""

@@ -11,19 +11,19 @@ from operators.models.pruning.tokenizer import CONTROL, NORMAL, UNUSED, Tokenize
 
 Ids = NDArray[np.int32]
 
-#: Control tokens that no text and no model uses: Gemma's <unused7>, Llama 3's <|reserved_special_token_7|>.
+#: Control tokens that nothing uses: Gemma's <unused7>, Llama 3's <|reserved_special_token_7|>.
 _SPARE = regex.compile(r"<\|?(unused|reserved)\w*\|?>")
 
 
 class Choice:
-    """The tokens that stay, in the order of their old ids.
+    """The remaining tokens, in the order of their old ids.
 
-    Begins with those that spell any text: bytes, control tokens and those added by the model's maker (Gemma's
-    runs of line breaks and spaces), and single letters, digits and marks.
+    It starts with the tokens that spell any text: bytes, control tokens, tokens added by the model's maker
+    (Gemma's runs of line breaks and spaces), and single letters, digits and marks.
 
     Args:
         tokenizer: the whole vocabulary.
-        scripts: Unicode scripts whose letters stay; the others are spelled in bytes.
+        scripts: Unicode scripts whose letters stay; other letters are spelled in bytes.
     """
 
     def __init__(self, tokenizer: Tokenizer, scripts: Collection[str]) -> None:
@@ -42,15 +42,15 @@ class Choice:
 
     @property
     def ids(self) -> Ids:
-        """The old ids of the tokens that stay, ascending: a token's new id is its place."""
+        """The old ids of the remaining tokens, ascending: a token's new id is its place."""
         return np.flatnonzero(self._kept).astype(np.int32)
 
     def __len__(self) -> int:
-        """How many tokens stay so far."""
+        """How many tokens remain so far."""
         return int(self._kept.sum())
 
     def add(self, tokens: Iterable[int], most: int | None = None) -> None:
-        """Let tokens stay, with all merges that lead to them, as far as no more than ``most`` stay in all."""
+        """Keep tokens and all merges that lead to them, up to ``most`` tokens in all."""
         size = len(self)
         for token in tokens:
             if self._kept[token]:
@@ -62,15 +62,15 @@ class Choice:
                 size += len(new)
 
     def words(self, first: int) -> list[int]:
-        """Of the first ``first`` ids those that are words or parts of words in the scripts wanted.
+        """Those of the first ``first`` ids that are words or parts of words in the wanted scripts.
 
-        Without those that no text is ever tokenised into, as no merges arrive at them.
+        Tokens that no merges produce, so that no text contains them, are left out.
         """
         ids = range(min(first, self._tokenizer.size))
         return [token for token in ids if self.is_word(token) and self._merges.is_reached(token)]
 
     def is_word(self, token: int) -> bool:
-        """Whether a token is a word, or a part of one, in the scripts wanted; getName is none."""
+        """Whether a token is a word, or part of one, in the wanted scripts; getName is not."""
         text = self._tokenizer.plain(token)
         return (
             self._tokenizer.table.kinds[token] == NORMAL

@@ -1,18 +1,18 @@
-"""Which merges lead to a token, so that a smaller vocabulary still arrives at it.
+"""Which merges lead to a token, so that a smaller vocabulary still produces it.
 
-Both kinds of tokenizers merge greedily: of all neighbours that can be merged, those of the highest score
-(SentencePiece, as in llama.cpp) or the lowest rank (byte pairs, Sennrich et al. 2016) are, the leftmost
-first. What happens inside one token of the output depends on nothing around it: a merge across its border
-would have had to win to matter, so that the merges inside are those that its own text alone brings about,
-in the same order. And leaving out merges that do not happen changes nothing. So texts keep their tokens if
-each of these tokens and every merge of its own text stays.
+Both kinds of tokenizers merge greedily: of all adjacent pairs that can be merged, they take the one with the
+highest score (SentencePiece, as in llama.cpp) or the lowest rank (byte pairs, Sennrich et al. 2016), the
+leftmost first. The merges inside one token of the output do not depend on its surroundings: a merge across
+its border would have had to win to matter, so the merges inside are those of the token's text alone, in the
+same order. Removing merges that do not happen changes nothing. So texts keep their tokens if each of these
+tokens and every merge of its own text stays.
 """
 
 from operators.models.pruning.tokenizer import NORMAL, Tokenizer
 
 
 class Merges:
-    """Finds what a token is merged from."""
+    """Finds the parts from which a token is merged."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -20,9 +20,9 @@ class Merges:
         self._kinds = tokenizer.table.kinds.tolist()
 
     def parts(self, token: int) -> tuple[list[int], bool]:
-        """The tokens that merges pass on the way to ``token``, and whether they arrive at it.
+        """The intermediate tokens of the merges to ``token``, and whether the merges reach it.
 
-        Without the single characters, which stay anyway or are spelled in bytes.
+        Single characters are left out: they stay anyway or are spelled in bytes.
         """
         text = self._tokenizer.table.texts[token]
         if self._kinds[token] != NORMAL:
@@ -39,11 +39,11 @@ class Merges:
 
     def is_reached(self, token: int) -> bool:
         """Whether any text is tokenised into ``token``."""
-        # Some byte pair tokenizers take a whole word that is a token as it is, whatever its merges.
+        # Some byte pair tokenizers take a whole word that is a token directly, whatever its merges.
         return not self._is_pieces or self.parts(token)[1]
 
     def _best_piece(self, symbols: list[str]) -> int | None:
-        """Where the merge with the highest score is; None where nothing can be merged."""
+        """Where the merge with the highest score is; None if nothing can be merged."""
         ids, scores = self._tokenizer.ids, self._tokenizer.table.scores
         best, place = float("-inf"), None
         for left in range(len(symbols) - 1):
@@ -53,7 +53,7 @@ class Merges:
         return place
 
     def _best_pair(self, symbols: list[str]) -> int | None:
-        """Where the merge with the lowest rank is; None where nothing can be merged."""
+        """Where the merge with the lowest rank is; None if nothing can be merged."""
         ranks = self._tokenizer.ranks
         best, place = len(ranks), None
         for left in range(len(symbols) - 1):

@@ -1,4 +1,4 @@
-"""A tokenizer's table as a GGUF file holds it, and how its tokens are spelled."""
+"""A tokenizer's table as stored in a GGUF file, and how its tokens are spelled."""
 
 from functools import cached_property
 from typing import NamedTuple
@@ -9,28 +9,28 @@ from numpy.typing import NDArray
 #: Kinds of tokens, as llama.cpp numbers them.
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
-#: What SentencePiece writes for a space.
+#: SentencePiece's mark for a space.
 _PIECE_SPACE = "▁"
 
 
 class Table(NamedTuple):
-    """What a GGUF file says about its vocabulary; one line of each per token."""
+    """What a GGUF file says about its vocabulary; one entry of each per token."""
 
     #: ``llama`` (SentencePiece, merges by score) or ``gpt2`` (byte pairs, merges by rank).
     model: str
     texts: list[str]
     #: int32: what kind of token it is.
     kinds: NDArray[np.int32]
-    #: float32: the higher, the sooner merged; empty for byte pairs.
+    #: float32: higher scores are merged first; empty for byte pairs.
     scores: NDArray[np.float32]
-    #: For byte pairs: ``left right``, the soonest merged first.
+    #: For byte pairs: ``left right``, in order of precedence.
     merges: list[str]
-    #: Tokens that the header gives a task, such as the one that begins a text.
+    #: Tokens with a role in the header, such as the one that begins a text.
     special: frozenset[int] = frozenset()
 
 
 class Tokenizer:
-    """The table with what is looked up in it."""
+    """The table with its lookups."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -38,7 +38,7 @@ class Tokenizer:
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """The token of a text, as llama.cpp looks it up: the last one that is spelled so."""
+        """The token of a text, as llama.cpp looks it up: the last one with this spelling."""
         return {text: token for token, text in enumerate(self.table.texts)}
 
     @cached_property
@@ -47,7 +47,7 @@ class Tokenizer:
         return {merge: rank for rank, merge in enumerate(self.table.merges)}
 
     def plain(self, token: int) -> str:
-        """What a token says; a part of a character's bytes is shown as U+FFFD."""
+        """The text of a token; incomplete characters are shown as U+FFFD."""
         text = self.table.texts[token]
         if self.table.model == "llama":
             return text.replace(_PIECE_SPACE, " ")
@@ -58,7 +58,7 @@ class Tokenizer:
 
     @cached_property
     def is_byte(self) -> NDArray[np.bool_]:
-        """Which tokens stand for one byte each, all of which spell everything."""
+        """Which tokens stand for one byte each; together they spell any text."""
         if self.table.model == "llama":
             return np.asarray(self.table.kinds == BYTE)
         letters = _byte_of_letter()
