@@ -154,10 +154,10 @@ class Health:
                 return Verdict("failing", "no_answers", f"the model gave no answer for {last - first:.0f} s")
         silent_s = 0.0 if self._source_at is None else now - self._source_at
         if silent_s > rule.stall_s:
-            return Verdict("failing", "source_stalled", f"no sound was taken up for {silent_s:.0f} s")
+            return Verdict("failing", "source_stalled", f"no sound was received for {silent_s:.0f} s")
         most_s = rule.unheard_s if self._trouble is None else min(rule.stall_s, rule.unheard_s)
         if most_s and self._unheard_s > most_s:
             reason = f"nothing was recognised in {self._unheard_s:.0f} s of sound"
-            trouble = f"; the recogniser's last word was: {self._trouble}" if self._trouble else ""
+            trouble = f"; the recogniser's last message was: {self._trouble}" if self._trouble else ""
             return Verdict("failing", "nothing_recognized", reason + trouble)
         return None

@@ -1,4 +1,4 @@
-"""The show stage: each caption goes to where viewers look, and from there on knows when it was seen."""
+"""The show stage: displays each caption, and records when it was displayed."""
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -15,17 +15,17 @@ from operators.events import Caption
 def show(
     step_id: str, up: Stream[Caption], draw: Callable[[Sequence[Caption]], None], clock: Clock
 ) -> Stream[Caption]:
-    """Hand captions to a screen, and say when each of them was there.
+    """Pass captions to a screen, and record when each of them was shown.
 
-    A stage and no sink, as the latency that the log tells includes it.
+    This is a stage and not a sink, because the logged latency includes it.
 
-    Delivery: at least once; after a resume those since the last snapshot are drawn again.
+    Delivery: at least once; after a resume, captions since the last snapshot are drawn again.
 
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
-        draw: Shows captions that came together, before it returns.
-        clock: Says when they were shown.
+        draw: Shows captions that came together, and then returns.
+        clock: Gives the time at which they were shown.
     """
 
     def shown(captions: list[Caption]) -> list[Caption]:

@@ -1,4 +1,4 @@
-"""The states of stages as bytes: small, because those of everything that is open are stored every second."""
+"""The states of stages as bytes: small, because all open ones are stored every second."""
 
 import zlib
 from typing import TypeVar
@@ -9,10 +9,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def pack(state: msgspec.Struct) -> bytes:
-    """A state as bytes; what it holds twice, as a text and its beginning, takes its room once."""
+    """A state as bytes; repeated parts, such as a text and its beginning, take space only once."""
     return zlib.compress(msgspec.msgpack.encode(state))
 
 
 def unpack(packed: bytes, kind: type[S]) -> S:
-    """The state that was packed; its schema is the recovery folder's."""
+    """Unpack a state; its schema is that of the recovery folder."""
     return msgspec.msgpack.decode(zlib.decompress(packed), type=kind)

@@ -1,4 +1,4 @@
-"""The subtitle stage: finals become cues, one after the other whatever stream they are of."""
+"""The subtitle stage: finals become cues, one after the other, whatever their stream."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,10 +12,10 @@ from operators.events import Caption
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterState
 
-# For what waits on the stream's clock: Bytewax compares it with the wall clock, which somebody may set back.
-# So it is asked in each turn of the worker, and live sources pace those.
+# For waits on the stream's clock: Bytewax compares this time with the wall clock, which may be set back. So
+# the stage is called in each turn of the worker, at the pace of the live sources.
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-# Seconds that a caption may take from being ready to here: what was ready in time must not come too late.
+# Seconds that a caption may take from being ready to here, so that one ready in time is not too late.
 _UNDERWAY_S = 1.0
 
 
@@ -27,15 +27,15 @@ def subtitle(
     columns: Columns,
     now: Callable[[], float] | None = None,
 ) -> KeyedStream[Cue]:
-    """Make subtitles of captions. All of them have one key, because the cues of a file follow each other.
+    """Make subtitles from captions. All of them have one key, because the cues of a file are in sequence.
 
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
-        shown: What is to be seen of them.
+        shown: Which text to show.
         columns: Columns of a line in each language.
-        now: The present on the streams' clock, where captions come as speech does: then cues do not wait for
-            the end of a silence.
+        now: Current time on the streams' clock, for captions that come live: then cues do not wait for the
+            end of a silence.
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda _caption: "subtitles")
     return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, columns, state), now))

@@ -1,7 +1,7 @@
-"""Text in columns: what is safe to show, how wide it is, and where its lines may break.
+"""Text in columns: removes what is unsafe to show, measures width, and breaks lines.
 
-Broadcast practice: at most 42 columns a line, 30 for Chinese and Japanese, whose characters take two
-columns each; `operators.languages` knows the number of a language.
+Broadcast practice: at most 42 columns per line, 30 for Chinese and Japanese, whose characters take two
+columns each; `operators.languages` has the number for each language.
 """
 
 import unicodedata
@@ -12,37 +12,37 @@ from typing import NamedTuple
 import regex
 import wcwidth
 
-# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48). What begins a
-# string ends the one before it: a thousand that never end would be looked through a thousand times.
+# CSI sequences; strings such as a window's title up to their end; all other escapes (ECMA-48). The start of a
+# string ends the one before it: otherwise a thousand unterminated ones would be scanned a thousand times.
 _ESCAPE = regex.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*+[0-~]"
 )
-# Bidi embeddings, overrides and isolates; further invisible characters that only carry instructions.
+# Bidi embeddings, overrides and isolates; other invisible characters that only carry instructions.
 _INSTRUCTION = regex.compile(
     r"[\u00ad\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
 # Marks that pile up on one character until they cover the lines around it; no language needs so many.
 _PILE = regex.compile(r"([\p{M}\u200c\u200d]{10})[\p{M}\u200c\u200d]++")
-# The letters of flags, two to a flag: which two can only be told from the beginning of their row, and the
-# time to find all characters of a row grows with its square.
+# The letters of flags, two to a flag. Which two belong together depends on the start of their row, and
+# finding all characters of a row takes quadratic time.
 _FLAGS = regex.compile(r"([\U0001f1e6-\U0001f1ff]{32})[\U0001f1e6-\U0001f1ff]++")
-# All white space but the spaces that forbid a line break, and whatever controls a terminal.
+# All white space except no-break spaces, and everything that controls a terminal.
 _SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
 
 _OPENING = r"[「『（【〈《〔［｛“‘]"
 _CLOSING = r"[、。，．！？；：・」』）】〉》〕］｝”’…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ]"
 _IDEOGRAPH = r"(?!\p{M})[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff01-\uff60]"
-# What stays on one line: an ideograph with the punctuation that clings to it, or a word of other letters.
+# What stays on one line: an ideograph with its attached punctuation, or a word of other letters.
 _PIECE = regex.compile(
     rf"{_OPENING}{{0,3}}{_IDEOGRAPH}[\p{{M}}\u200d]*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.",
     regex.DOTALL,
 )
-#: A character as a reader sees it (a grapheme cluster). Flags come first: to find where one of many in a row
-#: ends, \X looks back over all of them.
+#: A character as a reader sees it (a grapheme cluster). Flags come first: to find the end of one among many
+#: in a row, \X looks back over all of them.
 CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
-# Some characters can be joined without end: longer clusters are not kept in memory.
+# Some characters can be joined endlessly: the widths of longer clusters are not cached.
 _LONG_CLUSTER = 32
 
 
@@ -51,18 +51,18 @@ class Piece(NamedTuple):
 
     text: str
     columns: int
-    #: Whether a space is before it, unless it begins a line.
+    #: Whether a space precedes it, unless it begins a line.
     is_spaced: bool
 
 
 def cleaned(text: str) -> str:
-    """The text on one line, with nothing in it that a terminal would obey instead of showing it.
+    """The text on one line, without anything that a terminal would obey instead of showing.
 
-    Escape sequences, control characters, bidi overrides, lone surrogates and piles of combining marks go;
-    white space is one space. What is left can be laid out in a time that grows with its length alone.
+    Escape sequences, control characters, bidi overrides, lone surrogates and piles of combining marks are
+    removed; white space becomes one space. The rest can be laid out in linear time.
     """
     text = _INSTRUCTION.sub("", _ESCAPE.sub("", text))
-    # After the others: what is left of a sequence that was cut in two must not become one.
+    # After the others: the remains of a sequence that was cut in two must not become one.
     text = _FLAGS.sub(r"\1", _PILE.sub(r"\1", _SPACE.sub(" ", text))).strip(" ")
     return "".join("\ufffd" if unicodedata.category(char) == "Cs" else char for char in text)
 
@@ -73,12 +73,12 @@ def clusters(text: str) -> list[str]:
 
 
 def width(text: str) -> int:
-    """Columns that a cleaned text takes."""
+    """The width of a cleaned text in columns."""
     return len(text) if text.isascii() else sum(map(cluster_width, clusters(text)))
 
 
 def cluster_width(cluster: str) -> int:
-    """Columns that one character takes."""
+    """The width of one character in columns."""
     return _known_width(cluster) if len(cluster) <= _LONG_CLUSTER else _width(cluster)
 
 
@@ -90,10 +90,10 @@ _known_width = lru_cache(4096)(_width)
 
 
 def pieces(text: str, columns: int) -> Iterator[Piece]:
-    """The parts of a cleaned text between which lines of ``columns`` (2 or more) columns may break.
+    """The parts of a cleaned text between which lines of ``columns`` columns (2 or more) may break.
 
-    That is at spaces and next to any Chinese or Japanese character. Only a word that is longer than a line
-    is broken elsewhere, between two characters as a reader sees them.
+    Lines break at spaces and next to any Chinese or Japanese character. Only a word that is longer than a
+    line is broken elsewhere, between two characters as a reader sees them.
     """
     for word in text.split(" "):
         is_spaced = True
@@ -105,7 +105,7 @@ def pieces(text: str, columns: int) -> Iterator[Piece]:
 
 
 def wrap(text: str, columns: int) -> list[str]:
-    """Break a cleaned text into lines of at most ``columns`` (2 or more) columns, as full as they can be."""
+    """Break a cleaned text into the fullest possible lines of at most ``columns`` columns (2 or more)."""
     lines: list[str] = []
     line, used = "", 0
     for piece in pieces(text, columns):

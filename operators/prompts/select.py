@@ -35,8 +35,8 @@ def select_prompt(model: Model, chosen: TemplateName | Template, source: str, ta
     name = chosen if isinstance(chosen, str) else "of your own"
     if name != "auto" and trained_prompts(model):
         raise UsageError(
-            f"the template {name} is not for this model, which was trained to be asked in one way and says "
-            "itself how: leave out --template, or choose --model base"
+            f"the template {name} is not for this model, which was trained with prompts of its own: "
+            "leave out --template, or choose --model base"
         )
     template = _ours(model, chosen, source, target) if isinstance(chosen, str) else chosen
     if isinstance(template, FewShotTemplate):

@@ -92,7 +92,7 @@ def template_of(content: Mapping[str, object]) -> Template:
         raise ValueError(f"{place.rstrip('`')}: {what}" if place else what) from None
     asking = getattr(template, kinds[0])
     if isinstance(asking, str) and asking.count(SOURCE) > 1:
-        raise ValueError(f"{kinds[0]}: the mark {SOURCE} stands there more than once")
+        raise ValueError(f"{kinds[0]}: the mark {SOURCE} appears more than once")
     return template
 
 

@@ -64,7 +64,7 @@ def parse_prompts(said: str) -> TrainedPrompts:
         for one in prompts:
             language(one.source_language), language(one.language)
     except (msgspec.DecodeError, UsageError) as error:
-        raise InputError(f"the model's header says in {TEMPLATES_KEY} what is no prompt: {error}") from None
+        raise InputError(f"the model's header holds no valid prompt in {TEMPLATES_KEY}: {error}") from None
     if not prompts:
         raise InputError(f"the model's header names no direction in {TEMPLATES_KEY}; assemble it again")
     return TrainedPrompts(prompts)

@@ -1,1 +1,1 @@
-"""Speech engines, each behind the small protocol of `operators.recognizers.protocol`."""
+"""Speech engines behind the small protocol of `operators.recognizers.protocol`."""

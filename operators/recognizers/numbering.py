@@ -16,7 +16,7 @@ _UNWRITABLE = dict.fromkeys([0, *range(0xD800, 0xE000)])
 
 
 class NumberingState(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of a stream between two chunks; small, and all that a snapshot needs."""
+    """The state of a stream between two chunks; small, and all that a snapshot needs."""
 
     #: Name of the stream.
     stream: str
@@ -24,25 +24,25 @@ class NumberingState(msgspec.Struct, frozen=True, array_like=True):
     next_segment: int = 0
     #: The last partial of each segment that has no final yet, in the order of speech.
     unfinished: tuple[Partial, ...] = ()
-    #: Where the audio that was heard ends, on the stream's clock.
+    #: End of the audio heard so far, on the stream's clock.
     heard_s: float = 0.0
 
 
 def clean(text: str) -> str:
-    """The text without lone surrogates and NULs, its white space single spaces."""
+    """The text without lone surrogates and NULs, with white space folded into single spaces."""
     return " ".join(text.translate(_UNWRITABLE).split())
 
 
 class PartialNumbering:
     """Numbers one stream's segments and revisions.
 
-    A segment begins with its first text, so numbers have no gaps. A final that has lost all text keeps the
-    last one: a viewer has read it, and a recogniser that ran dry is a worse witness than it was before. What
-    is said of a segment after its final is left out, as nobody could show it, and a message says so.
+    A segment begins with its first text, so numbers have no gaps. A final without text keeps the last text: a
+    viewer has read it, and it is probably better than nothing. Hypotheses for a segment after its final are
+    dropped, because nobody could show them, and a message says so.
 
     Args:
-        state: A new stream's, or where an earlier run left off. The segments that it left unfinished get
-            their final from `finish_resumed`, as no recogniser will come back to them.
+        state: That of a new stream or of an earlier run. Segments that the earlier run left unfinished get
+            their final from `finish_resumed`, because no recogniser will return to them.
     """
 
     def __init__(self, state: NumberingState) -> None:
@@ -51,21 +51,21 @@ class PartialNumbering:
         self._resumed = list(state.unfinished)
         self._open: dict[int, Partial] = {}
         self._newest = -1
-        #: Hypotheses that were left out.
+        #: Number of dropped hypotheses.
         self.dropped = 0
-        # Each segment is told of once.
+        # Each segment is reported once.
         self._dropped_of: int | None = None
-        #: Where the audio that was heard ends; whoever feeds the recogniser keeps it up to date.
+        #: End of the audio heard so far; kept up to date by whoever feeds the recogniser.
         self.heard_s = state.heard_s
 
     @property
     def state(self) -> NumberingState:
-        """What a later run needs to go on."""
+        """What a later run needs to continue."""
         unfinished = (*self._resumed, *self._open.values())
         return NumberingState(self._stream, self._next_segment, unfinished, self.heard_s)
 
     def number(self, hypotheses: Iterable[Hypothesis], arrival_s: float) -> list[Partial]:
-        """Partials of the hypotheses that say something new, all of which arrived at ``arrival_s``."""
+        """Partials for the hypotheses that changed something, all arriving at ``arrival_s``."""
         partials = (self._number(hypothesis, arrival_s) for hypothesis in hypotheses)
         return [partial for partial in partials if partial is not None]
 

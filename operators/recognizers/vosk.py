@@ -1,9 +1,9 @@
-"""Vosk: a Kaldi recogniser for some twenty languages, light on the processor, given a model's folder.
+"""Vosk: a Kaldi recogniser for some twenty languages, light on the processor, with a model's folder.
 
 It is an extra (``surtitle[vosk]``), imported when the first recogniser is made. Its text has neither
-punctuation nor capital letters. It decodes on the calling thread alone, so there is no number of threads to
-set. Kaldi adds faint noise to what it hears (dither), other noise each time; here the noise is made of the
-position in the audio, so that the same audio has the same hypotheses.
+punctuation nor capital letters. It decodes on the calling thread, so there is no number of threads to set.
+Kaldi adds faint random noise to the audio (dither); here the noise depends on the position in the audio, so
+that the same audio gives the same hypotheses.
 """
 
 import atexit
@@ -22,10 +22,10 @@ from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
-# A jump in the audio that is no rounding: a microphone lost samples, or the machine slept.
+# A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
 _GAP_S = 0.05
 _NEEDED = ("am/final.mdl", "conf/mfcc.conf", "conf/model.conf")
-# A model's graph is either whole, or in parts that are put together while decoding.
+# A model's graph is either complete, or in parts that are combined while decoding.
 _WHOLE_GRAPH = ("graph/HCLG.fst", "graph/words.txt")
 _GRAPH_IN_PARTS = ("graph/HCLr.fst", "graph/Gr.fst", "graph/disambig_tid.int")
 
@@ -36,7 +36,7 @@ class _Word(msgspec.Struct):
 
 
 class _Said(msgspec.Struct):
-    """What the library answers, as JSON; the times count from the first sample that it heard."""
+    """The library's answer as JSON; times count from the first sample that it got."""
 
     text: str = ""
     partial: str = ""
@@ -46,17 +46,17 @@ class _Said(msgspec.Struct):
 class VoskRecognizer(Recognizer):
     """Recognises one stream. Models are loaded once per process, and shared.
 
-    The hypotheses depend on the audio only: not on how it was cut into chunks. Where a segment's speech
-    begins is known with its final; until then, ``start_s`` is where the update began that brought its
-    first text, a little late.
+    The hypotheses depend only on the audio, not on how it is cut into chunks. The start of a segment's speech
+    is known only with its final; until then, ``start_s`` is the start of the update that brought its first
+    text, which is slightly late.
 
     Args:
-        model_path: Folder of the model's files, with the folders ``am``, ``conf`` and ``graph`` in it.
+        model_path: Folder of the model, which contains the folders ``am``, ``conf`` and ``graph``.
         update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
 
     Raises:
-        UsageError: when the package is not installed.
-        InputError: when the folder is not such a model.
+        UsageError: if the package is not installed.
+        InputError: if the folder is not such a model.
     """
 
     def __init__(self, *, model_path: str | Path, update_interval_s: float = 0.5) -> None:
@@ -70,7 +70,7 @@ class VoskRecognizer(Recognizer):
         self._decoder: Any = None
         self._noise = np.random.default_rng(0)
         self._pending = b""
-        #: Where the decoder's first sample is, and where the audio that it heard ends.
+        #: Time of the decoder's first sample, and the end of the audio that it got.
         self._base_s = 0.0
         self._heard_bytes = 0
         self._segment = 0
@@ -141,7 +141,7 @@ class VoskRecognizer(Recognizer):
         return [self._open]
 
     def _final(self, answer: str) -> list[Hypothesis]:
-        """The end of a segment, or of a silence, in which nothing was said."""
+        """The end of a segment, or of a silence without speech."""
         said = msgspec.json.decode(answer, type=_Said)
         before, self._open = self._open, None
         if not said.text and before is None:
@@ -170,7 +170,7 @@ def _library() -> Any:
         raise UsageError(
             "the recogniser 'vosk' is not installed; install it with: pip install 'surtitle[vosk]'"
         ) from error
-    # It would tell the user's terminal what it loads.
+    # It would print what it loads on the user's terminal.
     vosk.SetLogLevel(-1)
     return vosk
 
@@ -180,23 +180,23 @@ def _load(library: Any, path: str) -> Any:
     try:
         with TemporaryDirectory(prefix="surtitle-vosk-") as folder:
             model = library.Model(_without_dither(Path(path), Path(folder)))
-            # Some broken files are only noticed when a decoder is made.
+            # Some broken files are detected only when a decoder is made.
             library.KaldiRecognizer(model, SAMPLE_RATE)
     except OSError as error:
         raise InputError(f"{path}: the speech model cannot be read: {error}") from error
-    except Exception as error:  # the library raises no class of its own
+    except Exception as error:  # the library has no exception class of its own
         raise InputError(
             f"{path}: the speech model cannot be loaded; check that its files are whole"
         ) from error
     return model
 
 
-# While Python ends, the library's module may be gone before its models, and they complain.
+# When Python exits, the library's module may be gone before its models, which then complain.
 atexit.register(_load.cache_clear)
 
 
 def _without_dither(model: Path, folder: Path) -> str:
-    """The model in a new folder, told to add no noise of its own, which would be another one each time."""
+    """The model in a new folder, configured to add no random noise of its own."""
     for entry in model.iterdir():
         if entry.name != "conf":
             (folder / entry.name).symlink_to(entry)

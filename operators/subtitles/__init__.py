@@ -1,1 +1,1 @@
-"""Subtitles of finished captions: where text breaks, how long it stays, and the two file formats."""
+"""Subtitles of finished captions: line breaks, display times, and the two file formats."""

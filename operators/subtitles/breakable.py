@@ -1,4 +1,4 @@
-"""One text and the places where it may be broken, by how good they are."""
+"""One text, and the quality of each place where it may be broken."""
 
 from bisect import bisect_left
 from itertools import accumulate, pairwise
@@ -9,22 +9,22 @@ import regex
 from operators.subtitles.direction import Marks
 from operators.text_layout import Piece, pieces
 
-# What closes a sentence or a clause, with the quotes and brackets behind it.
+# The end of a sentence or a clause, with the quotes and brackets after it.
 _SENTENCE = regex.compile(r"[.!?…。！？．؟۔।][\p{Pe}\p{Pf}\"']*$")
 _CLAUSE = regex.compile(r"[,;:،؛、，；：–—][\p{Pe}\p{Pf}\"']*$")
 # Most likely a title, an initial or an abbreviation.
 _ABBREVIATED = regex.compile(r"\p{Lu}\p{L}{0,2}\.|(?:\p{L}{1,3}\.){2,}")
-# In Japanese endings and particles, written in hiragana, cling to what is before them.
+# Japanese endings and particles, written in hiragana, belong to what is before them.
 _JAPANESE_WORD_END = regex.compile(r"\p{Hiragana}\P{Hiragana}")
-# In katakana there is one word after the other without a sign of it, but most often there is only one.
+# Katakana does not mark the border between words, but mostly there is only one word.
 _IDEOGRAPH = regex.compile(r"[\p{Han}\p{Hiragana}]")
 
-# How bad a break is, in columns that it may be away from the ideal place to be avoided.
+# The cost of a break: how many columns away from the ideal place a better break may be.
 _AFTER_CLAUSE = 12.0
 _BETWEEN_WORDS = 35.0
 _BETWEEN_CHARACTERS = 45.0
 _INSIDE_WORD = 200.0
-# What an upper line that is longer than the lower one costs, in columns.
+# The cost in columns of an upper line that is longer than the lower one.
 _TOP_HEAVY = 4.0
 
 
@@ -36,16 +36,16 @@ class Span(NamedTuple):
 
 
 class BreakableText:
-    """A text as pieces, and how good a break is before each of them."""
+    """A text as pieces, and the quality of a break before each of them."""
 
     def __init__(self, text: str, columns: int, lines: int) -> None:
         self.marks = Marks.of(text)
         self.columns = columns
         self._lines = lines
-        # White space that takes room but shows nothing must not become a line.
+        # White space that takes space but shows nothing must not become a line.
         self._pieces = [piece for piece in pieces(text, columns) if piece.text.strip()]
         sizes = (piece.columns + piece.is_spaced for piece in self._pieces)
-        #: Columns up to each piece, in a line without end.
+        #: Columns up to each piece, in an endless line.
         self._at = [0, *accumulate(sizes)]
         self._costs = [0.0, *(_cost(*pair) for pair in pairwise(self._pieces)), 0.0]
 
@@ -74,7 +74,7 @@ class BreakableText:
         return max(begin + 1, bisect_left(self._at, most + 1, begin, end + 1) - 1)
 
     def cut(self, span: Span, part: float) -> int:
-        """The best place to cut near a part of the whole; it leaves something on both sides, if it can."""
+        """The best place to cut near a share of the whole; leaves something on both sides if possible."""
         ideal = self._at[span.begin] + part * self.width(span)
         first, last = span.begin + 1, span.end - 1
         if first > last:
@@ -85,11 +85,11 @@ class BreakableText:
         return min(range(low, high + 1), key=lambda at: abs(self._at[at] - ideal) + self._costs[at])
 
     def part(self, span: Span, at: int) -> float:
-        """Which part of the pieces is before a place."""
+        """The share of the pieces before a place."""
         return self.width(Span(span.begin, at)) / max(1, self.width(span))
 
     def set(self, span: Span) -> list[str]:
-        """The lines of pieces that fit in one block of at most two lines."""
+        """The lines of pieces that fit into one block of at most two lines."""
         if span.begin == span.end:
             return []
         if self.width(span) <= self.columns:

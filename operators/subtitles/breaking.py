@@ -1,7 +1,7 @@
-"""Splits a text, or a text and its translation side by side, into what fits on the screen at once.
+"""Splits a text, or a text and its translation, into blocks that fit on the screen.
 
-The rules are those of broadcasters: two lines at most, no word divided, breaks at the end of a sentence
-rather than of a clause, of a clause rather than between two words, and lines of about the same length.
+The rules are those of broadcasters: at most two lines, no divided words, breaks at the end of a sentence
+rather than of a clause, and of a clause rather than between two words, and lines of about the same length.
 """
 
 from collections.abc import Sequence
@@ -22,22 +22,22 @@ class Text(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What is on the screen at once."""
+    """The text that is on the screen at one time."""
 
     lines: tuple[str, ...]
-    #: Columns that a viewer reads: those of the longer one of two texts.
+    #: Columns that a viewer reads: those of the longer text if there are two.
     columns: int
 
 
 def split(texts: Sequence[Text], blocks: int = 1) -> list[Block]:
-    """Split a text, or several that say the same, into blocks of at most `LINES` lines in all.
+    """Split a text, or several versions of it, into blocks of at most `LINES` lines in all.
 
-    Several texts are split at about the same parts of each, so that what is on the screen belongs together;
-    each then has its share of the lines.
+    Several texts are split at about the same places, so that the texts of a block belong together; each gets
+    its share of the lines.
 
     Args:
-        texts: Cleaned texts, in the order in which they are seen; empty ones are left out.
-        blocks: Blocks to aim at, as far as each has enough text for half a line; there may be more.
+        texts: Cleaned texts in display order; empty ones are left out.
+        blocks: Number of blocks to aim at, if each gets enough text for half a line; there may be more.
     """
     given = [text for text in texts if text.text.strip()]
     broken = [BreakableText(text.text, text.columns, LINES // len(given)) for text in given]
@@ -49,7 +49,7 @@ def split(texts: Sequence[Text], blocks: int = 1) -> list[Block]:
         if count > 1:
             first = count // 2
             earlier, later = _cut(broken, spans, first / count)
-            # The later part waits below the earlier one.
+            # The later part waits on the stack below the earlier one.
             left += [(later, wanted - wanted * first // count), (earlier, wanted * first // count)]
         elif any(span.begin < span.end for span in spans):
             made.append(spans)
@@ -57,7 +57,7 @@ def split(texts: Sequence[Text], blocks: int = 1) -> list[Block]:
 
 
 def _joined(broken: list[BreakableText], made: list[list[Span]], blocks: int) -> list[list[Span]]:
-    """Join neighbours that fit in one block, which cutting in halves may leave behind."""
+    """Join neighbours that fit into one block, which cutting in halves may leave over."""
     joined: list[list[Span]] = []
     for index, spans in enumerate(made):
         if joined and len(joined) + len(made) - index > blocks:
@@ -70,7 +70,7 @@ def _joined(broken: list[BreakableText], made: list[list[Span]], blocks: int) ->
 
 
 def _count(broken: list[BreakableText], spans: list[Span], wanted: int) -> int:
-    """How many blocks the spans are to become."""
+    """Into how many blocks to split the spans."""
     pairs = list(zip(broken, spans, strict=True))
     needed = max((one.blocks(span) for one, span in pairs), default=0)
     half_lines = max((2 * one.width(span) // one.columns for one, span in pairs), default=0)
@@ -78,7 +78,7 @@ def _count(broken: list[BreakableText], spans: list[Span], wanted: int) -> int:
 
 
 def _cut(broken: list[BreakableText], spans: list[Span], part: float) -> tuple[list[Span], list[Span]]:
-    """Cut all texts at about the same part of each; the longest leads, and the others go with its sense."""
+    """Cut all texts at about the same place; the longest one decides, and the others follow."""
     leading = max(range(len(spans)), key=lambda index: broken[index].blocks(spans[index]))
     at = broken[leading].cut(spans[leading], part)
     part = broken[leading].part(spans[leading], at)

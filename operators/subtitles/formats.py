@@ -1,11 +1,11 @@
-"""Cues as text of the two file formats, SubRip and WebVTT; what was recognised is never taken for markup."""
+"""Cues in the two file formats, SubRip and WebVTT; recognised text never becomes markup."""
 
 from operators.subtitles.timing import Cue
 
 #: The beginning of a WebVTT file; a SubRip file has none.
 VTT_HEADER = "WEBVTT\n\n"
 
-# SubRip has no escapes, and players obey tags of HTML and of SSA: these look alike, and mean nothing.
+# SubRip has no escapes, and players obey HTML and SSA tags: these characters look alike and have no meaning.
 _SRT_HARMLESS = str.maketrans({"<": "‹", ">": "›", "{": "(", "}": ")", "\\": "∖"})
 _VTT_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 

@@ -1,4 +1,4 @@
-"""Decides from when until when subtitles are on the screen.
+"""Decides when subtitles appear and disappear.
 
 A viewer reads about 17 characters a second; a wide character counts as two. A cue stays for 1 to 7 seconds,
 and the next one begins at least two frames after it. Times are whole milliseconds, as in the files.
@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 from operators.subtitles.breaking import Block
 
-#: Columns that are read in a second.
+#: Columns read per second.
 READING_SPEED = 17
-#: Milliseconds that a cue stays, at least and at most.
+#: Minimum and maximum milliseconds of a cue.
 MIN_CUE_MS, MAX_CUE_MS = 1_000, 7_000
-#: Milliseconds between two cues, at least.
+#: Minimum milliseconds between two cues.
 GAP_MS = 80
-# Times from here on cannot be written in a file and are no times of speech: 100 hours.
+# 100 hours: later times cannot be written in a file and cannot be speech.
 _END_OF_TIME_MS = 100 * 3_600_000
 
 
 class Cue(NamedTuple):
-    """What is on the screen from one time until another."""
+    """The text on the screen from one time until another."""
 
     start_ms: int
     end_ms: int
@@ -35,13 +35,13 @@ class Speech(NamedTuple):
 
     @classmethod
     def at(cls, start_s: float, end_s: float) -> "Speech":
-        """From seconds; what ends before it begins has no length."""
+        """From seconds; speech that ends before it begins has no length."""
         start_ms = _ms(start_s)
         return cls(start_ms, max(start_ms, _ms(end_s)))
 
 
 def _ms(seconds: float) -> int:
-    # Comparisons with what is not a number are false.
+    # Comparisons with NaN are false.
     return round(1000 * seconds) if 0 <= 1000 * seconds < _END_OF_TIME_MS else 0
 
 
@@ -53,15 +53,14 @@ def needed_ms(block: Block) -> int:
 def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | None) -> list[Cue]:
     """Cues for the blocks of one piece of speech, one after the other.
 
-    They begin with the speech, each stays in proportion to its length while the speech lasts, and longer
-    when reading takes longer, until the next speech. There is always room for the shortest time, even if
-    what is next has to wait.
+    They begin with the speech. While it lasts each stays in proportion to its length, and longer if reading
+    takes longer, until the next speech. The minimum time is always kept, even if the next speech has to wait.
 
     Args:
-        blocks: What is to be seen.
+        blocks: The texts to show.
         speech: When it was said.
-        free_ms: From when on the screen is free; cues begin no earlier.
-        next_ms: When the next speech begins, if that is known to be of interest.
+        free_ms: When the screen becomes free; cues begin no earlier.
+        next_ms: When the next speech begins, if known and relevant.
     """
     start_ms = max(speech.start_ms, free_ms)
     gaps_ms = GAP_MS * (len(blocks) - 1)
@@ -70,7 +69,7 @@ def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | 
     if next_ms is not None:
         limit_ms = next_ms - GAP_MS - start_ms
         if next_ms < speech.end_ms:
-            # Two speak at once: each gets the time that reading takes, before the other one begins.
+            # Two people speak at once: each one's text gets its reading time before the other's begins.
             limit_ms = max(limit_ms, min(speech.end_ms - start_ms, needed + gaps_ms))
         room_ms = min(room_ms, limit_ms)
     cues = []
@@ -81,7 +80,7 @@ def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | 
 
 
 def _shares(blocks: Sequence[Block], room_ms: int) -> list[int]:
-    """Milliseconds of each block: in proportion to its length, and enough to read it where there is room."""
+    """Milliseconds of each block: in proportion to its length, and enough to read it if there is time."""
     least = [needed_ms(block) for block in blocks]
     if sum(least) > room_ms:
         least = [MIN_CUE_MS] * len(blocks)
@@ -90,7 +89,7 @@ def _shares(blocks: Sequence[Block], room_ms: int) -> list[int]:
         wanted = (column_us * block.columns // 1000 for block in blocks)
         return [min(MAX_CUE_MS, max(bound, share)) for bound, share in zip(least, wanted, strict=True)]
 
-    # The longest time for a column that there is room for.
+    # The longest time per column for which there is room.
     low, high = 0, 1000 * MAX_CUE_MS + 1
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""From captions to cues: finals become subtitles as soon as it is known how long they may stay."""
+"""From captions to cues: finals become subtitles as soon as their duration is known."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -12,7 +12,7 @@ from operators.text_layout import cleaned
 
 Shown = Literal["source", "target", "both"]
 
-# Milliseconds of silence after a cue, on the stream's clock, before it is taken that nothing cuts it short.
+# Milliseconds of silence after a cue, on the stream's clock, after which nothing can shorten it.
 _SILENCE_MS = 5_000
 
 
@@ -24,7 +24,7 @@ class Columns(NamedTuple):
 
 
 class Final(msgspec.Struct, frozen=True):
-    """What the subtitles need of a final."""
+    """The parts of a final that subtitles need."""
 
     source: str
     target: str
@@ -38,27 +38,27 @@ class Final(msgspec.Struct, frozen=True):
 
 
 class WriterState(msgspec.Struct, frozen=True):
-    """What a writer of subtitles is to remember."""
+    """The state of a writer of subtitles."""
 
-    #: From when on the screen is free.
+    #: When the screen becomes free.
     free_ms: int = 0
-    #: The final that waits for what comes next.
+    #: The final that waits for the next caption.
     held: Final | None = None
 
 
 class SubtitleWriter:
-    """Makes cues of finals: whole ones, in the order of time, none of which ever changes.
+    """Turns finals into complete cues, in the order of time; a cue never changes.
 
     How long a cue may stay is known only when the next speech begins. So each final is held until the first
-    caption after it, finished or not, that says so; or until the end. When five seconds of silence follow
-    the time that it would stay by itself, nothing will cut it short: then `due_s` has passed, and it
-    may be released at once. That only says when a cue is written and never changes what is in it: a caption
-    that was ready later than that takes nothing from the cue before it, whether it was released or not.
+    caption after it, finished or not, or until the end. After five seconds of silence beyond its own time
+    nothing will shorten it: `due_s` has passed, and it may be released at once. This affects only when a cue
+    is written, never its content: a caption that was ready later takes nothing from the cue before it,
+    whether it was released or not.
 
     Args:
-        shown: What is to be seen of a caption: its source, its translation (target) or both.
+        shown: The text to show: source, translation (target) or both.
         columns: Columns of a line.
-        state: Where another writer left off.
+        state: That of an earlier writer.
     """
 
     def __init__(self, shown: Shown, columns: Columns, state: WriterState | None = None) -> None:
@@ -68,16 +68,16 @@ class SubtitleWriter:
         self._blocks = self._blocks_of(self.state.held)
 
     def take(self, captions: Iterable[Caption]) -> list[Cue]:
-        """The cues that are settled by further captions of any stream."""
+        """The cues that further captions of any stream settle."""
         return [cue for caption in captions for cue in self._take(caption)]
 
     def release(self) -> list[Cue]:
-        """The cues that are still held, when nothing more comes."""
+        """The cues that are still held at the end."""
         return self._settle(None)
 
     @property
     def due_s(self) -> float | None:
-        """When silence has settled what is held, in seconds on the stream's clock; absent when nothing is."""
+        """When silence settles the held final, in seconds on the stream's clock; None if none is held."""
         if self.state.held is None:
             return None
         last = self._cues(self.state.held, None)[-1]
@@ -111,7 +111,7 @@ class SubtitleWriter:
         return place(self._blocks, held.speech, self.state.free_ms, next_ms)
 
     def _blocks_of(self, final: Final | None) -> list[Block]:
-        """What is seen of a final: blocks that can stay while the speech lasts, as far as the text goes."""
+        """The blocks of a final: as many as the duration of the speech and the length of the text allow."""
         if final is None:
             return []
         count = -(-(final.speech.end_ms - final.speech.start_ms) // MAX_CUE_MS)

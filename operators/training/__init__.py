@@ -1,1 +1,1 @@
-"""What a model for captions is trained on: pairs, and how much of a target a part of its source supports."""
+"""Training models for captions: pairs, and how much of a target each prefix of its source supports."""

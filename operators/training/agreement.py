@@ -1,7 +1,7 @@
-"""Words of a target whose form a later word decides: articles agree with nouns that are yet to be heard.
+"""Target words whose form a later word decides: articles agree with nouns that are not heard yet.
 
-English "the" is said before anybody knows whether German needs der, die, das, den, dem or des. A careful
-interpreter waits for the noun; a caption that does not is revised.
+English "the" comes before anybody knows whether German needs der, die, das, den, dem or des. A careful
+interpreter waits for the noun; a caption that does not wait is revised.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,23 +30,23 @@ _SPANISH_DETERMINERS = frozenset({
     "mucha", "muchos", "muchas",
 })
 # fmt: on
-# Prepositions that become one word with an article: "in" is wrong where "im" will be right.
+# Prepositions that merge with an article: "in" is wrong if "im" turns out to be right.
 _GERMAN_CONTRACTING = frozenset({"in", "an", "zu", "von", "bei"})
 _GERMAN_ARTICLES = frozenset({"der", "die", "das", "den", "dem", "des"})
-# What may stand between an article and its noun: by their endings, adjectives; numbers; and how much of it.
+# Words that may come between an article and its noun: adjectives, by their endings, and numbers.
 _GERMAN_ADJECTIVE = regex.compile(
     r"\p{Ll}+e[nrms]?|\d[\d.,]*|sehr|ganz|so|zu|zwei|drei|vier|fünf|sechs|acht|zehn|elf|zwölf"
 )
 _BREAK = regex.compile(r"[\p{P}--[’'\-“\"„»«]]+$", regex.V1)
 _EDGE = regex.compile(r"^\P{L}+|\P{L}+$")
-# Adjectives between an article and its noun, at most.
+# Maximum number of adjectives between an article and its noun.
 _REACH = 4
 
 
 def waits(words: Sequence[str], language: str) -> list[int]:
-    """For each word the index of the word that decides on its form: its own, or that of a noun behind it.
+    """For each word the index of the word that decides its form: its own, or that of a later noun.
 
-    `language` is a code such as "de"; words of a language that is not known here wait for none.
+    `language` is a code such as "de"; words of an unknown language wait for none.
     """
     decided_by = _RULES.get(language)
     if decided_by is None:
@@ -56,7 +56,7 @@ def waits(words: Sequence[str], language: str) -> list[int]:
 
 
 def _german(words: Sequence[str], index: int) -> int:
-    """German capitalises nouns: an article waits for the next one, over adjectives."""
+    """German capitalises nouns: an article waits for the next noun, across adjectives."""
     if _is_ordinal(words, index):
         return index + 1
     if _BREAK.search(words[index]):
@@ -78,12 +78,12 @@ def _german(words: Sequence[str], index: int) -> int:
 
 
 def _is_ordinal(words: Sequence[str], index: int) -> bool:
-    """Whether a word is a number with a dot that something follows, as "5." in "am 5. Mai"."""
+    """Whether a word is a number with a dot and is not the last word, like "5." in "am 5. Mai"."""
     return words[index][:-1].isdecimal() and words[index].endswith(".") and index + 1 < len(words)
 
 
 def _next_word(determiners: frozenset[str]) -> Callable[[Sequence[str], int], int]:
-    """The rule of a language without capitals: a determiner waits for the word behind it."""
+    """The rule for a language without capitalised nouns: a determiner waits for the next word."""
 
     def decided_by(words: Sequence[str], index: int) -> int:
         at = index

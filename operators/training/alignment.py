@@ -1,11 +1,11 @@
-"""Word alignment of translated sentences: which words of the target stand for which words of the source.
+"""Word alignment of translated sentences: which target words translate which source words.
 
 The model is eflomal's (Östling and Tiedemann 2016: a Bayesian HMM with fertilities, estimated by Gibbs
-sampling) in the implementation of the Thot toolkit, run in both directions; the two answers become one by
+sampling) in the implementation of the Thot toolkit, run in both directions; the two results are combined by
 grow-diag-final-and (Koehn et al. 2003). Thot is an extra (``surtitle[train]``), imported at the first
 alignment.
 
-A recurring word is learnt better the more pairs there are: align small corpora together with large ones.
+More pairs give better alignments of recurring words: align small corpora together with large ones.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from operators.errors import UsageError
 
-#: The links of one pair: int32 of shape (links, 2), each row a source word's index and a target word's,
-#: sorted.
+#: The links of one pair: int32 of shape (links, 2); each row is the index of a source word and of a target
+#: word, sorted.
 Alignment = NDArray[np.int32]
 
-# What is counted as one word: punctuation tells nothing about meaning and draws links to itself, and "that's"
-# and "T-Shirt" are seen more often in parts.
+# A word for alignment. Punctuation carries no meaning and attracts links; "that's" and "T-Shirt" are more
+# frequent in parts.
 _TOKEN = regex.compile(r"[\p{L}\p{M}\p{N}]+")
-# Thot leaves longer sentences out of its training.
+# Thot skips longer sentences in training.
 _MAX_WORDS = 1000
 
 
@@ -42,7 +42,7 @@ def align(
             digit gets no link. Nor do the words of a pair of which one side is empty or longer than a
             thousand words.
         seed: The sampler is deterministic for a seed.
-        progress: Called with the share of the work that is done, 0 to 1, some forty times.
+        progress: Called with the finished share of the work, 0 to 1, some forty times.
 
     Raises:
         UsageError: Thot is not installed.
@@ -84,9 +84,9 @@ def align(
 
 
 def joined(alignments: Iterable[Alignment], lengths: Iterable[tuple[int, int]]) -> Alignment:
-    """The alignment of sentences one after another, which are aligned each for itself.
+    """The alignment of a sequence of sentences from their separate alignments.
 
-    `lengths` are the words of each sentence's source and target.
+    `lengths` are the numbers of words of each sentence's source and target.
     """
     at = np.zeros(2, np.int32)
     parts = [np.empty((0, 2), np.int32)]
@@ -97,14 +97,14 @@ def joined(alignments: Iterable[Alignment], lengths: Iterable[tuple[int, int]]) 
 
 
 def _tokens(words: Sequence[str]) -> list[tuple[int, str]]:
-    """What is aligned of these words, each with the index of the word that it comes from."""
+    """The tokens of these words to align, each with the index of its word."""
     return [(index, token) for index, word in enumerate(words) for token in _TOKEN.findall(word.lower())]
 
 
 def _of_words(
     links: NDArray[np.int64], source: Sequence[tuple[int, str]], target: Sequence[tuple[int, str]]
 ) -> Alignment:
-    """Links of words from links of the tokens in them."""
+    """Links of words from the links of their tokens."""
     if not len(links):
         return np.empty((0, 2), np.int32)
     return np.array(sorted({(source[i][0], target[j][0]) for i, j in links}), np.int32)

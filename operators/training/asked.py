@@ -1,4 +1,4 @@
-"""What a model is shown in training, token by token: the prompt that it is given in use, the answer."""
+"""A training example, token by token: the prompt as in use, and the answer."""
 
 from typing import NamedTuple
 
@@ -15,6 +15,6 @@ class Asked(NamedTuple):
 
 
 def asked(prompt: Prompt, source: str, target: str) -> Asked:
-    """An example whose answer ends with the line; an empty ``target`` teaches to say nothing yet."""
+    """An example whose answer ends with the line; an empty ``target`` teaches to answer nothing yet."""
     answer = prompt.vocabulary.tokenize(prompt.lead + target) if target else []
     return Asked(prompt.build(prompt.source(source)), (*answer, *prompt.vocabulary.tokenize(_END)))

@@ -1,22 +1,22 @@
-"""Punctuation at the end of an unfinished text: what nobody has said yet is not written.
+"""Punctuation at the end of an unfinished text: nothing is written that was not heard yet.
 
-A sentence that goes on has no full stop, and a clause whose end has not been heard has no comma.
+An unfinished sentence has no full stop, and a clause whose end was not heard has no comma.
 """
 
 import unicodedata
 from collections.abc import Sequence
 
-#: What ends a sentence, in the scripts of the languages that are trained.
+#: Punctuation that ends a sentence, in the scripts of the trained languages.
 SENTENCE_ENDS = frozenset(".!?…。！？")
-# Marks of category P that are a part of what they stand behind.
+# Marks of category P that belong to the character before them.
 _KEPT = frozenset("%&#@*/§‰")
 
 
 def unclosed(target: str, heard: Sequence[str]) -> str:
-    """`target`, the translation of something unfinished, without final punctuation that is not heard yet.
+    """`target`, the translation of an unfinished text, without final punctuation that is not heard yet.
 
-    `heard` are the words of the source since this target became the translation: one that ends a sentence
-    lets `target` end one, and one that ends with another mark lets it end with another mark.
+    `heard` are the source words since this target became the translation. If one of them ends a sentence,
+    `target` may end one; if one ends with another mark, `target` may end with another mark.
     """
     ends = {word[-1:] for word in heard if _is_mark(word[-1:])}
     if ends & SENTENCE_ENDS:

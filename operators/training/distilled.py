@@ -1,7 +1,7 @@
-"""A model's own translations as targets to train on: sequence-level distillation (Kim, Rush 2016, §3.2).
+"""A model's own translations as training targets: sequence-level distillation (Kim, Rush 2016, §3.2).
 
-The model that learns from them may be the one that made them (self-distillation): its targets are then texts
-that it says itself, and a prefix of one is on the way to what it says in the end.
+The model may learn from its own translations (self-distillation): its targets are then texts that it produces
+itself, and a prefix of one leads to its own final.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from operators.decoding.repetition import repetition
 from operators.prompts.prompt import Prompt
 from operators.training.generate import Answer, batches, together
 
-#: Tokens of a source, and of an answer. Rows that a model is trained on hold 256 of both.
+#: Maximum tokens of a source, and of an answer. Training rows hold 256 of both.
 _MAX_SOURCE_TOKENS, _MAX_TOKENS = 200, 200
 
 
@@ -46,7 +46,7 @@ class Translator:
     def translate(
         self, sources: Sequence[str], batch: int, seed: int
     ) -> Iterator[tuple[list[int], list[Translated]]]:
-        """Places in ``sources`` and what became of them, ``batch`` at a time, in no order."""
+        """Yield indices of ``sources`` and their results, ``batch`` at a time, in no particular order."""
         tokens = [self._prompt.source(source) for source in sources]
         long = [place for place, source in enumerate(tokens) if len(source) > _MAX_SOURCE_TOKENS]
         if long:
@@ -54,7 +54,7 @@ class Translator:
         fitting = [place for place, source in enumerate(tokens) if len(source) <= _MAX_SOURCE_TOKENS]
         prompts = [self._prompt.build(source) for source in tokens]
         groups = list(batches([prompts[place] for place in fitting], batch))
-        # Short ones and long ones in turn: so it is soon known how long all of it takes.
+        # Short and long ones in turn, so that the total time can be estimated early.
         Random(seed).shuffle(groups)
         for group in groups:
             places = [fitting[number] for number in group]

@@ -1,7 +1,7 @@
 """Gemma 3 in PyTorch, with the weights of a GGUF file.
 
-transformers keeps a GGUF's weights packed and can neither train nor save them, so its module is filled with
-dequantised tensors here. These are the weights that llama.cpp computes with, up to the rounding of ``dtype``.
+transformers keeps a GGUF's weights packed and can neither train nor save them, so here its module is filled
+with dequantised tensors. These are llama.cpp's weights, up to the rounding of ``dtype``.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from operators.errors import InputError
 from operators.models.adapter import Matrix
 
 ARCHITECTURE = "gemma3"
-#: The linear layers of a block, by transformers' names; GGUF's.
+#: The linear layers of a block: transformers' names to GGUF's.
 LINEAR = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -37,7 +37,7 @@ _BLOCK = regex.compile(r"blk\.(\d+)\.(\w+)\.weight")
 _EMBEDDING = "model.embed_tokens.weight"
 _OUTSIDE = {"token_embd.weight": _EMBEDDING, "output_norm.weight": "model.norm.weight"}
 _BLOCK_NAMES = {gguf: name for name, gguf in (LINEAR | _NORMS).items()}
-#: Frequency base of the layers with a sliding window; GGUF files do not say it.
+#: Frequency base of the layers with a sliding window; GGUF files do not contain it.
 _LOCAL_ROPE = 10_000.0
 
 
@@ -47,9 +47,9 @@ def gemma(
     """The model, in ``dtype``, on the CPU.
 
     Args:
-        header: the value of a key of the file's header, None for one that is not there.
+        header: returns the value of a key of the file's header, None if it is missing.
         tensors: all tensors, dequantised, by GGUF's names.
-        dtype: what it computes with.
+        dtype: the number type of its computation.
 
     Raises:
         InputError: it is of another architecture, or tensors are missing.
@@ -67,7 +67,7 @@ def gemma(
         raise InputError(
             f"the model's tensors are not Gemma 3's: {min([*missing, *unknown])}; fetch it again"
         )
-    # What is no weight is still on the meta device, and so has no values.
+    # Buffers are still on the meta device, without values.
     model.model.rotary_emb = type(model.model.rotary_emb)(model.config)
     model.model.embed_tokens.embed_scale = torch.tensor(model.config.hidden_size**0.5, dtype=dtype)
     model.tie_weights()
@@ -75,7 +75,7 @@ def gemma(
 
 
 def gguf_name(name: str) -> str:
-    """What GGUF calls the weight of a linear layer that transformers calls ``model.layers.N.…``."""
+    """GGUF's name for the weight of a linear layer that transformers calls ``model.layers.N.…``."""
     _, _, number, layer = name.removesuffix(".weight").split(".", 3)
     return f"blk.{number}.{LINEAR[layer]}.weight"
 
@@ -87,7 +87,7 @@ def _name(gguf: str) -> str:
 
 
 def _value(gguf: str, values: Matrix) -> torch.Tensor:
-    # GGUF's norms hold what they multiply by, transformers' hold that less one.
+    # GGUF's norms store the factor, transformers' the factor minus one.
     return torch.tensor(values - 1 if gguf.endswith("norm.weight") else values)
 
 

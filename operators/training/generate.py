@@ -1,27 +1,27 @@
-"""Answers of a model in PyTorch, many at a time: for validation and for distillation."""
+"""Batched answers of a model in PyTorch, for validation and distillation."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
-#: Answers are hardly ever longer than this many times their prompt.
+#: Answers are hardly ever longer than so many times their prompt.
 _MAX_LENGTH_RATIO = 3
 
 
 class Answer(NamedTuple):
-    """What a model answers."""
+    """A model's answer."""
 
-    #: Without the one that ends it.
+    #: Without the token that ends it.
     tokens: tuple[int, ...]
-    #: Whether it came to an end by itself.
+    #: Whether it ended by itself.
     ended: bool
 
 
 def answers(
     model: Any, prompts: Sequence[tuple[int, ...]], stops: frozenset[int], *, most: int, batch: int = 32
 ) -> list[Answer]:
-    """The greedy answer to each prompt, at most ``most`` tokens long; ``batch`` of them are made together."""
+    """The greedy answer to each prompt, at most ``most`` tokens long, computed in batches of ``batch``."""
     found = [Answer((), ended=False)] * len(prompts)
     for chosen in batches(prompts, batch):
         rows = together(model, [prompts[index] for index in chosen], stops, most=most)
@@ -31,7 +31,7 @@ def answers(
 
 
 def batches(prompts: Sequence[tuple[int, ...]], batch: int) -> Iterator[list[int]]:
-    """The places of all prompts, those of like length together, ``batch`` of them each."""
+    """The indices of all prompts in batches of ``batch``, grouped by similar length."""
     order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
     for start in range(0, len(order), batch):
         yield order[start : start + batch]

@@ -1,8 +1,8 @@
 """Trains proposal heads on a frozen model (Stern et al. 2018, section 6: frozen base, distilled data).
 
-Head i learns which token comes i places after the one that the model chose from a state. As the model does
-not change, the heads learn from states that were computed once, each head for itself, and only the tokens
-that they choose among have a logit.
+Head i learns which token comes i places after the one that the model chose from a state. Since the model does
+not change, the heads learn separately from states that were computed once, with logits only for the tokens
+among which they choose.
 """
 
 import math
@@ -16,26 +16,26 @@ from torch.nn.functional import cross_entropy, silu
 from operators.decoding.heads import Head, Matrix
 from operators.training.packing import IGNORED
 
-#: Share of the steps in which the learning rate rises.
+#: Share of the steps during which the learning rate rises.
 _WARMUP = 0.05
 _MAX_GRADIENT = 1.0
-#: States whose tokens are told at a time.
+#: States whose tokens are predicted at a time.
 _TOLD = 1024
 
 
 class Places(NamedTuple):
     """Places of answers."""
 
-    #: What the model chose its token from, (places, width).
+    #: The states from which the model chose its tokens, (places, width).
     states: torch.Tensor
-    #: What follows that token: (places, heads), as numbers among the tokens that can be said, or `IGNORED`.
+    #: The following tokens, (places, heads), as indices into the tokens that heads can predict, or `IGNORED`.
     following: torch.Tensor
 
 
 def places(
     states: Sequence[Matrix], answers: Sequence[Sequence[int]], tokens: Sequence[int], heads: int
 ) -> Places:
-    """All places of some answers, the last ones of which are followed by less."""
+    """All places of some answers; the last ones have fewer following tokens."""
     numbers = {token: number for number, token in enumerate(tokens)}
     rows = []
     for answer in answers:
@@ -45,17 +45,17 @@ def places(
 
 
 class Epochs(NamedTuple):
-    """How long and how fast to learn."""
+    """The training schedule."""
 
     times: int
-    #: Places of a step.
+    #: Places per step.
     batch: int
     #: The highest learning rate.
     rate: float
 
 
 class HeadsFit:
-    """Heads that learn: all of them from each batch, and no other weights."""
+    """Heads in training: each batch trains all of them, and no other weights."""
 
     def __init__(
         self,
@@ -66,14 +66,14 @@ class HeadsFit:
         schedule: Epochs,
         seed: int,
     ) -> None:
-        """``rows`` of the output matrix, (tokens, width), are what the heads choose among.
+        """``rows`` of the output matrix, (tokens, width), belong to the tokens among which the heads choose.
 
-        A head has ``hidden`` units, and begins as the model itself: what it adds is 0 at first.
+        A head has ``hidden`` units and starts as the model itself: its addition is 0 at first.
         """
         self._learned, self._rows = learned, rows.to(torch.bfloat16)
         heads, width = learned.following.shape[1], rows.shape[1]
         self._draws = torch.Generator().manual_seed(seed)
-        # By the size of the states what comes out of the first matrix is about 1.
+        # Scaled by the size of the states, so that the first matrix outputs about 1.
         size = float(learned.states.square().mean().sqrt()) * math.sqrt(width)
         self._inner = torch.randn(heads, hidden, width, generator=self._draws) / size
         self._outer = torch.zeros(heads, width, hidden)
@@ -81,11 +81,11 @@ class HeadsFit:
         self._optimizer = torch.optim.AdamW(self._weights, lr=0.0, betas=(0.9, 0.98), weight_decay=0.01)
         self._schedule = schedule
         self._done = 0
-        #: Steps in all.
+        #: Total number of steps.
         self.steps = schedule.times * math.ceil(len(learned.states) / schedule.batch)
 
     def epoch(self) -> Iterator[float]:
-        """Learn from all places once; the loss of each step, in nats a token."""
+        """Learn from all places once; yields the loss of each step, in nats per token."""
         drawn = torch.randperm(len(self._learned.states), generator=self._draws)
         for chosen in drawn.split(self._schedule.batch):
             for group in self._optimizer.param_groups:
@@ -114,14 +114,14 @@ class HeadsFit:
         return moved @ self._rows.T
 
     def proposed(self, states: torch.Tensor) -> list[list[int]]:
-        """What each head says after each state, as numbers among the tokens: (states, heads)."""
+        """Each head's prediction after each state, as indices of tokens: (states, heads)."""
         with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
             said = [self._logits(part).argmax(dim=2).T for part in states.split(_TOLD)]
         found: list[list[int]] = torch.cat(said).tolist()
         return found
 
     def heads(self) -> list[Head]:
-        """What was learned."""
+        """The trained heads."""
         return [
             Head(*(np.ascontiguousarray(matrix.detach().float().numpy()) for matrix in pair))
             for pair in zip(self._inner, self._outer, strict=True)
@@ -129,7 +129,7 @@ class HeadsFit:
 
 
 def _share(done: float) -> float:
-    """The learning rate as a share of the highest: a linear rise, then half a cosine down to a fiftieth."""
+    """The learning rate as a share of the maximum: a linear rise, then half a cosine down to a fiftieth."""
     if done < _WARMUP:
         return (done + 0.001) / _WARMUP
     return 0.02 + 0.98 * (1 + math.cos(math.pi * (done - _WARMUP) / (1 - _WARMUP))) / 2

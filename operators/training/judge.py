@@ -1,6 +1,6 @@
-"""A model in training by the benchmark's own figures: chrF of finals, erasure of re-translation.
+"""Validates a model in training by the benchmark's figures: chrF of finals, erasure of re-translation.
 
-Every source is translated from scratch as it grows, in PyTorch and many prompts at a time. `surtitle bench`
+Every source is translated from scratch as it grows, in PyTorch, many prompts at a time. `surtitle bench`
 measures the finished file, with all decoding methods.
 """
 
@@ -18,9 +18,9 @@ _MAX_TOKENS = 200
 
 
 class Judgement(NamedTuple):
-    """What a model is worth for captions."""
+    """A model's quality for captions."""
 
-    #: Of the finals, 0 to 100.
+    #: chrF of the finals, 0 to 100.
     chrf: float
     #: Normalised erasure of re-translation over the model's tokens, pooled.
     erasure: float

@@ -1,4 +1,4 @@
-"""An endless stream of examples out of several corpora, each with a share of its own."""
+"""An endless stream of examples from several corpora, each with its own share."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -10,7 +10,7 @@ from operators.training.speech import Example, example, speech
 
 
 class Corpus(NamedTuple):
-    """Pairs, and how often they are drawn from: the share of segments, relative to the other corpora's."""
+    """Pairs, and their share of segments relative to the other corpora."""
 
     pairs: Sequence[Pair]
     share: float
@@ -19,7 +19,7 @@ class Corpus(NamedTuple):
 def mixture(
     corpora: Sequence[Corpus], rng: Random, *, prefixes: float, noise: Noise | None, separator: str = " "
 ) -> Iterator[Example]:
-    """Examples without end. A corpus begins anew, in another order, when it is used up."""
+    """Endless examples. A corpus that is used up starts again in another order."""
     streams = [_endless(corpus.pairs, rng, separator) for corpus in corpora]
     shares = [corpus.share for corpus in corpora]
     while True:

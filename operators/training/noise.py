@@ -1,8 +1,8 @@
-"""What recognisers do to text: no case, no punctuation, a cut or wrong last word, words lost or doubled.
+"""Recognisers' faults in text: no case, no punctuation, a cut or wrong last word, words lost or doubled.
 
-Each fault is a small function of words and a `random.Random`; `Noise` draws among them. Only sources are
-spoilt: the target of a noisy source is what a reader should see. A last word that was misheard supports
-nothing, so that what a model learns to say is what the words before it support.
+Each fault is a small function of words and a `random.Random`; `Noise` draws among them. Only sources get
+noise: the target of a noisy source is what a reader should see. A misheard last word supports nothing, so a
+model learns to output only what the words before it support.
 """
 
 from collections import Counter, defaultdict
@@ -15,21 +15,21 @@ import regex
 
 from operators.training.closing import SENTENCE_ENDS
 
-# "3.5", "10:30" and "5 %" keep what a recogniser would say as a word.
+# "3.5", "10:30" and "5 %" keep marks that a recogniser would write as words.
 _PUNCTUATION = regex.compile(r"(?!(?<=\d)[.:](?=\d))[\p{P}\p{S}--[%&@#€$£+'’]]", regex.V1)
 # Between letters an apostrophe belongs to the word.
 _LOOSE_APOSTROPHE = regex.compile(r"(?<!\p{L})['’]|['’](?!\p{L})")
-# Letters that a wrong word shares with the right one.
+# Number of first letters that a wrong word shares with the right one.
 _SAME = 2
-# English words that a recogniser loses because nobody stresses them, and that a reader does not miss.
+# Unstressed English words that a recogniser loses and a reader does not miss.
 _LIGHT = frozenset({"a", "an", "the", "of", "to", "in", "at", "for", "and", "that", "is", "are", "was", "be"})
-# How a plain recogniser writes: in lower case, without punctuation.
+# The style of a plain recogniser: lower case, no punctuation.
 _STYLES = ((True, True), (True, True), (True, False), (False, True))
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Which words are heard instead of others, and which are lost without being missed."""
+    """Which words are heard instead of others, and which can be lost."""
 
     #: Words by their first letters, all in lower case.
     alike: Mapping[str, Sequence[str]]
@@ -38,7 +38,7 @@ class Lexicon:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], light: frozenset[str] = _LIGHT) -> Self:
-        """The words of these sentences; those that occur twice or more stand in for others."""
+        """The words of these sentences; those that occur at least twice can replace others."""
         counts = Counter(bare(word) for sentence in sentences for word in sentence)
         alike = defaultdict(list)
         for word, count in sorted(counts.items()):
@@ -59,13 +59,13 @@ def without_punctuation(words: Sequence[str]) -> str:
 
 
 def cut(words: Sequence[str], rng: Random) -> list[str]:
-    """The last word broken off within; one of a single letter stays."""
+    """The last word broken off in the middle; a single letter stays."""
     last = words[-1]
     return [*words[:-1], last[: rng.randint(1, max(1, len(last) - 1))]]
 
 
 def misheard(words: Sequence[str], rng: Random, lexicon: Lexicon) -> list[str]:
-    """Another last word that begins with the same letters; the same one where the lexicon has none."""
+    """Another last word that begins with the same letters; the same one if the lexicon has none."""
     last = bare(words[-1])
     others = [word for word in lexicon.alike.get(last[:_SAME], ()) if word != last]
     if not others:
@@ -75,21 +75,21 @@ def misheard(words: Sequence[str], rng: Random, lexicon: Lexicon) -> list[str]:
 
 
 def closed(words: Sequence[str], rng: Random) -> list[str]:
-    """A full stop or a comma behind words that go on: recognisers that punctuate close what they hear."""
+    """A full stop or a comma after unfinished words, as recognisers with punctuation add it."""
     if words[-1][-1] in SENTENCE_ENDS:
         return list(words)
     return [*words[:-1], words[-1].rstrip(",;:") + rng.choice("....,")]
 
 
 def dropped(words: Sequence[str], rng: Random, lexicon: Lexicon) -> list[str]:
-    """Without one of the light words before the last one; all of them if there is none."""
+    """The words without one of the light words before the last one; unchanged if there is none."""
     light = [at for at, word in enumerate(words[:-1]) if word.lower() in lexicon.light]
     lost = rng.choice(light) if light else len(words)
     return [word for at, word in enumerate(words) if at != lost]
 
 
 def doubled(words: Sequence[str], rng: Random) -> list[str]:
-    """With one word said twice."""
+    """The words with one of them doubled."""
     at = rng.randrange(len(words))
     return [*words[:at], words[at].rstrip(".,;:!?") or words[at], *words[at:]]
 
@@ -99,19 +99,17 @@ class Heard:
     """A source as a recogniser wrote it."""
 
     text: str
-    #: How many words of the source, from its beginning, may support a target: without a last word that is cut
-    #: or wrong.
+    #: How many words from the start of the source may support a target: not a last word that is cut or wrong.
     sure: int
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Draws which faults befall a text.
+    """Draws the faults of a text.
 
-    `share` is the probability that any fault does; then each one comes with its own probability,
-    independently, and those of the last word (cut, misheard, closed) only where the text is unfinished. A
-    recogniser that writes no capitals mostly writes no punctuation either, so both go together two times out
-    of three.
+    `share` is the probability of any fault; then each one comes with its own probability, independently, and
+    those of the last word (cut, misheard, closed) only if the text is unfinished. A recogniser that writes no
+    capitals mostly writes no punctuation either, so both are removed together two times out of three.
     """
 
     share: float
@@ -124,7 +122,7 @@ class Noise:
     doubled: float = 0.05
 
     def __call__(self, words: Sequence[str], is_final: bool, rng: Random) -> Heard:
-        """What is heard of these words, at least one."""
+        """The noisy version of these words, of which there is at least one."""
         if rng.random() >= self.share:
             return Heard(" ".join(words), len(words))
         heard, sure = list(words), len(words)

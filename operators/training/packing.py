@@ -1,7 +1,7 @@
-"""Examples of any length packed into rows of one length, so that no pass computes padding.
+"""Packs examples of any length into rows of one length, so that no pass computes padding.
 
-Each row holds several examples one after another. They do not see each other: positions begin anew with
-each, and `documents` tells whose a token is (0 is padding).
+Each row holds several examples in sequence. They do not see each other: positions restart with each example,
+and `documents` says to which one a token belongs (0 is padding).
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from operators.training.asked import Asked
 
-#: What is not learned from.
+#: The label of tokens that are not learned.
 IGNORED = -100
 
 
@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     tokens: NDArray[np.int32]
     positions: NDArray[np.int32]
     documents: NDArray[np.int32]
-    #: The next token where that belongs to an answer, else `IGNORED`.
+    #: The next token if it belongs to an answer, else `IGNORED`.
     labels: NDArray[np.int32]
 
 
@@ -35,7 +35,7 @@ def pack(examples: Iterable[Asked], rows: int, length: int) -> Iterator[Rows]:
         size = len(example.prompt) + len(example.answer)
         if size > length:
             continue
-        # The fullest row that still has room: what is left over in each stays small.
+        # The fullest row that still has room, so that little space is left over in each.
         fitting = np.where(room >= size, room, length + 1)
         row = int(fitting.argmin())
         if room[row] < size:

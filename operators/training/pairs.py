@@ -1,8 +1,8 @@
-"""Translations with a table of how much of the target each prefix of the source supports.
+"""Translations with a table of how much of the target each source prefix supports.
 
-The table is what ways to train on prefixes differ in: a proportional length, or what word alignment supports.
-A third way, the model's own translations cut where the source no longer supports them, makes such a table of
-them.
+Methods of training on prefixes differ only in this table: proportional length, or support by word alignment.
+A third method, the model's own translations cut where the source no longer supports them, yields such a table
+too.
 """
 
 import sys
@@ -21,14 +21,14 @@ from operators.training.sentences import matching
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A translation, and how much of it each prefix of its source supports."""
+    """A translation, and how much of it each source prefix supports."""
 
     #: Words.
     source: tuple[str, ...]
     #: Pieces, as `operators.training.pieces` makes them.
     target: tuple[str, ...]
-    #: For each number of source words from 1 on, how many pieces of the target belong to them; the last one
-    #: is all.
+    #: For each number of source words from 1 on, how many target pieces belong to them; the last entry is all
+    #: of them.
     supports: tuple[int, ...]
 
     @classmethod
@@ -53,21 +53,21 @@ class Pair:
         return cls(words, parts, table)
 
     def prefix(self, words: int) -> str:
-        """The target of so many words of the source, without punctuation that is yet to be heard."""
+        """The target of so many source words, without punctuation that is not heard yet."""
         if words == 0:
             return ""
         length = self.supports[words - 1]
         target = "".join(self.target[:length])
         if words == len(self.source):
             return target
-        # What was written once stays: the comma that was heard, and all that a shorter prefix had.
+        # What was written once stays: a comma that was heard, and everything that a shorter prefix had.
         since = bisect_left(self.supports, length)
         open_target = unclosed(target, self.source[since:words])
         return open_target if open_target == target else max(open_target, self.prefix(since), key=len)
 
 
 def joined(pairs: Sequence[Pair], separator: str = " ") -> Pair:
-    """Pairs one after another, `separator` between their targets: none where a script has no spaces."""
+    """Pairs in sequence, with `separator` between their targets: empty for a script without spaces."""
     target: list[str] = []
     for pair in pairs:
         first, *rest = pair.target
@@ -97,9 +97,9 @@ def by_alignment(
     seed: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> list[Pair]:
-    """Pairs of source and target texts whose prefixes are what their words support, by word alignment.
+    """Pairs of source and target texts with prefixes that their words support, by word alignment.
 
-    The alignment is learnt from these texts alone and needs tens of thousands of them. Parameters and errors
+    The alignment is learned only from these texts and needs tens of thousands of them. Parameters and errors
     are those of `operators.training.alignment.align`; `language` is the target's code. Empty texts are left
     out.
     """

@@ -1,21 +1,21 @@
-"""Where a pair of several sentences can be taken apart, so that each sentence is aligned for itself.
+"""Where a pair of several sentences can be split, so that each sentence is aligned separately.
 
-A link from one sentence into another is nearly always wrong, and the end of a sentence is supported as soon
-as its source's end is heard.
+A link between two sentences is nearly always wrong, and the end of a sentence is supported as soon as the end
+of its source is heard.
 """
 
 from collections.abc import Sequence
 
 import regex
 
-# A sentence's last word: its mark, and what closes behind it. An initial or a number with a dot ends nothing.
+# A sentence's last word: its mark, and closing marks after it. An initial or a number with a dot ends none.
 _END = regex.compile(r"(?<!^\p{Lu}|\d)[.!?…。！？]+[\"'”’“»«)\]」』]*$")
-# A sentence is this much longer than its translation at most, beside a few words.
+# A sentence is at most so many times longer than its translation, apart from a few words.
 _RATIO, _FEW = 2.5, 4
 
 
 def matching(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, int]]:
-    """The lengths, in words, of the sentences of both sides; all as one where the two sides do not match.
+    """The lengths, in words, of both sides' sentences; all as one if the two sides do not match.
 
     They match if both have the same number of sentences and no sentence is much longer than its counterpart.
     """

@@ -1,6 +1,6 @@
-"""Examples to train on, of the length that speech has: sentences one after another, whole and as prefixes.
+"""Training examples with the length of speech segments: sequences of sentences, whole and as prefixes.
 
-A segment of speech holds several short sentences, and an unfinished one may end within any of them.
+A segment of speech contains several short sentences, and an unfinished one may end within any of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from operators.training.pairs import Pair, joined
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a model is shown, and what it learns to answer."""
+    """A source, and the answer to learn."""
 
     source: str
     target: str
@@ -28,10 +28,10 @@ def speech(
     most_words: int = 60,
     separator: str = " ",
 ) -> Iterator[Pair]:
-    """All pairs once, in random order, joined to segments of 1 to `most_sentences` sentences.
+    """All pairs once, in random order, joined into segments of 1 to `most_sentences` sentences.
 
-    Each number of sentences is as probable as any; a segment has at most `most_words` words of the source,
-    unless a single sentence has more.
+    All numbers of sentences are equally likely; a segment has at most `most_words` source words, unless a
+    single sentence has more.
     """
     order = list(range(len(pairs)))
     rng.shuffle(order)
@@ -49,9 +49,9 @@ def speech(
 
 
 def example(pair: Pair, rng: Random, *, prefixes: float = 0.5, noise: Noise | None = None) -> Example:
-    """One example of a pair: with probability `prefixes` a prefix, of any length alike, otherwise all.
+    """One example of a pair: with probability `prefixes` a prefix of uniformly random length, else all.
 
-    Where noise spoils the last word of a prefix, the target is the one of the words before it.
+    If noise changes the last word of a prefix, the target is that of the words before it.
     """
     is_final = rng.random() >= prefixes
     length = len(pair.source) if is_final else rng.randint(1, len(pair.source))

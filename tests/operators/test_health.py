@@ -151,7 +151,7 @@ def test_after_the_recogniser_had_trouble_less_sound_without_words_is_enough(
     hear(health, clock, 11, LOUD)
     assert health.verdict().reason == (
         "nothing was recognised in 11 s of sound; "
-        "the recogniser's last word was: connection lost, trying again in 2 s"
+        "the recogniser's last message was: connection lost, trying again in 2 s"
     )
     health.partial("talk/0", 0)
     health.caption("talk/0", 0)

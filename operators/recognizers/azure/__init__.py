@@ -1,1 +1,1 @@
-"""Azure's speech service as a recogniser, through lost connections."""
+"""Azure's speech service as a recogniser that survives lost connections."""

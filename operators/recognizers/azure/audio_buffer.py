@@ -1,6 +1,6 @@
-"""The latest audio of a stream, kept to be sent again, and the way from its samples back to its clock.
+"""The latest audio of a stream, kept for sending again, and the mapping from its samples to its clock.
 
-A position counts the samples of a stream from the first that was heard, gaps left out: what a service hears.
+A position counts the samples of a stream from the first one, without gaps, as a service hears them.
 """
 
 from bisect import bisect_right
@@ -8,30 +8,30 @@ from collections import deque
 
 from operators.events import SAMPLE_RATE, AudioChunk
 
-# A difference that is no rounding of a chunk's time.
+# A larger difference is not due to the rounding of a chunk's time.
 _SHIFT_S = 0.001
-# Where the clock jumped; far more than audio that is worth keeping has.
+# Maximum number of clock jumps; far more than in any audio worth keeping.
 _MAX_ANCHORS = 4096
 
 
 class AudioBuffer:
-    """The audio of one stream from the oldest that may be needed again.
+    """The audio of one stream, from the oldest that may be needed again.
 
     Args:
-        longest_s: Seconds of audio that are kept at most.
+        longest_s: Maximum seconds of audio to keep.
     """
 
     def __init__(self, longest_s: float) -> None:
         self._longest = round(longest_s * SAMPLE_RATE)
         self._pieces: deque[bytes] = deque()
-        #: Position of the oldest sample that is kept, of the next to send, and of the next to come.
+        #: Positions of the oldest kept sample, of the next one to send, and of the next one to come.
         self.begin = self._sent = self.heard = 0
-        #: Where positions and the clock's seconds meet; later than the one before where audio is missing.
+        #: Pairs of a position and its time on the clock; a new one wherever audio is missing.
         self._anchors: list[tuple[int, float]] = []
         self._dropped = 0
 
     def append(self, chunk: AudioChunk) -> None:
-        """Keep a chunk, and drop the oldest ones that are too much."""
+        """Keep a chunk, and drop the oldest ones beyond the limit."""
         pcm = chunk.pcm[: len(chunk.pcm) // 2 * 2]
         if not self._anchors or abs(self._at(self._anchors[-1], self.heard) - chunk.start_s) > _SHIFT_S:
             self._anchors = [*self._anchors[1 - _MAX_ANCHORS :], (self.heard, chunk.start_s)]
@@ -42,17 +42,17 @@ class AudioBuffer:
             self._drop_piece()
 
     def forget(self, position: int) -> None:
-        """Let go what lies before a position and will not be needed again."""
+        """Drop the audio before a position, which will not be needed again."""
         while self._pieces and self.begin + len(self._pieces[0]) // 2 <= min(position, self._sent):
             self._drop_piece()
 
     def rewind(self, position: int) -> int:
-        """Send again from a position on, or from the oldest sample that is left: where that is."""
+        """Send again from a position on, or from the oldest sample left; returns where that is."""
         self._sent = min(max(position, self.begin), self.heard)
         return self._sent
 
     def take_unsent(self) -> bytes:
-        """The audio that is to be sent; it counts as sent from now on."""
+        """The audio to send; it counts as sent from now on."""
         if self._sent >= self.heard:
             return b""
         pieces, at = [], self.heard
@@ -66,16 +66,16 @@ class AudioBuffer:
 
     @property
     def sent(self) -> int:
-        """Position of the next sample to send; later than where it was rewound to if more was dropped."""
+        """Position of the next sample to send; later than the rewind position if more was dropped."""
         return self._sent
 
     @property
     def has_unsent(self) -> bool:
-        """Whether there is audio to be sent."""
+        """Whether there is audio to send."""
         return self._sent < self.heard
 
     def take_lost_s(self) -> float:
-        """Seconds of audio that were dropped before they could be sent, since this was asked last."""
+        """Seconds of audio dropped unsent since the last call."""
         dropped, self._dropped = self._dropped, 0
         return dropped / SAMPLE_RATE
 
@@ -87,7 +87,7 @@ class AudioBuffer:
         return max(0.0, self._at(self._anchors[max(0, place - 1)], position))
 
     def end_s(self, position: int) -> float:
-        """When the sample before a position was over: before a gap that begins there."""
+        """When the sample before a position ended: before a gap that begins there."""
         return self.start_s(position - 1) + 1 / SAMPLE_RATE if position > 0 else self.start_s(0)
 
     def _drop_piece(self) -> None:

@@ -1,13 +1,13 @@
-"""One connection to Azure's speech service, by its SDK, and what is peculiar about that (1.53).
+"""One connection to Azure's speech service through its SDK, and the SDK's peculiarities (1.53).
 
-- Its callbacks come on threads of its own, so they only pass on what they got.
-- It can connect again by itself, at once and four times, and says again what it said before. That is turned
-  off: after a failure a connection is closed, and whoever made it makes another one.
-- When the service closes the connection properly it says ``disconnected`` and nothing more, ever.
-- What it is given at once it sends twice as fast as it sounds, and after half a minute only as fast:
-  what was late would stay late. It is told to go on at twice the speed.
-- Stopping and releasing wait for the service, 10 s each unless told otherwise.
-- A recogniser and its callbacks refer to each other until they are disconnected.
+- Its callbacks run on its own threads, so they only pass events on.
+- It can reconnect by itself, at once and four times, and repeats earlier results. That is turned off: after a
+  failure a connection is closed, and its owner makes another one.
+- When the service closes the connection properly, it reports ``disconnected`` and nothing more.
+- It sends a backlog of audio at twice its speed, but after half a minute only at normal speed, so late audio
+  would stay late. It is configured to keep twice the speed.
+- Stopping and releasing wait for the service, by default 10 s each.
+- A recogniser and its callbacks reference each other until they are disconnected.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class AzureConnection:
         try:
             self._open(service, settings, tell)
         except (RuntimeError, ValueError, OSError):
-            # Its words may quote the configuration, the key with it.
+            # Its message may quote the configuration, including the key.
             raise InputError(
                 f"Azure's speech library cannot be started for {service.place}; check the azure settings, "
                 "and that OpenSSL 3 is installed"
@@ -86,15 +86,15 @@ class AzureConnection:
         self._started = self._recognizer.start_continuous_recognition_async()
 
     def write(self, pcm: bytes) -> None:
-        """Send audio, and never none: that would end it."""
+        """Send audio, which must not be empty: that would end it."""
         self._stream.write(pcm)
 
     def end_audio(self) -> None:
-        """Say that the audio is over: `Over` comes after the last result."""
+        """Signal the end of the audio: `Over` comes after the last result."""
         self._stream.close()
 
     def close(self) -> None:
-        """Hang up; takes up to two seconds where the service does not react."""
+        """Close the connection; takes up to two seconds if the service does not react."""
         signals = (
             self._recognizer.recognizing,
             self._recognizer.recognized,
@@ -105,11 +105,11 @@ class AzureConnection:
         )
         for signal in signals:
             signal.disconnect_all()
-        # A connection that is gone already may refuse to be closed.
+        # A lost connection may refuse to be closed.
         with suppress(RuntimeError):
             self._stream.close()
             self._recognizer.stop_continuous_recognition_async().get()
-        # Releasing the last references closes the connection and ends the threads.
+        # Releasing the last references closes the connection and ends its threads.
         del self._started, self._line, self._recognizer, self._stream
 
 

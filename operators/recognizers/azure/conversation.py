@@ -1,4 +1,4 @@
-"""One connection, from its events and the clock alone: what is said on it, and when and why it is over."""
+"""One connection, derived from its events and the clock: its results, and when and why it ends."""
 
 from collections.abc import Callable
 from enum import Enum, auto
@@ -8,11 +8,11 @@ from operators.recognizers.azure.patience import Patience
 from operators.recognizers.azure.utterances import ServiceUtterance, Utterances
 from operators.recognizers.protocol import Hypothesis
 
-# As long as a service far away may take to be there.
+# Time that a distant service may take to connect.
 _CONNECT_S = 10.0
-# The reason for the end of a connection comes right after it, or never.
+# The reason for a disconnection comes right after it, or never.
 _REASON_S = 0.3
-# In silence a service has nothing to say: that its connection stands so long is enough.
+# In silence a service sends nothing: a connection that lasts so long counts as proven.
 _PROVEN_S = 60.0
 
 
@@ -32,11 +32,11 @@ class Connected(NamedTuple):
 
 
 class Disconnected(NamedTuple):
-    """The connection is gone; why, may follow."""
+    """The connection is gone; the reason may follow."""
 
 
 class Result(NamedTuple):
-    """What the service said; in samples from the first that this connection was given."""
+    """A result of the service; in samples counted from the first one that this connection got."""
 
     text: str
     begin: int
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 
 class Over(NamedTuple):
-    """The connection has said all that it will: without a failure, everything."""
+    """No more results will come; without a failure, they are complete."""
 
     failure: Failure | None
 
@@ -59,8 +59,8 @@ class Conversation:
     Args:
         utterances: The stream's; they outlive the connection.
         patience: The stream's.
-        base: Position of the first sample that the connection is given.
-        now: The present in seconds.
+        base: Position of the first sample that the connection gets.
+        now: Current time in seconds.
     """
 
     def __init__(
@@ -73,29 +73,29 @@ class Conversation:
         self._deadline_s = now() + _CONNECT_S
         self.is_connected = False
         self._connected_s = float("inf")
-        #: Whether it was worth while, so that the next one may come soon: it was answered, or stood for long.
+        #: Whether it succeeded, so that the next one may come soon: it got answers, or lasted for long.
         self.is_proven = False
-        #: Whether the service was told that no more audio comes; whoever tells it says so here.
+        #: Whether the service was told that no more audio comes; set by the caller.
         self.is_audio_over = False
         self.is_over = False
         self.failure: Failure | None = None
 
     def begin(self, base: int) -> None:
-        """Say where the audio that the connection is given begins, now that the first of it is sent."""
+        """Set where the connection's audio begins, now that its first samples are sent."""
         self._base = base
 
     def take(self, event: Event, heard: int) -> list[Hypothesis]:
-        """Hypotheses that come of an event; none after the connection is over.
+        """The hypotheses from an event; none after the connection is over.
 
         Args:
-            heard: Position where the stream's audio ends by now: no result can lie beyond.
+            heard: Position of the current end of the stream's audio: no result can lie beyond.
         """
         if self.is_over:
             return []
         if isinstance(event, Result):
             return self._hear(event, heard)
         if isinstance(event, Over):
-            # All is said only when all was heard.
+            # The results are complete only if all audio was heard.
             self._end(event.failure or (None if self.is_audio_over else Failure.STOPPED))
         elif isinstance(event, Disconnected):
             self._deadline_s = self._now() + _REASON_S
@@ -107,7 +107,7 @@ class Conversation:
         return []
 
     def look_at_clock(self) -> None:
-        """End it when what had to come has not."""
+        """End the connection if an expected event has not come."""
         self.is_proven = self.is_proven or self._now() - self._connected_s >= _PROVEN_S
         if self._now() >= self._deadline_s:
             self._end(Failure.LOST)
@@ -119,9 +119,9 @@ class Conversation:
         self.is_proven = True
         self._patience.answered()
         if self._base + result.begin > heard:
-            # Speech that nobody has sent: taken for something said at the end of what was, it would end that.
+            # Speech that was never sent: placed at the end of the audio, it would end what is there.
             return []
-        # Whatever numbers a service makes up, they lie in the audio that it was given.
+        # Whatever numbers a service invents, they are limited to the audio that it got.
         begin, end = (max(self._base, min(self._base + at, heard)) for at in (result.begin, result.end))
         return self._utterances.take(ServiceUtterance(result.text, begin, end, result.is_final))
 

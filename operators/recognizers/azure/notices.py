@@ -13,8 +13,8 @@ _REASONS = {
     Failure.LOST: "connection to Azure lost",
     Failure.STOPPED: "Azure stopped recognising",
     Failure.SILENT: "Azure does not answer to speech any more",
-    Failure.BUSY: "Azure takes no more requests for now",
-    Failure.REQUEST: "Azure refused to go on",
+    Failure.BUSY: "Azure accepts no more requests for now",
+    Failure.REQUEST: "Azure refused to continue",
 }
 
 
@@ -30,11 +30,11 @@ class Notices:
         self._service = service
         self._tell = tell
         self._is_connected = self._was_connected = False
-        #: What was told of the present outage: nothing, that it is there, or that it lasts.
+        #: What was reported of the current outage: nothing, that it began, or that it lasts.
         self._told = 0
 
     def connected(self, lost_s: float) -> None:
-        """The service is there; so many seconds of audio could not be kept until then."""
+        """The service is connected; so many seconds of audio could not be kept until then."""
         if self._is_connected:
             return
         sentence = "connected again" if self._was_connected else f"connected to Azure, {self._service.place}"
@@ -48,7 +48,7 @@ class Notices:
         """A connection failed, or could not be made; the next attempt comes after a wait.
 
         Args:
-            is_longest: Whether the waits grow no more.
+            is_longest: Whether the wait has its maximum length.
 
         Raises:
             InputError: when another attempt cannot help.
@@ -71,7 +71,7 @@ class Notices:
         self._is_connected = False
 
     def gave_up(self, error: Exception) -> None:
-        """The audio is over, and an error that nobody was to hear before what had been recognised."""
+        """Raise an error that was held back until the recognised text was delivered."""
         self._tell(str(error))
 
     def ended_early(self, waited_s: float) -> None:

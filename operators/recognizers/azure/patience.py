@@ -8,23 +8,23 @@ import numpy as np
 from operators.events import SAMPLE_RATE
 
 FIRST_WAIT_S = 0.5
-# Of 16-bit samples: some -44 dB, under which no microphone's speech lies.
+# Of 16-bit samples: some -44 dB; speech from a microphone is louder.
 _SILENCE = 200.0
-# Speech is this much louder than the noise around it, whose loudness is followed by its minimum.
+# Speech is this much louder than the noise around it, which is tracked by its minimum.
 _OVER_NOISE = 3.0
 _RISE_PER_S = 1.1
 _MIN_NOISE = 10.0
-# A connection that never answered is given more time, but not ever more.
+# A connection that never answered gets more time, up to a limit.
 _MAX_DOUBLINGS = 3
 
 
 class Waits:
-    """Seconds between attempts: 0.5, 1, 2, 4 and so on, each a little random.
+    """Seconds between attempts: 0.5, 1, 2, 4 and so on, each slightly randomised.
 
-    Many recognisers that lost the same service so come back to it one after the other.
+    So many recognisers that lost the same service do not all return at the same moment.
 
     Args:
-        longest_s: The longest of them.
+        longest_s: Maximum wait.
     """
 
     def __init__(self, longest_s: float, random: Callable[[float, float], float] = uniform) -> None:
@@ -34,28 +34,28 @@ class Waits:
 
     @property
     def is_longest(self) -> bool:
-        """Whether they grow no more."""
+        """Whether the wait has its maximum length."""
         return self._next_s >= self._longest_s
 
     def next_s(self) -> float:
-        """How long to wait now, give or take a fifth, but never longer than the longest."""
+        """How long to wait now, plus or minus a fifth, but never longer than the maximum."""
         wait_s = self._next_s
         self._next_s = min(2 * wait_s, self._longest_s)
         return min(wait_s * self._random(0.8, 1.2), self._longest_s)
 
     def reset(self) -> None:
-        """Begin again with the shortest, as the service has answered."""
+        """Start again with the shortest wait, because the service has answered."""
         self._next_s = min(FIRST_WAIT_S, self._longest_s)
 
 
 class Patience:
-    """Knows when a service that is given speech should have said something.
+    """Knows when a service that gets speech should have answered.
 
     Args:
-        answer_s: Seconds without an answer from the first sound on that may be speech, and at least half as
+        answer_s: Seconds without an answer since the first sound that may be speech, with at least half as
             many seconds of such sound. They double, up to eight times, for a connection after one that never
             answered: it may be music.
-        now: The present in seconds.
+        now: Current time in seconds.
     """
 
     def __init__(self, answer_s: float, now: Callable[[], float]) -> None:
@@ -63,17 +63,17 @@ class Patience:
         self._now = now
         self._noise = float("inf")
         self._loud_s = 0.0
-        #: When the first sound since the last answer was given to the service; nothing while there is none.
+        #: When the service got the first sound since its last answer; None if there is none.
         self._since_s: float | None = None
         self._doublings = 0
 
     def begin(self) -> None:
-        """A new connection is there."""
+        """A new connection is open."""
         self._loud_s = 0.0
         self._since_s = None
 
     def answered(self) -> None:
-        """The service has said something."""
+        """The service has answered."""
         self._doublings = 0
         self.begin()
 
@@ -82,9 +82,9 @@ class Patience:
         self._doublings = min(self._doublings + 1, _MAX_DOUBLINGS)
 
     def hear(self, pcm: bytes) -> None:
-        """The service is given this audio: 16-bit samples."""
+        """The service gets this audio: 16-bit samples."""
         samples = np.frombuffer(pcm, "<i2").astype(np.float32)
-        # In pieces of a tenth of a second: of all that is sent again at once, some is loud.
+        # In pieces of a tenth of a second, because a long piece sent again always contains something loud.
         for at in range(0, len(samples), SAMPLE_RATE // 10):
             piece = samples[at : at + SAMPLE_RATE // 10]
             seconds = len(piece) / SAMPLE_RATE

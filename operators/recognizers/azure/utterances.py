@@ -1,8 +1,8 @@
-"""Segments that outlive connections: what a service says of its utterances, however often it begins anew.
+"""Segments that outlive connections, however often the service starts again.
 
-After a lost connection the audio since the last final is heard again. The segment that was open goes on under
-its number once the new connection has come as far as the old one; what it says before that was on display
-already, better.
+After a lost connection the service hears the audio since the last final again. The open segment continues
+under its number once the new connection has come as far as the old one; until then a better text is already
+on display.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from operators.recognizers.protocol import Hypothesis
 
 
 class ServiceUtterance(NamedTuple):
-    """What a service takes an utterance to say; positions are samples of the stream, begin ≤ end."""
+    """A service's hypothesis for an utterance; positions are samples of the stream, begin ≤ end."""
 
     text: str
     begin: int
@@ -29,16 +29,16 @@ class _Open(msgspec.Struct):
     end: int
     start_s: float
     end_s: float
-    #: Whether a connection that was lost said it, and the present one has not come as far yet.
+    #: Whether it comes from a lost connection, and the current one has not come as far yet.
     is_replayed: bool = False
 
 
 class Utterances:
-    """Numbers one stream's utterances and says each of them once.
+    """Numbers one stream's utterances and delivers each of them once.
 
     Args:
         start_s: When the sample at a position sounded, on the stream's clock.
-        end_s: When the sample before a position was over.
+        end_s: When the sample before a position ended.
     """
 
     def __init__(self, start_s: Callable[[int], float], end_s: Callable[[int], float]) -> None:
@@ -46,14 +46,14 @@ class Utterances:
         self._end_s = end_s
         self._next = 0
         self._open: _Open | None = None
-        #: All before this position has got its final, or holds no speech.
+        #: Everything before this position has its final, or contains no speech.
         self.confirmed = 0
 
     def resume(self, oldest: int) -> list[Hypothesis]:
-        """What comes next is said by a new connection, which hears again from `confirmed` on.
+        """Further results come from a new connection, which hears again from `confirmed` on.
 
         Args:
-            oldest: Position of the oldest audio that is left. A segment whose beginning is not left ends.
+            oldest: Position of the oldest audio left. A segment whose beginning is gone ends.
         """
         if self._open is not None and self._open.begin < oldest:
             return self.finish()
@@ -62,9 +62,9 @@ class Utterances:
         return []
 
     def take(self, said: ServiceUtterance) -> list[Hypothesis]:
-        """Hypotheses that come of what the service said."""
+        """The hypotheses from a result of the service."""
         said = said._replace(text=said.text.strip())
-        # A final of what has got one, or nothing at all.
+        # A second final for the same speech, or an empty result.
         if (said.text and said.end <= self.confirmed) or not (said.text or said.is_final):
             return []
         hypotheses: list[Hypothesis] = []
@@ -83,7 +83,7 @@ class Utterances:
         return hypotheses
 
     def finish(self) -> list[Hypothesis]:
-        """The final of the open segment, with the text that it had last."""
+        """The final of the open segment, with its last text."""
         if self._open is None:
             return []
         last, self._open = self._open, None
@@ -92,12 +92,12 @@ class Utterances:
 
     @staticmethod
     def _is_later(said: ServiceUtterance, last: _Open) -> bool:
-        """Whether it is another utterance, although the open one has got no final."""
+        """Whether it is another utterance, although the open one has no final yet."""
         return bool(said.text) and said.begin >= last.end and said.begin > last.begin
 
     @staticmethod
     def _is_behind(said: ServiceUtterance, last: _Open) -> bool:
-        """Whether a new connection has yet to come to where the old one was."""
+        """Whether a new connection has not yet come as far as the old one."""
         if not last.is_replayed:
             return False
         return said.end <= last.begin and not said.text if said.is_final else said.end < last.end
@@ -108,7 +108,7 @@ class Utterances:
         self._next += 1
 
     def _revise(self, last: _Open, said: ServiceUtterance) -> Hypothesis:
-        # A final without a text ends the segment with what it had: `PartialNumbering` sees to that.
+        # A final without text ends the segment with its last text: `PartialNumbering` ensures that.
         last.text = said.text
         last.end = max(said.end, last.begin)
         last.end_s = max(last.start_s, self._end_s(last.end))

@@ -1,4 +1,4 @@
-"""What is said in a window, by Moonshine's decoder."""
+"""Decodes a window of speech with Moonshine's decoder."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,23 +13,23 @@ from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.model import BEGIN, END
 from operators.recognizers.windowed.method import SpeechMethod, decode_speech
 
-#: A pass of the tiny model by its tokens, in milliseconds (docs/moonshine_passes.py).
+#: Milliseconds of a pass of the tiny model by its number of tokens (docs/moonshine_passes.py).
 COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))
-#: Gap of logits below which a decision of a final is not taken from a pass over many tokens. With it 184 of
-#: 185 finals measured there were greedy decoding's; the other one differs in its closing punctuation.
+#: Gap of logits below which a final's decision is not taken from a pass over many tokens. With it 184 of 185
+#: finals measured there equal greedy decoding; the other one differs in its closing punctuation.
 MARGIN = 0.2
-#: Tokens that a second of speech may have, as the model's makers limit it, and those of any window.
+#: Maximum tokens per second of speech, a limit set by the model's makers, and the minimum limit of a window.
 _TOKENS_PER_S, _MIN_TOKENS = 6.5, 8
 
 
 class Heard(NamedTuple):
-    """What a window was decoded to."""
+    """The result of decoding a window."""
 
     tokens: tuple[int, ...]
     #: The model's own probability of the token at a place.
     probability: Callable[[int], float]
     cost: Cost
-    #: Whether the whole window was decoded, and not only up to a doubtful word.
+    #: Whether the whole window was decoded, not only up to a doubtful word.
     is_whole: bool
 
 
@@ -42,9 +42,9 @@ def decode(
     is_final: bool,
     doubt: Doubt | None = None,
 ) -> Heard:
-    """Decode one window of so many ``samples``, whose encoder states ``cache`` is over.
+    """Decode one window of so many ``samples``; ``cache`` holds its encoder states.
 
-    With ``doubt`` that of unfinished speech may end early. Raises `ModelTrouble` where the model fails.
+    With ``doubt``, decoding of unfinished speech may end early. Raises `ModelTrouble` if the model fails.
     """
     task = speech_task(draft if method.use_draft else (), samples, is_final=is_final)
     session = Certainty(PrefixSession(cache))
@@ -60,6 +60,6 @@ def decode(
 
 
 def speech_task(draft: tuple[int, ...], samples: int, *, is_final: bool) -> Task:
-    """The task that a window of so many samples is."""
+    """The decoding task for a window of so many samples."""
     limit = _MIN_TOKENS + round(_TOKENS_PER_S * samples / SAMPLE_RATE)
     return Task(prompt=[BEGIN], draft=draft, stop={END}, limit=limit, is_final=is_final)

@@ -1,8 +1,7 @@
 """Moonshine's encoder and decoder in ONNX Runtime (Jeffries et al. 2024).
 
 The weights are those of Moonshine's merged exports: `encoder_model` and `decoder_model_merged`, as ``.ort``
-or ``.onnx``. How many layers and heads there are is read from the files, so that every size and language
-works.
+or ``.onnx``. The number of layers and heads is read from the files, so every size and language works.
 """
 
 import os
@@ -22,12 +21,12 @@ from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
 from operators.recognizers.windowed.voice import Samples
 from operators.trouble import ModelTrouble, Trouble
 
-#: Of every Moonshine model: the tokens that begin and end a transcript.
+#: The tokens that begin and end a transcript, in every Moonshine model.
 BEGIN, END = 1, 2
 
 _Array = NDArray[Any]
 _PAST, _PRESENT = "past_key_values.", "present."
-#: The encoder's convolutions need so many samples to give one state.
+#: The encoder's convolutions need so many samples for one state.
 MIN_SAMPLES = 1024
 
 
@@ -35,7 +34,7 @@ class MoonshineModel:
     """One model's two sessions, shared by all streams of the process."""
 
     def __init__(self, folder: Path, threads: int) -> None:
-        """Load the files of ``folder``; raises `InputError` when it holds no merged Moonshine model."""
+        """Load the files of ``folder``; raises `InputError` if it contains no merged Moonshine model."""
         if not folder.is_dir():
             raise InputError(
                 f"{folder}: there is no such folder; name the folder that holds the speech model's files"
@@ -49,19 +48,19 @@ class MoonshineModel:
         self._past = [name for name in self._decoder_inputs if name.startswith(_PAST)]
         if not self._past or "input_ids" not in self._decoder_inputs:
             raise InputError(
-                f"{path}: this is no merged decoder of a Moonshine model; streaming models are not supported"
+                f"{path}: this is not a merged Moonshine decoder; streaming models are not supported"
             )
         shape = self._decoder_inputs[self._past[0]]
         self._empty = np.zeros((1, int(shape[1]), 0, int(shape[3])), np.float32)
         self._all = ["logits", *(_present(name) for name in self._past)]
         self._own = [name for name in self._all if ".encoder." not in name]
-        # One pass at a time: two at once would fight for the cores.
+        # One pass at a time: two would compete for the cores.
         self._lock = Lock()
 
     def encode(self, samples: Samples) -> "Encoded":
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
 
-        Raises `ModelTrouble` where ONNX Runtime fails.
+        Raises `ModelTrouble` if ONNX Runtime fails.
         """
         if len(samples) < MIN_SAMPLES:
             samples = np.concatenate((samples, np.zeros(MIN_SAMPLES - len(samples), np.float32)))
@@ -71,7 +70,7 @@ class MoonshineModel:
         return Encoded(self, states, mask)
 
     def decode(self, fed: dict[str, _Array], *, is_first: bool) -> dict[str, _Array]:
-        """One pass of the decoder; of the encoder's keys and values only the first pass makes any."""
+        """One pass of the decoder; only the first pass computes the encoder's keys and values."""
         fed["use_cache_branch"] = np.array([not is_first])
         names = self._all if is_first else self._own
         rows = self._run(self._decoder, names, {name: fed[name] for name in self._decoder_inputs})
@@ -79,12 +78,12 @@ class MoonshineModel:
 
     @property
     def past(self) -> list[str]:
-        """The names of the decoder's inputs that hold keys and values."""
+        """The names of the decoder's inputs for keys and values."""
         return self._past
 
     @property
     def empty(self) -> _Array:
-        """Keys or values of no position at all."""
+        """Empty keys or values."""
         return self._empty
 
     def _run(self, session: Any, names: list[str] | None, fed: dict[str, _Array]) -> list[_Array]:
@@ -98,9 +97,8 @@ class MoonshineModel:
 class Encoded:
     """A window's encoder states, and the decoder's KV cache over them: a `KvCache`.
 
-    The merged decoder has two branches. The first pass over a window also makes the keys and values that the
-    decoder's cross-attention has of the encoder's states; later passes take any number of tokens after those
-    that are held.
+    The merged decoder has two branches. The first pass over a window also computes the keys and values of
+    the encoder's states for cross-attention; later passes take any number of tokens after the held ones.
     """
 
     def __init__(self, model: MoonshineModel, states: _Array, mask: _Array) -> None:
@@ -110,17 +108,17 @@ class Encoded:
         self._length = 0
 
     def again(self) -> "Encoded":
-        """The same window, with nothing decoded yet."""
+        """The same window with nothing decoded yet."""
         return Encoded(self._model, *self._given.values())
 
     def cut(self, length: int) -> int:
-        """Forget every position from ``length`` on; gives how many are left."""
+        """Drop every position from ``length`` on; returns how many are left."""
         self._length = length
         return length
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
-        assert start == self._length, "a pass goes on where the cache ends"
+        assert start == self._length, "a pass continues where the cache ends"
         is_first = not self._kept
         fed = {**self._given, "input_ids": np.array([list(tokens)], np.int64)}
         for name in self._model.past:
@@ -140,7 +138,7 @@ class Encoded:
 
 @cache
 def load_model(folder: str, threads: int) -> MoonshineModel:
-    """The process's model of a folder. Raises `InputError` when the folder does not hold one."""
+    """The process's model of a folder. Raises `InputError` if the folder does not contain one."""
     return MoonshineModel(Path(folder), threads)
 
 
@@ -162,7 +160,7 @@ def _session(path: Path, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Threads that spin while they wait take the cores from the translation model.
+    # Threads that spin while they wait take cores from the translation model.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4
     try:

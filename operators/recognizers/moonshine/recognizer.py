@@ -22,7 +22,7 @@ class MoonshineTranscriber(DraftingTranscriber):
     Args:
         model: The model, which streams share.
         method: How windows are decoded.
-        certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
+        certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
     """
 
     def __init__(self, model: MoonshineModel, method: SpeechMethod, certainty: float = CERTAINTY) -> None:
@@ -60,15 +60,15 @@ def moonshine_recognizer(
     """A recogniser of one stream. Models are loaded once per process, and shared.
 
     Args:
-        model_path: Folder of the model's files; without it, the English model that comes along.
+        model_path: Folder of the model's files; without it, the installed English model.
         update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
         method: How windows are decoded; by default they end early with words that are not shown.
-        certainty: Least probability of the last word that an unfinished text shows.
+        certainty: Minimum probability of the last shown word of an unfinished text.
         threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
         tell: Told what goes wrong, in a sentence.
 
     Raises:
-        InputError: when the folder is not such a model.
+        InputError: if the folder is not such a model.
     """
     folder = Path(model_path) if model_path else bundled_model()
     model = load_model(str(folder.absolute()), threads or min(2, os.cpu_count() or 1))
@@ -79,9 +79,9 @@ def moonshine_recognizer(
 def bundled_model() -> Path:
     """The folder of the English model inside the wheel of moonshine-voice.
 
-    The package is not imported, as its native library is not used. Raises `InputError` where it is gone.
+    The package is not imported, because its native library is not used. Raises `InputError` if it is gone.
     """
     package = importlib.util.find_spec("moonshine_voice")
     if package is None or package.origin is None:
-        raise InputError("the speech model that comes along is missing: pip install moonshine-voice==0.0.48")
+        raise InputError("the default speech model is missing: pip install moonshine-voice==0.0.48")
     return Path(package.origin).parent / "assets" / "tiny-en"

@@ -1,4 +1,4 @@
-"""What a Moonshine token spells: the two file formats in which its vocabulary is published."""
+"""Moonshine's vocabulary, from the two file formats in which it is published."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class _Vocabulary(msgspec.Struct):
 
 
 class _TokenizerFile(msgspec.Struct):
-    """What is needed of Hugging Face's tokenizer.json."""
+    """The needed parts of Hugging Face's tokenizer.json."""
 
     model: _Vocabulary
 
@@ -47,7 +47,7 @@ class Tokenizer:
 def load_tokenizer(folder: Path) -> Tokenizer:
     """Read ``tokenizer.bin`` (Moonshine's own) or ``tokenizer.json`` (Hugging Face's) of a model's folder.
 
-    Raises `InputError` where neither can be read.
+    Raises `InputError` if neither can be read.
     """
     binary, json = folder / "tokenizer.bin", folder / "tokenizer.json"
     path = binary if binary.is_file() else json
@@ -62,12 +62,12 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
     except (ValueError, msgspec.MsgspecError) as error:
         raise InputError(
-            f"{path}: this is no tokenizer of a Moonshine model; fetch the model again"
+            f"{path}: this is not the tokenizer of a Moonshine model; fetch the model again"
         ) from error
 
 
 def _read_binary(data: bytes) -> list[bytes]:
-    """Each token: its length in one byte, in two from 128 on, and its bytes."""
+    """Each token is its length in one byte, or two from 128 on, and its bytes."""
     spellings: list[bytes] = []
     at = 0
     while at < len(data):

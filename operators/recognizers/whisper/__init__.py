@@ -1,5 +1,5 @@
 """Whisper (Radford et al. 2022), from models in CTranslate2's format, with the last hypothesis as the draft.
 
-CTranslate2 itself gives no logits for tokens that it is handed, and decodes a prefix one token at a time: no
-draft can save it anything. So only its file format is used here; ONNX Runtime runs the same weights.
+CTranslate2 itself returns no logits for given tokens, and decodes a prefix one token at a time, so a draft
+could not save anything. Only its file format is used here; ONNX Runtime runs the same weights.
 """

@@ -1,6 +1,6 @@
-"""Text as Whisper's tokens: byte-pair encoding (Sennrich et al. 2016), as GPT-2 does it on bytes.
+"""Text as Whisper's tokens: byte-pair encoding (Sennrich et al. 2016) on bytes, as in GPT-2.
 
-A token's number is also the rank of the merge that makes it, so that the vocabulary is all that is needed.
+A token's number is also the rank of the merge that makes it, so no other table is needed.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import regex
 
-# A word with the space before it is encoded by itself.
+# A word is encoded separately, with the space before it.
 _WORDS = regex.compile(
     r"'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
 )
@@ -18,7 +18,7 @@ class BytePairs:
     """Encodes bytes with the tokens of one vocabulary.
 
     Args:
-        pieces: The bytes of each token, in the order of the tokens' numbers. A byte that none of them has is
+        pieces: The bytes of each token, in the order of the tokens' numbers. Bytes that none of them has are
             left out.
     """
 

@@ -1,7 +1,7 @@
-"""What is said in a window, by Whisper's decoder.
+"""Decodes a window of speech with Whisper's decoder.
 
-Where nobody speaks, or the model is at a loss, Whisper writes what it has seen in many subtitles, or says the
-same over and over again. Its own signs of that are looked at here (Radford et al. 2022, section 4.5).
+If nobody speaks, or the model is lost, Whisper writes common subtitle phrases or repeats itself. Its own
+signs of that are checked here (Radford et al. 2022, section 4.5).
 """
 
 import zlib
@@ -19,32 +19,32 @@ from operators.decoding.session import PrefixSession
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.windowed.method import SpeechMethod, decode_speech
 
-#: A pass of tiny.en by its tokens, in milliseconds.
+#: Milliseconds of a pass of tiny.en by its number of tokens.
 _COSTS = PassCosts((1, 8, 26), (2.3, 4.8, 9.6))
-#: Gap of logits below which a final's decisions are not taken from a pass over many tokens: more than passes
-#: of different sizes differ by where activations are rounded to 8 bits (docs/whisper_noise.py).
+#: Gap of logits below which a final's decisions are not taken from a pass over many tokens: more than the
+#: difference between passes of different sizes with 8-bit activations (docs/whisper_noise.py).
 MARGIN = 0.3
-#: Tokens that any transcript may have, that each second of speech may add, and that Whisper's own decoding
-#: stops at. Text in a script that Whisper spells byte by byte takes some ten tokens a second.
+#: Tokens allowed for any transcript, additional ones per second of speech, and the limit of Whisper's own
+#: decoding. Text in a script that Whisper spells byte by byte takes some ten tokens a second.
 _MIN_TOKENS, _TOKENS_PER_S, _MAX_TOKENS = 16, 20.0, 224
-#: Probability above which nobody speaks, if the mean log probability of the transcript's tokens is below the
-#: second as well.
+#: Nobody speaks if the model's probability of that is above the first, and the mean log probability of the
+#: transcript's tokens is below the second.
 _NO_SPEECH, _DOUBTFUL = 0.6, -1.0
-#: How many times smaller than itself a transcript gets when it is compressed, if it repeats itself.
+#: A transcript with a higher compression ratio repeats itself.
 _COMPRESSION = 2.4
 
 
 class Heard(NamedTuple):
-    """What a window was decoded to."""
+    """The result of decoding a window."""
 
     tokens: tuple[int, ...]
     text: str
     #: The model's own probability of the token at a place.
     probability: Callable[[int], float]
     cost: Cost
-    #: Whether the whole window was decoded, and not only up to a doubtful word.
+    #: Whether the whole window was decoded, not only up to a doubtful word.
     is_whole: bool
-    #: Whether the transcript may be shown: somebody speaks, and it does not go round in circles.
+    #: Whether the transcript may be shown: somebody speaks, and it does not repeat itself endlessly.
     is_credible: bool = True
 
 
@@ -56,10 +56,10 @@ def decode(
     is_final: bool,
     doubt: Doubt | None = None,
 ) -> Heard:
-    """Decode one window, whose encoder states ``encoded`` has.
+    """Decode one window, whose encoder states are in ``encoded``.
 
-    With ``doubt`` that of unfinished speech may end early. A transcript that is not credible is decoded again
-    from scratch, in case it was the draft's fault. Raises `ModelTrouble` where the model fails.
+    With ``doubt``, decoding of unfinished speech may end early. A transcript that is not credible is decoded
+    again from scratch, in case the draft caused it. Raises `ModelTrouble` if the model fails.
     """
     task = speech_task(encoded, draft if method.use_draft else (), is_final=is_final)
     heard = _decode(method, encoded, task, doubt)
@@ -70,7 +70,7 @@ def decode(
 
 
 def speech_task(encoded: Encoded, draft: tuple[int, ...], *, is_final: bool) -> Task:
-    """The task that a window is."""
+    """The decoding task for a window."""
     return Task(
         prompt=encoded.prompt,
         draft=draft,
@@ -81,7 +81,7 @@ def speech_task(encoded: Encoded, draft: tuple[int, ...], *, is_final: bool) -> 
 
 
 def _limit(speech_s: float) -> int:
-    """Tokens that the transcript of a window may have."""
+    """Maximum number of tokens in the transcript of a window."""
     return min(_MAX_TOKENS, _MIN_TOKENS + round(_TOKENS_PER_S * speech_s))
 
 
@@ -104,12 +104,12 @@ def _decode(method: SpeechMethod, encoded: Encoded, task: Task, doubt: Doubt | N
 
 
 def mean_log_probability(probabilities: list[float]) -> float:
-    """Of the tokens of a transcript; 0 of none."""
+    """The mean log probability of a transcript's tokens; 0 without tokens."""
     return float(np.mean(np.log(np.maximum(probabilities, 1e-30)))) if probabilities else 0.0
 
 
 def compression(text: str) -> float:
-    """How many times smaller a text gets when it is compressed; what is short does not."""
+    """The compression ratio of a text; short texts do not compress."""
     data = text.encode()
     return len(data) / len(zlib.compress(data))
 

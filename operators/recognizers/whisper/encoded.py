@@ -1,4 +1,4 @@
-"""What a Whisper model heard in one window, and the decoder's KV cache over that."""
+"""A Whisper model's encoder states of one window, and the decoder's KV cache over them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,15 +19,15 @@ _MASKED = np.float32(-1e9)
 class Encoded:
     """A window's encoder states and the decoder's KV cache over them: a `KvCache`.
 
-    Logits are those that Whisper's own greedy decoding chooses from: what it never takes is at minus
+    Logits are those from which Whisper's own greedy decoding chooses: tokens that it never takes have minus
     infinity.
 
     Args:
-        decode: Makes one pass of the decoder.
-        files: What the model's folder says.
-        crossed: Keys and values that the decoder's cross-attention has of the states.
+        decode: Runs one pass of the decoder.
+        files: The contents of the model's folder.
+        crossed: Keys and values of the states for the decoder's cross-attention.
         prompt: The tokens before a transcript.
-        speech_s: Seconds of audio that were encoded, without the silence after them.
+        speech_s: Seconds of encoded audio, without the silence after it.
     """
 
     def __init__(
@@ -47,17 +47,17 @@ class Encoded:
         self._held = 0
         self._cache: Tensors = {}
         self.cut(0)
-        #: What a pass over the prompt alone made of it: the cache, and the row of logits.
+        #: The result of a pass over the prompt alone: the cache, and the row of logits.
         self._prompted: tuple[Tensors, Logits] | None = None
         #: Probability that nobody speaks, from the first pass on.
         self.no_speech = 0.0
 
     def again(self) -> "Encoded":
-        """The same states, with nothing in the cache."""
+        """The same states with an empty cache."""
         return Encoded(self._decode, self._files, self._crossed, self.prompt, self.speech_s)
 
     def cut(self, length: int) -> int:
-        """Forget every position from ``length`` on; gives how many are left."""
+        """Drop every position from ``length`` on; returns how many are left."""
         size = self._files.size
         if length == 0:
             keys = tensor(np.zeros((size.heads, size.head_width, 0), np.float32))
@@ -73,9 +73,9 @@ class Encoded:
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` at ``start``; the logits of the last ``rows`` of them."""
-        assert start == self._held, "a pass goes on where the cache ends"
+        assert start == self._held, "a pass continues where the cache ends"
         if start and self._prompted and start + 1 == len(self.prompt) and list(tokens) == self.prompt[-1:]:
-            # Computed once more in a pass of another size, it would differ a little.
+            # Computed again in a pass of another size, it would differ slightly.
             cache, row = self._prompted
             self._cache, self._held = dict(cache), start + 1
             return row.copy()
@@ -88,7 +88,7 @@ class Encoded:
         count = len(tokens)
         asked = np.arange(count - rows, count)
         if start == 0:
-            # The first row of all says whether somebody speaks.
+            # The very first row says whether somebody speaks.
             asked = np.concatenate(([0], asked))
         made = self._decode(
             {
@@ -114,7 +114,7 @@ class Encoded:
 
 
 def tensor(values: NDArray[Any]) -> Any:
-    """An array as ONNX Runtime takes it, without copying it each time."""
+    """An array in ONNX Runtime's format, so that it is not copied each time."""
     return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(values))
 
 

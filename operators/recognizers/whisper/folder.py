@@ -1,4 +1,4 @@
-"""The folder of a Whisper model in CTranslate2's format: what is in it, and what it has to hold."""
+"""The folder of a Whisper model in CTranslate2's format: its contents and its requirements."""
 
 import os
 from pathlib import Path
@@ -15,28 +15,28 @@ from operators.recognizers.whisper.weights import Weights
 
 
 class WhisperConfig(msgspec.Struct):
-    """What is needed of config.json: tokens that greedy decoding never takes."""
+    """The needed parts of config.json: tokens that greedy decoding never takes."""
 
     suppress_ids: tuple[int, ...] = ()
-    #: Neither does it begin with one of these.
+    #: Tokens with which it never begins.
     suppress_ids_begin: tuple[int, ...] = ()
 
 
 class WhisperFolder(NamedTuple):
-    """What a folder holds."""
+    """The contents of a folder."""
 
     path: Path
     vocabulary: Vocabulary
-    #: Tokens that no transcript holds, and tokens that none begins with.
+    #: Tokens that no transcript contains, and tokens with which none begins.
     suppressed: NDArray[np.int64]
     suppressed_first: NDArray[np.int64]
     size: Size
 
 
 def read_folder(path: Path) -> tuple[WhisperFolder, Weights]:
-    """Read what is in a model's folder, the weights only as far as their names.
+    """Read a model's folder; of the weights only their names.
 
-    Raises `InputError` when it is no Whisper model in CTranslate2's format.
+    Raises `InputError` if it is not a Whisper model in CTranslate2's format.
     """
     _check(path)
     vocabulary, config = load_vocabulary(path), _config(path)
@@ -47,7 +47,7 @@ def read_folder(path: Path) -> tuple[WhisperFolder, Weights]:
             f"{path}: its vocabulary has {len(vocabulary)} tokens, and the model {size.tokens}; "
             "fetch both again"
         )
-    # Those of the configuration, and the marks of other tasks and of time.
+    # Those of the configuration, and the marks of other tasks and of timestamps.
     suppressed = {*config.suppress_ids, *range(vocabulary.end + 1, size.tokens)}
     first = set(config.suppress_ids_begin)
     suppressed_at, first_at = _indices(suppressed, size.tokens), _indices(first, size.tokens)
@@ -78,4 +78,4 @@ def _config(folder: Path) -> WhisperConfig:
     except OSError as error:
         raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
     except msgspec.MsgspecError as error:
-        raise InputError(f"{path}: this is no configuration of a Whisper model: {error}") from error
+        raise InputError(f"{path}: this is not the configuration of a Whisper model: {error}") from error

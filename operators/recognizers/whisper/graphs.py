@@ -1,8 +1,8 @@
 """Whisper's encoder and decoder as ONNX graphs (Radford et al. 2022, section 2.2), for one window at a time.
 
-The encoder also makes the keys and values that the decoder's cross-attention has of its states: once for a
-window. The decoder takes any number of tokens after those whose keys and values it is handed, and gives
-logits of the rows that are asked for: half of what a verified token costs is the output head.
+The encoder also computes the keys and values of its states for the decoder's cross-attention, once per
+window. The decoder takes any number of tokens after those whose keys and values it gets, and returns the
+requested rows of logits: half the cost of a verified token is the output head.
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ def encoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
 
 
 def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
-    """Tokens after those that are held, to logits of some rows and the keys and values of all."""
+    """Tokens after the held ones, to logits of some rows and the keys and values of all."""
     graph = Graph("decoder", quantized)
     block = _Blocks(graph, weights, size.heads, size.head_width)
     tokens, places = (graph.input(name, "new", is_index=True) for name in ("tokens", "places"))
@@ -71,7 +71,7 @@ def decoder_graph(weights: Weights, size: Size, quantized: Quantized) -> bytes:
         x = graph.op("Add", x, block.attend(q, k, v, f"{name}/attention/linear_2"))
         x = block.feed_forward(x, f"{name}/ffn")
     x = block.norm(graph.op("Gather", x, rows), "decoder/layer_norm")
-    # The embeddings are the output head, too, unless the model has one of its own.
+    # The embeddings are also the output head, unless the model has a separate one.
     head = "decoder/projection/weight"
     logits = graph.linear(x, weights.floats(head) if head in weights else embeddings)
     graph.output("logits", logits, "asked", size.tokens)
@@ -86,7 +86,7 @@ class _Blocks:
         self._weights = weights
         self._heads = heads
         self._head_width = head_width
-        # Queries are scaled in their weights.
+        # The weights already scale the queries.
         self._scale = np.float32(head_width**-0.5)
 
     def norm(self, x: Value, name: str) -> Value:
@@ -103,7 +103,7 @@ class _Blocks:
         return self._graph.op("Add", x, self.linear(self._graph.op("Gelu", inner), f"{name}/linear_1"))
 
     def queries_keys_values(self, x: Value, name: str) -> tuple[Value, Value, Value]:
-        """Of self-attention, one matrix for all three: in heads."""
+        """For self-attention, with one matrix for all three; split into heads."""
         weight, bias = self._parts(f"{name}/linear_0")
         scale = np.ones(len(weight), np.float32)
         scale[: self._heads * self._head_width] = self._scale
@@ -112,7 +112,7 @@ class _Blocks:
         return self.split(q), self.split(k, is_key=True), self.split(v)
 
     def queries(self, x: Value, name: str) -> Value:
-        """Of cross-attention: in heads."""
+        """For cross-attention; split into heads."""
         weight, bias = self._parts(f"{name}/linear_0")
         y = self.norm(x, f"{name}/layer_norm")
         return self.split(self._graph.linear(y, weight * self._scale, bias * self._scale))
@@ -123,7 +123,7 @@ class _Blocks:
         return self._graph.op("Transpose", x, perm=[1, 2, 0] if is_key else [1, 0, 2])
 
     def attend(self, q: Value, k: Value, v: Value, name: str, mask: Value | None = None) -> Value:
-        """What queries find among keys and values, as states again."""
+        """The result of attention, as states."""
         graph = self._graph
         scores = graph.op("MatMul", q, k)
         if mask is not None:

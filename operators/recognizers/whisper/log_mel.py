@@ -1,7 +1,7 @@
 """Whisper's features: log-mel spectrograms (Radford et al. 2022, section 2.2).
 
-Windows of 25 ms every 10 ms, mel bands on Slaney's scale, the logarithm to base 10 no more than 8 below its
-greatest value, moved and scaled to about -1 to 1.
+Windows of 25 ms every 10 ms, mel bands on Slaney's scale, the logarithm to base 10 clipped to 8 below its
+maximum, shifted and scaled to about -1 to 1.
 """
 
 from functools import cache
@@ -39,13 +39,13 @@ def log_mel(samples: Samples, bands: int) -> Features:
 
 @cache
 def _hann() -> NDArray[np.float32]:
-    # The periodic window, which np.hanning of one more is without its end.
+    # The periodic window: np.hanning of one more, without its last value.
     return np.hanning(_WINDOW + 1)[:-1].astype(np.float32)
 
 
 @cache
 def _filters(bands: int) -> NDArray[np.float32]:
-    """Triangles of equal area, shape (bands, 201): what each frequency of the spectrum adds to each band."""
+    """Triangles of equal area, shape (bands, 201): the share of each frequency in each band."""
     hz = np.fft.rfftfreq(_WINDOW, 1 / SAMPLE_RATE)
     highest = _BREAK_MEL + np.log(SAMPLE_RATE / 2 / _BREAK_HZ) / _LOG_STEP
     mels = np.linspace(0.0, highest, bands + 2)

@@ -20,14 +20,14 @@ from operators.recognizers.whisper.weights import Weights
 from operators.recognizers.windowed.voice import Samples
 from operators.trouble import ModelTrouble, Trouble
 
-#: Longest window, silence after the speech included: what the model was trained on.
+#: Longest window, including the silence after the speech: the model's training length.
 MAX_WINDOW_S = 30.0
 # Samples of one encoder position.
 _STRIDE = 2 * HOP
-# Silence that is encoded after the speech, and positions of silence that are encoded once and for all.
+# Seconds of silence encoded after the speech, and positions of silence that are encoded only once.
 _PAUSE_S = 2.0
 _APPENDED = 250
-# What silence is in features whose loudest sound is that of speech.
+# The value of silence in features whose loudest sound is speech.
 _SILENCE = -0.6
 
 
@@ -40,8 +40,8 @@ class WhisperModel:
         is_exact: Compute in float32 instead of in 8 bits.
 
     Raises:
-        InputError: when the folder holds no such model.
-        UsageError: when the package that puts its graphs together is not installed.
+        InputError: if the folder contains no such model.
+        UsageError: if the package that builds its graphs is not installed.
     """
 
     def __init__(self, folder: Path, threads: int, *, is_exact: bool = False) -> None:
@@ -51,7 +51,7 @@ class WhisperModel:
         self._decoder = _session(decoder, folder, threads)
         self._crossed = [one.name for one in self._encoder.get_outputs() if one.name != "states"]
         self._made = [one.name for one in self._decoder.get_outputs()]
-        # One pass at a time: two at once would fight for the cores.
+        # One pass at a time: two would compete for the cores.
         self._lock = Lock()
         try:
             self._silence = self._encode_silence()
@@ -59,13 +59,13 @@ class WhisperModel:
             raise InputError(f"{folder}: the Whisper model cannot be run: {trouble}") from trouble
 
     def encode(self, samples: Samples, prompt: Sequence[int]) -> Encoded:
-        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, 28 s at most.
+        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, at most 28 s.
 
-        ``prompt`` is what the decoder is asked with. Raises `ModelTrouble` where ONNX Runtime fails.
+        ``prompt`` is the decoder's prompt. Raises `ModelTrouble` if ONNX Runtime fails.
 
-        The model was trained on 30 s, and expects them. Encoding silence after the speech each time would
-        take most of the time that an update has; so two seconds of it are encoded together with the
-        speech, and the states of some more, encoded once, are appended.
+        The model was trained on 30 s and expects them. Encoding all of the silence after the speech would
+        take most of an update's time, so two seconds of it are encoded with the speech, and the states of
+        some more, encoded once, are appended.
         """
         samples = samples[: round((MAX_WINDOW_S - _PAUSE_S) * SAMPLE_RATE)]
         length = len(samples) + round(_PAUSE_S * SAMPLE_RATE)
@@ -102,7 +102,7 @@ class WhisperModel:
 
 @cache
 def load_model(folder: str, threads: int) -> WhisperModel:
-    """The process's model of a folder. Raises `InputError` when the folder does not hold one."""
+    """The process's model of a folder. Raises `InputError` if the folder does not contain one."""
     return WhisperModel(Path(folder), threads)
 
 
@@ -122,7 +122,7 @@ def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[
         )
     except ValueError as error:
         raise InputError(
-            f"{files.path}: its weights fit together to no Whisper model that can be run ({error})"
+            f"{files.path}: its weights do not form a Whisper model that can be run ({error})"
         ) from error
 
 
@@ -130,10 +130,10 @@ def _session(graph: bytes, folder: Path, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Windows of any length have tensors of any size; an arena that keeps them all only grows.
+    # Windows of different lengths have tensors of different sizes; an arena that keeps them all only grows.
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
-    # Threads that spin while they wait take the cores from the translation model.
+    # Threads that spin while they wait take cores from the translation model.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4
     try:

@@ -1,4 +1,4 @@
-"""Puts an ONNX graph together, node by node; quantises its matrices as it goes."""
+"""Builds an ONNX graph node by node, and quantises its matrices on the way."""
 
 from enum import Enum
 from typing import Any
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 _OPSETS = {"": 20, "com.microsoft": 1}
-# What ONNX Runtime reads since 1.18; the package writes newer ones by itself.
+# Format that ONNX Runtime reads since 1.18; by default the package writes a newer one.
 _IR_VERSION = 10
 # Columns that share a scale in `Quantized.BLOCKS`.
 _BLOCK = 32
-# Rows that are rounded at a time.
+# Rows rounded at a time.
 _ROWS = 256
 
 Value = str
@@ -25,15 +25,15 @@ class Quantized(Enum):
 
     #: In float32.
     NOT = "not"
-    #: Weights as whole numbers of 8 bits with a scale for each block of a row; rows of the input are
-    #: quantised in blocks, too, each by itself.
+    #: Weights as 8-bit integers with a scale for each block of a row; rows of the input are quantised in
+    #: blocks, too, each separately.
     BLOCKS = "blocks"
-    #: The same with one scale for a row of weights, and one for all of the input: faster for many rows.
+    #: The same with one scale per row of weights, and one for all of the input: faster for many rows.
     ROWS = "rows"
 
 
 class Graph:
-    """A graph that is being put together; each method appends nodes and returns what they compute."""
+    """A graph under construction; each method appends nodes and returns their result."""
 
     def __init__(self, name: str, quantized: Quantized) -> None:
         self._name = name
@@ -62,7 +62,7 @@ class Graph:
         return name
 
     def indices(self, *values: int) -> Value:
-        """Whole numbers that are part of the graph."""
+        """Integers that are part of the graph."""
         return self.constant(np.array(values, np.int64))
 
     def op(self, kind: str, *inputs: Value, domain: str = "", **attributes: Any) -> Value:
@@ -92,7 +92,7 @@ class Graph:
         return product if bias is None else self.op("Add", product, self.constant(bias))
 
     def bytes(self) -> bytes:
-        """The model as a file has it. Raises `ValueError` when it is larger than the format allows."""
+        """The model in the file format. Raises `ValueError` if it is larger than the format allows."""
         graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, self._constants)
         opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
@@ -125,10 +125,10 @@ class Graph:
 def _rounded(
     values: NDArray[np.float32], kind: type[np.uint8 | np.int8], zero: int = 0
 ) -> tuple[NDArray[np.uint8 | np.int8], NDArray[np.float32]]:
-    """Whole numbers from -127 to 127 around ``zero``, and what those of each last axis are multiplied by."""
+    """Integers from -127 to 127 around ``zero``, and their scales along the last axis."""
     whole = np.empty(values.shape, kind)
     scale = np.empty(values.shape[:-1], np.float32)
-    # Some rows at a time stay in the processor's cache.
+    # A few rows at a time stay in the processor's cache.
     for begin in range(0, len(values), _ROWS):
         part = values[begin : begin + _ROWS]
         greatest = np.maximum(part.max(axis=-1), -part.min(axis=-1))

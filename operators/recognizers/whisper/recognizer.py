@@ -14,8 +14,9 @@ from operators.recognizers.windowed.method import SpeechMethod, doubt_of
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import SegmentRules, Window
 
-#: The model was trained on 30 s, of which two are the silence after the speech. It hears short utterances
-#: worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this one 4.3 %.
+#: The model was trained on 30 s; two of these are the silence after the speech. It recognises short
+#: utterances worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this
+#: one 4.3 %.
 RULES = SegmentRules(pause_s=0.448, long_s=15.0, longest_s=28.0)
 
 
@@ -24,9 +25,9 @@ class WhisperTranscriber(DraftingTranscriber):
 
     Args:
         model: The model, which streams share.
-        prompt: Its tokens before a transcript: what language is spoken, and what to do with it.
+        prompt: Its tokens before a transcript: the spoken language and the task.
         method: How windows are decoded.
-        certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
+        certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
     """
 
     def __init__(
@@ -68,16 +69,16 @@ def whisper_recognizer(
 
     Args:
         model_path: Folder of a Whisper model in CTranslate2's format.
-        spoken: The language that is spoken; English by default.
+        spoken: The spoken language; English by default.
         update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
         method: How windows are decoded; by default they end early with words that are not shown.
-        certainty: Least probability of the last word that an unfinished text shows.
+        certainty: Minimum probability of the last shown word of an unfinished text.
         threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
         tell: Told what goes wrong, in a sentence.
 
     Raises:
-        UsageError: when the model does not know the language, or the extra is not installed.
-        InputError: when the folder is no such model.
+        UsageError: if the model does not know the language, or the extra is not installed.
+        InputError: if the folder is not such a model.
     """
     model = load_model(str(Path(model_path).absolute()), threads or min(2, os.cpu_count() or 1))
     prompt = model.files.vocabulary.prompt(spoken or language("English"))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from operators.errors import InputError
 from operators.recognizers.whisper.weights import Weights
 
-#: Positions that the encoder was trained on: 30 s.
+#: Positions on which the encoder was trained: 30 s.
 POSITIONS = 1500
 
 
@@ -27,16 +27,14 @@ class Size(NamedTuple):
 
 
 def size_of(weights: Weights) -> Size:
-    """The shape of the model whose weights these are. Raises `InputError` where they fit together to none."""
+    """The shape of the model with these weights. Raises `InputError` if they do not form one."""
     tokens, width = _shape(weights, "decoder/embeddings/weight", 2)
     bands = _shape(weights, "encoder/conv1/weight", 3)[1]
     length = _shape(weights, "decoder/position_encodings/encodings", 2)[0]
     heads, encoder_heads = weights.number("decoder/num_heads"), weights.number("encoder/num_heads")
     layers = _layers(weights, "encoder"), _layers(weights, "decoder")
     if not (all(layers) and heads > 0 and encoder_heads > 0 and width % heads == 0 == width % encoder_heads):
-        raise InputError(
-            "model.bin: the sizes in it fit together to no Whisper model; convert the model again"
-        )
+        raise InputError("model.bin: its sizes do not form a Whisper model; convert the model again")
     return Size(*layers, encoder_heads, heads, width, width // heads, bands, tokens, length)
 
 

@@ -1,7 +1,7 @@
-"""Whisper's tokens: their bytes, and those with a meaning of their own.
+"""Whisper's tokens: their bytes, and the special ones.
 
-Tokens are spelled in GPT-2's alphabet, in which each byte is a printable character: 188 of them are their
-own, and the others follow from 256 on.
+Tokens are spelled in GPT-2's alphabet, in which each byte is a printable character: 188 bytes are their own
+characters, and the others follow from 256 on.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ class Vocabulary:
 
     Args:
         spellings: Each token's characters, in the order of the tokens' numbers.
-        source: Where they come from, for the sentence of an error.
+        source: Where they come from, for error messages.
 
     Raises:
-        InputError: when it is not the vocabulary of a Whisper model.
+        InputError: if it is not the vocabulary of a Whisper model.
     """
 
     def __init__(self, spellings: Sequence[str], source: Path) -> None:
@@ -44,10 +44,10 @@ class Vocabulary:
         self.start = self._special("<|startoftranscript|>")
         self._transcribe = self._special("<|transcribe|>")
         self._no_timestamps = self._special("<|notimestamps|>")
-        #: What stands instead of a transcript where nobody speaks.
+        #: The token for speech without a speaker, in place of a transcript.
         self.no_speech = self._numbers.get("<|nospeech|>", self._numbers.get("<|nocaptions|>"))
         self._pieces = [_piece(spelling) for spelling in spellings[: self.end]]
-        # Made when it is needed: recognising takes no tokeniser.
+        # Made on demand: recognition needs no tokeniser.
         self._byte_pairs: BytePairs | None = None
 
     def __len__(self) -> int:
@@ -55,11 +55,11 @@ class Vocabulary:
 
     @property
     def is_multilingual(self) -> bool:
-        """Whether the model has languages to choose from: its end has another number than GPT-2's."""
+        """Whether the model has several languages: its end token has another number than GPT-2's."""
         return self.end > 50256
 
     def prompt(self, spoken: Language) -> list[int]:
-        """The tokens before a transcript in a language. Raises `UsageError` when the model has it not."""
+        """The tokens before a transcript in a language. Raises `UsageError` if the model lacks it."""
         if not self.is_multilingual:
             if spoken.code != "en":
                 raise UsageError(
@@ -73,23 +73,23 @@ class Vocabulary:
         return [self.start, tongue, self._transcribe, self._no_timestamps]
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for; none of a mark."""
+        """The bytes that a token stands for; empty for a mark."""
         return self._pieces[token] if 0 <= token < self.end else b""
 
     def tokenize(self, text: bytes) -> list[int]:
-        """The tokens of a text; no mark is among them."""
+        """The tokens of a text, without marks."""
         if self._byte_pairs is None:
             self._byte_pairs = BytePairs(self._pieces)
         return self._byte_pairs.tokenize(text)
 
     def spells_like(self, other: "Vocabulary") -> bool:
-        """Whether each token stands for the same bytes there."""
+        """Whether each token stands for the same bytes in the other vocabulary."""
         return self._pieces == other._pieces
 
     def text(self, tokens: Sequence[int]) -> str:
-        """The text of tokens; a character that is cut off at their end is left out."""
+        """The text of tokens; an incomplete character at the end is left out."""
         joined = b"".join(map(self.piece, tokens))
-        # The replacement stands for a character whose last bytes are in tokens to come.
+        # The replacement character stands for a character whose last bytes are in later tokens.
         return joined.decode("utf-8", "replace").rstrip("\ufffd").strip()
 
     def _special(self, spelling: str) -> int:
@@ -103,7 +103,7 @@ class Vocabulary:
 def load_vocabulary(folder: Path) -> Vocabulary:
     """Read ``vocabulary.json`` or ``vocabulary.txt`` of a model's folder.
 
-    Raises `InputError` where neither can be read.
+    Raises `InputError` if neither can be read.
     """
     json, lines = folder / "vocabulary.json", folder / "vocabulary.txt"
     path = json if json.is_file() else lines
@@ -112,13 +112,13 @@ def load_vocabulary(folder: Path) -> Vocabulary:
         if path == json:
             spellings = msgspec.json.decode(data, type=list[str])
         else:
-            # Not splitlines(): tokens hold characters that it takes for ends of lines.
+            # Not splitlines(): tokens contain characters that it treats as line ends.
             spellings = data.decode("utf-8").removesuffix("\n").split("\n")
     except OSError as error:
         raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{path}: this is no vocabulary of a Whisper model; fetch the model again"
+            f"{path}: this is not the vocabulary of a Whisper model; fetch the model again"
         ) from error
     if len(spellings) > _MAX_TOKENS:
         raise InputError(f"{path}: {len(spellings)} tokens are more than any Whisper model has")

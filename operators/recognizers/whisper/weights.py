@@ -1,9 +1,9 @@
 """Reads `model.bin`, the weights of a model in CTranslate2's format (binary version 6).
 
-Strings are a length of two bytes and so many characters with a NUL at the end; numbers are little-endian.
-After the kind of model and its revision come the variables: name, shape, type, size, values. A quantised
-variable has another one beside it, ``…_scale``, by which its rows were multiplied. At the end are aliases,
-two names each.
+Strings are a length of two bytes and so many characters with a NUL at the end; numbers are little-endian. The
+model's kind and revision are followed by the variables: name, shape, type, size, values. A quantised variable
+comes with another one, ``…_scale``, by which its rows were multiplied. At the end are aliases, two names
+each.
 """
 
 import mmap
@@ -27,21 +27,21 @@ _MAX_VARIABLES, _MAX_DIMENSIONS = 100_000, 4
 
 
 class BrokenFileError(Exception):
-    """The bytes are not what the format says they are."""
+    """The bytes do not match the format."""
 
 
 class Weights:
-    """The variables of one file, converted to float32 when they are asked for.
+    """The variables of one file, converted to float32 on access.
 
     Raises:
-        InputError: when the file is no Whisper model in CTranslate2's format, or is cut off.
+        InputError: if the file is not a Whisper model in CTranslate2's format, or is truncated.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
             with path.open("rb") as file:
-                # The map outlives the file: weights are read as they are needed, and not kept twice.
+                # The map outlives the file object: weights are read on demand and not kept twice.
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise InputError(f"{path}: it cannot be read: {error.strerror or error}") from error
@@ -51,14 +51,14 @@ class Weights:
             self._variables = _read(_Reader(data, path))
         except BrokenFileError as error:
             raise InputError(
-                f"{path}: this is no whole model file of CTranslate2 ({error}); fetch the model again"
+                f"{path}: this is not a complete CTranslate2 model file ({error}); fetch the model again"
             ) from error
 
     def __contains__(self, name: str) -> bool:
         return name in self._variables
 
     def floats(self, name: str) -> Floats:
-        """The variable of that name. Raises `InputError` when there is none."""
+        """The variable of that name. Raises `InputError` if there is none."""
         values = self._variable(name)
         if f"{name}_scale" not in self:
             return values
@@ -67,14 +67,14 @@ class Weights:
         return values / scale.reshape(-1, *[1] * (values.ndim - 1)) if scale.ndim else values / scale
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of the variable of that name. Raises `InputError` when there is none."""
+        """The shape of the variable of that name. Raises `InputError` if there is none."""
         return self._stored(name)[0].shape
 
     def number(self, name: str) -> int:
-        """The variable of that name, which is a single whole number."""
+        """The variable of that name, which is a single integer."""
         values = self.floats(name)
         if values.size != 1:
-            raise InputError(f"{self._path}: {name} is no number; convert the model again")
+            raise InputError(f"{self._path}: {name} is not a number; convert the model again")
         return int(values.reshape(()))
 
     def _stored(self, name: str) -> tuple[NDArray[np.generic], int]:
@@ -92,7 +92,7 @@ class Weights:
 
 
 class _Reader:
-    """Takes what comes next from the bytes of a file."""
+    """Reads the bytes of a file in sequence."""
 
     def __init__(self, data: mmap.mmap, path: Path) -> None:
         self._data = data
@@ -100,7 +100,7 @@ class _Reader:
         self._at = 0
 
     def take(self, size: int) -> int:
-        """Where the next ``size`` bytes begin."""
+        """Skip ``size`` bytes and return where they begin."""
         if size > len(self._data) - self._at:
             raise BrokenFileError("it is cut off")
         self._at += size
@@ -122,7 +122,7 @@ class _Reader:
         if kind not in _TYPES:
             raise BrokenFileError(f"it holds values of an unknown type {kind}")
         dtype = np.dtype(_TYPES[kind])
-        # Python's integers: a hostile shape does not overflow.
+        # Python integers: a hostile shape does not overflow.
         count = 1
         for length in shape:
             count *= length

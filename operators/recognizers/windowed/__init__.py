@@ -1,1 +1,1 @@
-"""Recognisers of growing windows, decoded with their last hypothesis as the draft."""
+"""Recognisers that decode growing windows with their last hypothesis as the draft."""

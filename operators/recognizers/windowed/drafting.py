@@ -1,4 +1,4 @@
-"""One stream between windows: the hypothesis that is the next draft, and what was shown of it."""
+"""The state of one stream between windows: the hypothesis that is the next draft, and its shown part."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -10,50 +10,50 @@ from operators.recognizers.windowed.recognizer import Transcriber
 from operators.recognizers.windowed.segmenter import Window
 from operators.recognizers.windowed.steady import steady_text
 
-#: Least probability of the last word of an unfinished text; see docs/recognizers.md for what it trades.
+#: Minimum probability of the last word of an unfinished text; docs/recognizers.md has the trade-off.
 CERTAINTY = 0.7
 
 
 class Transcript(NamedTuple):
-    """What a model made of a window."""
+    """A model's result for a window."""
 
     tokens: tuple[int, ...]
     text: str
-    #: The bytes of each token, and the model's own probability of the token at a place.
+    #: The bytes of each token, and the model's probability of the token at a place.
     pieces: Sequence[bytes]
     probability: Callable[[int], float]
-    #: Whether the whole window was decoded, and not only up to a doubtful word.
+    #: Whether the whole window was decoded, not only up to a doubtful word.
     is_whole: bool = True
 
 
 class DraftingTranscriber(Transcriber):
-    """Hears the windows of one stream, each with the last hypothesis of its utterance as the draft.
+    """Decodes the windows of one stream, each with the last hypothesis of its utterance as the draft.
 
     Args:
-        certainty: Least probability of the last word that an unfinished text shows; 0 shows every word.
+        certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
     """
 
     def __init__(self, certainty: float) -> None:
         self._certainty = certainty
-        # An utterance begins without a draft: what was said before a pause is not said again.
+        # An utterance begins without a draft, so that text from before a pause is not repeated.
         self._draft: tuple[int, ...] = ()
         self._shown = ""
-        # Windows in a row that were decoded up to a doubtful word.
+        # Consecutive windows that were decoded only up to a doubtful word.
         self._stopped = 0
 
     @abstractmethod
     def _hear(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript | None:
-        """Decode a window; None where the model is at a loss. Raises `ModelTrouble` where it fails.
+        """Decode a window; None if the model is lost. Raises `ModelTrouble` if it fails.
 
-        So many windows before it were ``stopped`` at a doubtful word.
+        ``stopped`` is the number of consecutive windows before it that ended at a doubtful word.
         """
 
     @override
     def transcribe(self, window: Window) -> str:
-        """The text of a window; that of the window before where the model is at a loss."""
+        """The text of a window; that of the window before if the model is lost."""
         draft, shown, stopped = self._draft, self._shown, self._stopped
         if window.is_final:
-            # Even if it fails, nothing of it is left for the next utterance.
+            # Even if it fails, nothing of it remains for the next utterance.
             self._draft, self._shown, self._stopped = (), "", 0
         transcript = self._hear(window, draft, stopped)
         if transcript is None:

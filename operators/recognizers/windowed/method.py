@@ -1,8 +1,8 @@
 """How windows of speech are decoded: the last hypothesis is the draft of the next.
 
-A recogniser of growing windows does what a re-translator does: it decodes the whole utterance anew at each
-update. So the same generators of forward passes serve it (SSBD; Zeng et al., section 3). Partials lean
-towards what was heard before; the final is greedy decoding's.
+A recogniser of growing windows decodes the whole utterance again at each update, just as re-translation does.
+So it uses the same generators of forward passes (SSBD; Zeng et al., section 3). Partials are biased towards
+the last hypothesis; the final is that of greedy decoding.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,10 +31,10 @@ class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Whether the last hypothesis is the draft; without it, each window is decoded from scratch.
     use_draft: bool = True
-    #: Beta of partials: how far the distribution leans towards the last hypothesis.
+    #: Beta of partials: the bias towards the last hypothesis.
     bias: float = 0.2
-    #: A partial may end with its first new word that is less probable, which would not be shown: the next
-    #: update knows more. 0 decodes every window to its end.
+    #: A partial may end with its first less probable new word, which would not be shown: the next update
+    #: knows more. 0 decodes every window to its end.
     stop_below: float = 0.0
 
 
@@ -51,9 +51,8 @@ def decode_speech(
 
     Args:
         certainty: The session that answers.
-        margin: Least gap between two logits that the model's passes over many tokens can tell apart; see
-            `certain`.
-        costs: What passes of the model cost: what drafts behind a divergence are weighed against.
+        margin: Smallest gap between two logits that passes over many tokens can distinguish; see `certain`.
+        costs: The cost of the model's passes, against which drafts after a divergence are weighed.
     """
     if not method.use_draft:
         return retranslate(task)
@@ -67,10 +66,10 @@ def decode_speech(
 def doubt_of(
     method: SpeechMethod, draft: Sequence[int], stopped: int, piece: Callable[[int], bytes]
 ) -> Doubt | None:
-    """Where a window may end early: behind the last hypothesis ``draft``; None where it may not.
+    """Where a window may end early: after the last hypothesis ``draft``; None if it may not.
 
     Args:
-        stopped: How many windows before it did. Speech that stays doubtful is not hidden for longer.
+        stopped: How many windows before it did. Speech that stays doubtful is not hidden any longer.
         piece: The bytes of a token.
     """
     if not method.stop_below or stopped >= _MAX_STOPPED:
@@ -82,5 +81,5 @@ def doubt_of(
     heard = len(draft)
     while heard and not is_word(draft[heard - 1]):
         heard -= 1
-    # An utterance goes on after its first token, however doubtful: else nothing of it would be shown.
+    # An utterance continues after its first token, however doubtful: otherwise nothing would be shown.
     return Doubt(method.stop_below, max(heard, 1), is_word)

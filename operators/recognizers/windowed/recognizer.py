@@ -1,6 +1,6 @@
-"""A recogniser of growing windows: cuts the stream into utterances and has each window of them transcribed.
+"""A recogniser of growing windows: cuts the stream into utterances and transcribes each of their windows.
 
-What an engine has to add is one method, from a window of audio to a text.
+An engine adds only one method, from a window of audio to a text.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,20 +16,20 @@ from operators.recognizers.windowed.segmenter import Segmenter, SegmentRules, Wi
 from operators.recognizers.windowed.voice import Samples, VoiceDetector, silero
 from operators.trouble import ModelTrouble
 
-# A jump in the audio that is no rounding: a microphone lost samples, or the machine slept.
+# A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
 _GAP_S = 0.05
 
 
 class Transcriber(Protocol):
-    """What is said in the windows of one stream, one utterance after the other."""
+    """Transcribes the windows of one stream, one utterance after the other."""
 
     def transcribe(self, window: Window) -> str:
-        """The text of all that was heard of an utterance. Raises `ModelTrouble` where the model fails."""
+        """The text of an utterance so far. Raises `ModelTrouble` if the model fails."""
         ...
 
 
 class WindowedRecognizer(Recognizer):
-    """Recognises one stream; the hypotheses depend on the audio only, not on how it was cut into chunks.
+    """Recognises one stream; the hypotheses depend only on the audio, not on how it is cut into chunks.
 
     Args:
         transcriber: The engine.
@@ -100,7 +100,7 @@ class WindowedRecognizer(Recognizer):
         )
 
     def _transcribe(self, window: Window) -> str:
-        """The window's text; where the model fails, that of the window before. A final is tried twice."""
+        """The window's text; if the model fails, that of the window before. A final is tried twice."""
         for _try in range(1 + window.is_final):
             try:
                 text = self._transcriber.transcribe(window)

@@ -1,8 +1,8 @@
-"""Where utterances begin and end, and the growing window of audio that each of them is recognised from.
+"""Where utterances begin and end, and the growing window of audio from which each one is recognised.
 
-A pause ends an utterance. One that goes on for long ends at a shorter pause, and in the end at the quietest
-moment: a window is never longer than a speech model was trained on, and a word is cut only if somebody speaks
-for seconds without the slightest pause.
+A pause ends an utterance. A long one ends at a shorter pause, and finally at the quietest moment: a window is
+never longer than a speech model's training length, and a word is cut only if somebody speaks for seconds
+without the slightest pause.
 """
 
 from collections import deque
@@ -18,26 +18,26 @@ from operators.recognizers.windowed.voice import HOP, Samples, VoiceDetector
 class SegmentRules(msgspec.Struct, frozen=True, kw_only=True):
     """When an utterance begins and is over; times in seconds."""
 
-    #: Probability of speech from which on a hop is voiced.
+    #: Probability of speech above which a hop is voiced.
     threshold: float = 0.5
-    #: Somebody speaks when so much of the last `onset_within_s` is voiced.
+    #: Somebody speaks if so much of the last `onset_within_s` is voiced.
     onset_s: float = 0.128
     onset_within_s: float = 0.256
-    #: Time without a voiced hop that ends an utterance, and that which ends a long one.
+    #: Time without a voiced hop that ends an utterance, and a long one.
     pause_s: float = 0.256
     short_pause_s: float = 0.16
-    #: Length from which on an utterance is long, and the longest window.
+    #: Length above which an utterance is long, and the longest window.
     long_s: float = 9.0
     longest_s: float = 15.0
     #: Audio that belongs to an utterance before its first voiced hop and after its last.
     before_s: float = 0.4
     after_s: float = 0.2
-    #: Silence put after speech that the end of the audio cuts off: without it a model goes on by invention.
+    #: Silence added after speech that the end of the audio cuts off; without it a model invents more text.
     cut_off_s: float = 0.3
 
 
 class Window(NamedTuple):
-    """All that was heard of one utterance."""
+    """One utterance so far."""
 
     #: Number of the utterance, from 0.
     segment: int
@@ -51,7 +51,7 @@ class Window(NamedTuple):
 
 
 class Segmenter:
-    """Cuts one stream into utterances; what it gives depends on the audio only, not on its chunks.
+    """Cuts one stream into utterances; the result depends only on the audio, not on its chunks.
 
     Args:
         detect: The voice detector.
@@ -66,7 +66,7 @@ class Segmenter:
         self._interval = round(interval_s * SAMPLE_RATE)
         self._before, self._after = round(rules.before_s * SAMPLE_RATE), round(rules.after_s * SAMPLE_RATE)
         self._audio: Samples = np.zeros(0, np.float32)
-        #: Positions: of the first sample that is kept, and of the first that the detector has not heard.
+        #: Positions of the first kept sample, and of the first one that the detector has not processed.
         self._origin = self._heard = 0
         #: Whether the last hops were voiced.
         self._recent: deque[bool] = deque(maxlen=_hops(rules.onset_within_s))
@@ -75,16 +75,16 @@ class Segmenter:
         self._last_voice = 0
         self._segment = 0
         self._begin: int | None = None
-        #: Positions: where the last utterance ended, where a window is due, and where the last one ended.
+        #: Positions of the end of the last utterance, of the next due window, and of the end of the last one.
         self._end = self._due = self._given = 0
 
     @property
     def position(self) -> int:
-        """Samples that came in so far."""
+        """Number of samples received."""
         return self._origin + len(self._audio)
 
     def accept(self, samples: Samples) -> list[Window]:
-        """Hear more audio: windows that are due of the open utterance, and the last of each that ended."""
+        """Process more audio; returns due windows of the open utterance, and the last of each ended one."""
         self._audio = np.concatenate((self._audio, samples))
         windows: list[Window] = []
         while self.position - self._heard >= HOP:
@@ -95,7 +95,7 @@ class Segmenter:
         return windows
 
     def finish(self) -> list[Window]:
-        """Hear that the audio is over: the last window of the open utterance."""
+        """The audio is over; returns the last window of the open utterance."""
         if self._begin is None:
             return []
         window = self._close(self.position)
@@ -131,7 +131,7 @@ class Segmenter:
 
     @property
     def _spoken(self) -> int:
-        """Where the open utterance ends as far as it was heard: a pause is not a part of it."""
+        """The current end of the open utterance, which does not include a pause."""
         return min(self._heard, self._last_voice + self._after)
 
     def _pause(self, length_s: float) -> int:
@@ -148,7 +148,7 @@ class Segmenter:
     def _open(self, begin: int) -> None:
         self._begin = begin
         self._voiced = []
-        # Of less than half a second of speech nothing but a guess can be made.
+        # Less than half a second of speech allows only a guess.
         self._due = self._heard + self._interval
 
     def _close(self, end: int) -> Window:
@@ -156,7 +156,7 @@ class Segmenter:
         window = self._window(self._begin, end, is_final=True)
         self._segment += 1
         self._begin, self._end = None, end
-        # What was heard before the end does not open the next utterance.
+        # Audio before the end does not open the next utterance.
         self._recent.clear()
         return window
 

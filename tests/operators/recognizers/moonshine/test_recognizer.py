@@ -169,7 +169,7 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"tokenizer\.bin"):
         moonshine_recognizer(model_path=tmp_path)
     (tmp_path / "tokenizer.bin").write_bytes(b"\x09no")
-    with pytest.raises(InputError, match="no tokenizer of a Moonshine model"):
+    with pytest.raises(InputError, match="not the tokenizer of a Moonshine model"):
         moonshine_recognizer(model_path=tmp_path)
     shutil.copy(bundled_model() / "tokenizer.bin", tmp_path)
     with pytest.raises(InputError, match=r"encoder_model\.ort"):
@@ -180,7 +180,7 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
         moonshine_recognizer(model_path=tmp_path)
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path)
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path / "decoder_model_merged.ort")
-    with pytest.raises(InputError, match="no merged decoder"):
+    with pytest.raises(InputError, match="not a merged Moonshine decoder"):
         moonshine_recognizer(model_path=tmp_path)
 
 

@@ -111,9 +111,9 @@ def test_a_folder_that_is_no_model_is_refused_with_what_is_missing(tmp_path: Pat
 
 def test_files_that_are_broken_are_refused(tmp_path: Path) -> None:
     cut = (TINY_EN / "model.bin").read_bytes()[:1_000_000]
-    with pytest.raises(InputError, match=r"model\.bin: this is no whole model file.*cut off"):
+    with pytest.raises(InputError, match=r"model\.bin: this is not a complete.*cut off"):
         WhisperModel(copy_of_tiny_en(tmp_path / "cut", model=cut), 1)
-    with pytest.raises(InputError, match=r"config\.json: this is no configuration"):
+    with pytest.raises(InputError, match=r"config\.json: this is not the configuration"):
         WhisperModel(copy_of_tiny_en(tmp_path / "config", config=b"[]"), 1)
     with pytest.raises(InputError, match="the model has no decoder/embeddings/weight"):
         WhisperModel(copy_of_tiny_en(tmp_path / "empty", model=model_file({})), 1)
@@ -132,7 +132,7 @@ def test_weights_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         "encoder/layer_0/ffn/linear_0/weight": np.zeros((24, 6), np.float16),
         "decoder/layer_0/ffn/linear_0/weight": np.zeros((24, 6), np.float16),
     }
-    with pytest.raises(InputError, match="fit together to no Whisper model"):
+    with pytest.raises(InputError, match="do not form a Whisper model"):
         WhisperModel(copy_of_tiny_en(tmp_path / "odd", model=model_file(odd)), 1)
     odd |= {"decoder/num_heads": np.array(2, np.int16), "encoder/num_heads": np.array(2, np.int16)}
     with pytest.raises(InputError, match="the model has no encoder/conv1/bias"):
