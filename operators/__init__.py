@@ -1,1 +1,1 @@
-"""The core of surtitle: events, and one module per stage that turns one event into the next."""
+"""The middle of surtitle: events, and one module per stage that turns one event into the next."""

@@ -15,8 +15,8 @@ class Clock(Protocol):
 class VirtualClock:
     """Time as it would have passed if the events had come at their arrival times.
 
-    Work starts when the event has arrived and the work before it is done: a queue with one server. So a
-    recording that is processed as fast as possible gets the latencies that it would have had live.
+    Work begins when the event has arrived and the work before it is done: a queue with one server. A
+    recording that is played as fast as it goes so gets the latencies that it would have had live.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class VirtualClock:
 
 
 class WallClock:
-    """Real time, for streams that are played or recorded live."""
+    """Time as it passes, for streams that are played or recorded live."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         """``now`` gives the seconds since the streams began."""

@@ -21,7 +21,7 @@ def measure(
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
-        meter: Makes the meter of one stream from its saved state.
+        meter: Makes the meter of one stream from the state that it left off with.
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.stream)
 

@@ -33,9 +33,9 @@ def recognize(
         step_id: Unique id.
         up: Chunks of any number of streams; those of one stream in order.
         make_recognizer: Makes the recogniser of a stream, given its name, at the stream's first chunk.
-        now: Current time on the streams' clock, in seconds, for audio that comes as it is spoken. Without it,
-            a partial arrives at the end of its audio plus the seconds that the recogniser took: as if live,
-            without queueing.
+        now: The present on the streams' clock, in seconds, for audio that comes as it is spoken. Without it,
+            a partial arrives when its audio ends plus the seconds that the recogniser took: recognition as if
+            live, without queueing.
     """
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 

@@ -24,8 +24,8 @@ def show(
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
-        draw: Shows captions that came together, and then returns.
-        clock: Gives the time at which they were shown.
+        draw: Shows captions that came together, before it returns.
+        clock: Says when they were shown.
     """
 
     def shown(captions: list[Caption]) -> list[Caption]:

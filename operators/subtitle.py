@@ -34,8 +34,8 @@ def subtitle(
         up: Captions of any number of streams.
         shown: Which text to show.
         columns: Columns of a line in each language.
-        now: Current time on the streams' clock, for captions that come live: then cues do not wait for the
-            end of a silence.
+        now: The present on the streams' clock, where captions come as speech does: then cues do not wait for
+            the end of a silence.
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda _caption: "subtitles")
     return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, columns, state), now))

@@ -21,11 +21,11 @@ class Draft(NamedTuple):
     tree: TokenTree = TokenTree()
     #: Where they come from.
     origin: Origin = Origin.OWN
-    #: The rule that accepts them.
+    #: The rule by which they stand.
     acceptance: Acceptance = EXACT
-    #: Tokens at the end of a chain that the pass omits, because its last row judges them already: 0 or 1.
+    #: Tokens at the end of a chain that the pass leaves out, as its last row judges them already: 0 or 1.
     left_out: int = 0
-    #: Where each token comes from, if not all have the same origin.
+    #: Where each token comes from, if that is not the same for all.
     origins: tuple[Origin, ...] = ()
 
     @property
@@ -38,15 +38,15 @@ class Draft(NamedTuple):
         return self.origins[node] if self.origins else self.origin
 
     def only(self, nodes: Sequence[int]) -> "Draft":
-        """The draft of ``nodes``, which must include the parents of all of them."""
+        """The draft of ``nodes``, the parents of all of which are among them."""
         if len(nodes) == self.tree.size:
             return self
         origins = tuple(self.origins[node] for node in nodes) if self.origins else ()
         return self._replace(tree=self.tree.only(nodes), left_out=0, origins=origins)
 
 
-#: A draft in progress; None if there is nothing to offer. A drafter with its own model yields requests for
-#: that model's passes.
+#: A draft on its way; None where there is nothing to offer. A drafter that has a model of its own asks for
+#: its passes.
 Drafting = Generator[Request, Logits, Draft | None]
 
 
@@ -60,7 +60,7 @@ class Drafter(Protocol):
     """Drafts for one task, and learns from every pass of the model."""
 
     def learn(self, verified: "Verified") -> None:
-        """Look at the result of a pass, whoever made the draft, before its rows are gone."""
+        """See what a pass said, before its rows are gone; whoever drafted what it judged."""
         ...
 
     def draft(self, output: Sequence[int]) -> Drafting:

@@ -103,5 +103,5 @@ class _Asked:
             return NO_ROWS
 
 
-#: The answer to a request when nothing was evaluated.
+#: The answer to a request of which nothing was evaluated.
 NO_ROWS: Logits = np.empty((0, 0), np.float32)

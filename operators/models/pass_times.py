@@ -10,8 +10,8 @@ from operators.models.tuning import BETTER, TURNS, UNSTEADY, Done, nobody
 
 #: Tokens of the passes whose cost is measured.
 PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
-#: Numbers of positions with logits to try; a tile has four. A pass with as many tokens as the last of these
-#: tells as much as a larger one, and sooner.
+#: Positions with logits that are tried; a tile has four. A pass of no more tokens than the last tells as
+#: much as a larger one, and sooner.
 ROWS = (9, 10, 11, 12)
 #: Turns of each; the effect is large.
 _ROW_TURNS = 3
@@ -36,9 +36,9 @@ def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> Ro
 
 
 def measure_costs(seconds: Callable[[int], float], done: Done = nobody) -> PassCosts:
-    """The cost of a pass by its number of tokens; ``seconds`` times one pass.
+    """What a pass costs by its tokens; ``seconds`` times one pass.
 
-    A larger pass never costs less: if it seems to, the machine was busy during the smaller one.
+    A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
     """
     least, is_steady = _least(PASS_SIZES, seconds, TURNS, done)
     ms = [1000 * min(least[place:]) for place in range(len(least))]

@@ -146,7 +146,7 @@ class LlamaProbe:
     def __init__(self, model: LlamaModel) -> None:
         self._model = model
         self._contexts: dict[int, LlamaContext] = {}
-        # Any tokens will do: the time does not depend on them.
+        # Any tokens will do: what they are changes no time.
         self._tokens = [2 + n % 200 for n in range(_PROMPT + _DRAFT)]
 
     def __enter__(self) -> "LlamaProbe":

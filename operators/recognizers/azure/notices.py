@@ -30,7 +30,7 @@ class Notices:
         self._service = service
         self._tell = tell
         self._is_connected = self._was_connected = False
-        #: What was reported of the current outage: nothing, that it began, or that it lasts.
+        #: What was told of the present outage: nothing, that it is there, or that it lasts.
         self._told = 0
 
     def connected(self, lost_s: float) -> None:
@@ -71,7 +71,7 @@ class Notices:
         self._is_connected = False
 
     def gave_up(self, error: Exception) -> None:
-        """Raise an error that was held back until the recognised text was delivered."""
+        """The audio is over, and an error that nobody was to hear before what had been recognised."""
         self._tell(str(error))
 
     def ended_early(self, waited_s: float) -> None:
