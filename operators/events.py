@@ -1,12 +1,12 @@
 """The events that flow between the stages: the glossary of the project.
 
-Each event is a frozen struct, and one JSON object per line on disk. A file of any of them can stand
-in for the stage that makes them. Written events name their type in the field ``event``; events from
-elsewhere may leave it out, and are then recognised by their fields.
+Each event is a frozen struct, and one JSON object per line on disk. A file of any of them can replace the
+stage that makes them. Written events name their type in the field ``event``; events from elsewhere may omit
+it, and are then recognised by their fields.
 
-That name is the version, too: ``caption`` is the first one. A new field is optional, so that older files are
-read; a change that an older reader would take for something else gets a new name, ``caption/2``, and every
-reader refuses what it does not know.
+That name is also the version: ``caption`` is the first one. New fields are optional, so older files stay
+readable. A change that an older reader would misread gets a new name, ``caption/2``, and every reader refuses
+names that it does not know.
 
 Times are seconds. ``*_s`` on a stream's clock counts from the first audio sample of that stream.
 """
@@ -20,13 +20,13 @@ from operators.trouble import Trouble
 #: Samples per second of every `AudioChunk`.
 SAMPLE_RATE = 16_000
 
-#: Three hundred years: no stream goes on for longer, and sums of what is read stay numbers.
+#: Three hundred years: no stream lasts longer, and sums of values from files stay finite.
 MAX_SECONDS = 1e10
-#: No count is greater; a browser, too, holds it exactly.
+#: Maximum of every count; a browser can represent it exactly, too.
 MAX_COUNT = 2**53 - 1
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=MAX_SECONDS)]
-#: Seconds that may be before the moment that they are counted from.
+#: Seconds that may be negative.
 SignedSeconds = Annotated[float, msgspec.Meta(ge=-MAX_SECONDS, le=MAX_SECONDS)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 #: Tokens of one text.
@@ -38,7 +38,7 @@ Ratio = Annotated[float, msgspec.Meta(ge=0.0, le=float(MAX_COUNT))]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """What all events share: which stream they belong to."""
+    """The base of all events: the stream to which they belong."""
 
     #: Name of the audio stream; unique within a run.
     stream: Annotated[str, msgspec.Meta(max_length=1000)]
@@ -77,7 +77,7 @@ class AudioChunk(Event, frozen=True, kw_only=True, tag="audio"):
 
     @property
     def duration_s(self) -> float:
-        """How long the chunk sounds, in seconds."""
+        """The duration of the chunk in seconds."""
         return len(self.pcm) / (2 * SAMPLE_RATE)
 
 
@@ -86,24 +86,24 @@ class Partial(SegmentEvent, frozen=True, kw_only=True):
 
     #: Recognised text of the whole segment.
     text: str
-    #: Where the segment's speech begins, on the stream's clock.
+    #: Start of the segment's speech, on the stream's clock.
     start_s: Seconds
-    #: Where the speech that the hypothesis covers ends, on the stream's clock.
+    #: End of the speech that the hypothesis covers, on the stream's clock.
     end_s: Seconds
     #: When the hypothesis left the recogniser, on the stream's clock.
     arrival_s: Seconds
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
-    """What one translation took: the counts that A/D, A/O and the cost model are made of."""
+    """The cost of one translation: the counts behind A/D, A/O and the cost model."""
 
-    #: Draft tokens that were offered for verification.
+    #: Draft tokens offered for verification.
     drafted: Count = 0
-    #: Draft tokens that stood.
+    #: Accepted draft tokens.
     accepted: Count = 0
-    #: Tokens of the output that were decoded after the draft, the stop token not counted.
+    #: Tokens of the output decoded after the draft, without the stop token.
     decoded: Count = 0
-    #: Tokens that were drafted in another way than by the last output, and those of them that stood.
+    #: Tokens drafted from other sources than the last output, and those of them that were accepted.
     proposed: Count = 0
     taken: Count = 0
     #: Forward passes through the model.
@@ -112,25 +112,25 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: Count = 0
     #: Prompt tokens that were still in the KV cache.
     prompt_reused: Count = 0
-    #: Tokens that the passes evaluated: new ones of the prompt, the draft, proposals and decoded ones.
+    #: Tokens that the passes evaluated: new prompt tokens, the draft, proposals and decoded tokens.
     evaluated: Count = 0
     #: Forward passes through a second model that drafts, and seconds spent in them.
     draft_passes: Count = 0
     draft_s: Seconds = 0.0
     #: Seconds spent in the forward passes of all models.
     model_s: Seconds = 0.0
-    #: Of these, seconds in the first passes, which evaluate what is new of the prompt.
+    #: Of these, seconds in the first passes, which evaluate the new part of the prompt.
     first_s: Seconds = 0.0
-    #: Seconds spent in the translate stage, the forward passes included.
+    #: Seconds spent in the translate stage, including the forward passes.
     total_s: Seconds = 0.0
 
     def __add__(self, other: "Effort") -> "Effort":
-        """The effort of two translations together."""
+        """The total effort of two translations."""
         fields = self.__struct_fields__
         return Effort(**{name: getattr(self, name) + getattr(other, name) for name in fields})
 
     def with_total(self, total_s: float) -> "Effort":
-        """The same effort, of a stage that took ``total_s`` in all."""
+        """The same effort for a stage that took ``total_s`` in all."""
         return msgspec.structs.replace(self, total_s=total_s)
 
 
@@ -143,20 +143,20 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     text: str
     #: Token ids of the translation, in the vocabulary of the model that made it.
     tokens: tuple[Token, ...]
-    #: The text of each token; a token that ends inside a character has the empty text.
+    #: The text of each token; empty for a token that ends inside a character.
     pieces: tuple[str, ...]
     #: Copied from the `Partial`.
     start_s: Seconds
     end_s: Seconds
     arrival_s: Seconds
-    #: When the model took the update up, on the stream's clock; absent in files that do not say.
+    #: When the model started on the update, on the stream's clock; absent in files that do not say.
     started_s: Seconds | None = None
     #: When the translation was done, on the stream's clock.
     ready_s: Seconds
-    #: Updates of this segment since the one before that were never translated: newer ones overtook them.
+    #: Updates of this segment since the previous translation that newer ones overtook, and that were skipped.
     overtaken: Count = 0
     effort: Effort = Effort()
-    #: What went wrong with the model; where it gave no answer, the translation is that of an earlier update.
+    #: What went wrong with the model; without an answer, the translation is that of an earlier update.
     trouble: Trouble | None = None
 
 
@@ -167,7 +167,7 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     source: str
     #: The text on display.
     shown: str
-    #: The tail of the translation that is held back for now; ``shown + withheld`` is all of it.
+    #: The tail of the translation that is withheld for now; ``shown + withheld`` is all of it.
     withheld: str
     #: Copied from the `Translation`.
     start_s: Seconds
@@ -176,7 +176,7 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     started_s: Seconds | None = None
     ready_s: Seconds
     overtaken: Count = 0
-    #: When the viewer could see it, on the stream's clock; absent where nobody did.
+    #: When the viewer could see it, on the stream's clock; absent if nobody did.
     shown_s: Seconds | None = None
     effort: Effort = Effort()
     trouble: Trouble | None = None
@@ -188,11 +188,11 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
 
 
 class Erasure(msgspec.Struct, frozen=True, kw_only=True):
-    """Erasure of one text: of one update, and of all updates so far."""
+    """The erasure of one text, for one update and for all updates so far."""
 
     #: Tokens of the text.
     length: Length
-    #: Tokens of the text before it that had to be erased to get here: E(i).
+    #: E(i): tokens of the previous text that had to be erased.
     erased: Length
     #: Normalised erasure of this segment so far: sum of E up to here, divided by ``length``.
     ne_segment: Ratio
@@ -205,11 +205,11 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
     #: From the end of the speech that a hypothesis covers until it left the recogniser.
     recogniser_s: SignedSeconds
-    #: Until the model took it up; absent in files that do not say.
+    #: Until the model started on it; absent in files that do not say.
     queue_s: Seconds | None = None
     #: Until its translation was done.
     model_s: Seconds | None = None
-    #: Until the viewer could see it; absent where nobody did.
+    #: Until the viewer could see it; absent if nobody did.
     display_s: Seconds | None = None
 
 
@@ -218,17 +218,17 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
 
     #: Erasure of the whole translation.
     raw: Erasure
-    #: Erasure of what the viewer saw.
+    #: Erasure of the shown text.
     shown: Erasure
-    #: Draft tokens that stood, divided by those offered (A/D); absent without a draft.
+    #: A/D: accepted draft tokens, divided by those offered; absent without a draft.
     accepted_over_drafted: Ratio | None = None
-    #: Draft tokens that stood, divided by the tokens of the output (A/O); absent when it is empty.
+    #: A/O: accepted draft tokens, divided by the tokens of the output; absent if it is empty.
     accepted_over_output: Ratio | None = None
     #: Seconds from the end of the speech that the hypothesis covers until the caption was shown, or ready.
     latency_from_speech_s: SignedSeconds
     #: Seconds from the hypothesis' arrival until then.
     latency_from_arrival_s: Seconds
-    #: Of what these consist.
+    #: The parts of these.
     latency: Latency | None = None
     #: Updates of this segment since the record before that newer ones overtook.
     overtaken: Count = 0

@@ -1,4 +1,4 @@
-"""What can go wrong with a language model, counted by kind, and said once.
+"""What can go wrong with a language model, counted by kind and reported once.
 
 An update whose answer is lost keeps the last good caption, and the next one is translated from there; an
 answer that was cut is shown as far as it goes.
@@ -12,29 +12,29 @@ from threading import Lock
 class Trouble(StrEnum):
     """The kinds, as events and summaries name them."""
 
-    #: The model could not be run: llama.cpp says so.
+    #: llama.cpp could not run the model.
     FAILED_PASS = "failed_pass"
-    #: What it computed is no number, or infinite.
+    #: Its logits are NaN or infinite.
     NOT_A_NUMBER = "not_a_number"
-    #: It answered nothing to something.
+    #: It gave an empty answer to a text.
     EMPTY = "empty"
-    #: It answered mostly in a script that the target language is not written in.
+    #: It answered mostly in a script that the target language does not use.
     WRONG_SCRIPT = "wrong_script"
-    #: It said the same over and over again; that is kept once.
+    #: It repeated itself endlessly; the repeated text is kept once.
     REPETITION = "repetition"
-    #: It did not end; the answer was cut at the limit of its length.
+    #: It did not end; the answer was cut at its length limit.
     LONG_ANSWER = "long_answer"
-    #: The text is too long for one update; what is beyond was left for the next, or left out of a final.
+    #: The text is too long for one update; the rest is left for the next one, or omitted from a final.
     LONG_SOURCE = "long_source"
 
     @property
     def is_failure(self) -> bool:
-        """Whether the model itself failed, so that another try may go well."""
+        """Whether the model itself failed, so that another try may succeed."""
         return self in (Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER)
 
     @property
     def is_cut(self) -> bool:
-        """Whether the answer went on without end, and only its begin is shown."""
+        """Whether the answer did not end, and only its start is shown."""
         return self in (Trouble.REPETITION, Trouble.LONG_ANSWER)
 
     @property
@@ -44,7 +44,7 @@ class Trouble(StrEnum):
 
 
 class ModelTrouble(Exception):  # noqa: N818 - most of it is no error of the program
-    """The model gave no answer that can be used; the message says why."""
+    """The model gave no usable answer; the message says why."""
 
     def __init__(self, kind: Trouble, why: str) -> None:
         super().__init__(why)
@@ -52,7 +52,7 @@ class ModelTrouble(Exception):  # noqa: N818 - most of it is no error of the pro
 
 
 class NoRoom(ModelTrouble):
-    """The KV cache has no place for a pass; there may be one when other sequences are gone."""
+    """The KV cache has no space for a pass; there may be some once other sequences are gone."""
 
     def __init__(self, why: str) -> None:
         super().__init__(Trouble.FAILED_PASS, why)

@@ -1,9 +1,9 @@
 """The one contract that carries every decoding method.
 
-A method is a generator. It asks for a forward pass with a `Forward` request and is sent the logits;
-it never runs a pass itself. Whoever drives it may answer from a toy, from llama.cpp, or gather the
-requests of many segments into one batch: the method cannot tell. Two kinds of request need more than every
-session can do: a `TreeForward`, of which less may be answered than was asked, and an `AskDraftModel`.
+A method is a generator. It yields a `Forward` request for a forward pass and receives the logits; it never
+runs a pass itself. The driver may answer from a toy model, from llama.cpp, or gather the requests of many
+segments into one batch: the method cannot tell. Two kinds of request are optional for a session: a
+`TreeForward`, which may be answered in part, and an `AskDraftModel`.
 """
 
 from collections.abc import Container, Generator, Sequence
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from operators.decoding.tree import TokenTree
 from operators.trouble import ModelTrouble, Trouble
 
-#: Unnormalised log-probabilities, shape (positions, vocabulary). A view of the model's own buffer:
-#: valid until the next request, and the method that receives it may overwrite it.
+#: Unnormalised log-probabilities, shape (positions, vocabulary). A view of the model's own buffer, valid
+#: until the next request; the method that receives it may overwrite it.
 Logits = NDArray[np.float32]
 
 
 class Forward(NamedTuple):
-    """Hold exactly ``tokens``, and give the logits of positions ``logits_from`` to the last.
+    """Hold exactly ``tokens``, and return the logits from position ``logits_from`` on.
 
-    The row of position i says what the model expects at position i + 1.
+    The row of position i predicts the token at position i + 1.
     """
 
     tokens: Sequence[int]
@@ -32,11 +32,11 @@ class Forward(NamedTuple):
 
 
 class TreeForward(NamedTuple):
-    """Hold ``tokens`` and after them the nodes of ``tree``, each of which sees those on its own path alone.
+    """Hold ``tokens`` and after them the nodes of ``tree``, each of which sees only its own path.
 
     The answer has a row for each token and then each node from position ``logits_from`` on, where node i has
-    position len(tokens) + i. Nodes at the end may be left out: then there are fewer rows, perhaps none. A
-    session that knows no trees is asked for the trunk.
+    position len(tokens) + i. Nodes at the end may be omitted: then there are fewer rows, perhaps none. A
+    session without trees gets a request for the trunk.
     """
 
     tokens: Sequence[int]
@@ -47,7 +47,7 @@ class TreeForward(NamedTuple):
 class AskDraftModel(NamedTuple):
     """A request to the second model.
 
-    A pass of it that fails has no rows: that costs its drafts, no output.
+    A failed pass of it has no rows: only its drafts are lost.
     """
 
     request: Forward | TreeForward
@@ -59,7 +59,7 @@ Request = Forward | TreeForward | AskDraftModel
 class Origin(Enum):
     """Where a token of the output comes from."""
 
-    #: A token of the last output that stands unseen, and one that was looked at and stood.
+    #: A token of the last output: kept without a check, or verified and accepted.
     COMMITTED = "committed"
     DRAFT = "draft"
     #: Drafted and confirmed: from the rejected rest of a draft or another branch of it, from an earlier text,
@@ -73,24 +73,24 @@ class Origin(Enum):
 
 
 class Decoded(NamedTuple):
-    """What a method returns: the output and how it came about."""
+    """A method's result: the output and its origin."""
 
-    #: Token ids of the output, the stop token not among them.
+    #: Token ids of the output, without the stop token.
     tokens: tuple[int, ...]
-    #: Tokens of the last output, and how many of them stood.
+    #: Tokens of the last output, and how many of them were accepted.
     drafted: int = 0
     accepted: int = 0
-    #: Tokens that were drafted in other ways, and how many of them stood.
+    #: Tokens drafted from other sources, and how many of them were accepted.
     proposed: int = 0
     taken: int = 0
-    #: How each token of the output was come by.
+    #: The origin of each token of the output.
     origins: tuple[Origin, ...] = ()
-    #: Whether it goes to the end; False where a doubtful token ended it early.
+    #: Whether the output is complete; False if a doubtful token ended it early.
     is_whole: bool = True
-    #: Why the output was cut before the model ended it; None where it ended it itself.
+    #: Why the output was cut before the model ended it; None if the model ended it.
     cut: Trouble | None = None
-    #: Logit gap between the best token and the next for each token up to ``accepted``; 0 where the draft
-    #: was not the best token or was not looked at, and everywhere unless the task asked for it.
+    #: Logit gap between the best token and the next one for each token up to ``accepted``; 0 where the draft
+    #: was not the best token or was not verified, and everywhere unless the task requested gaps.
     gaps: tuple[float, ...] = ()
 
 
@@ -98,7 +98,7 @@ Method = Generator[Request, Logits, Decoded]
 
 
 class Task(NamedTuple):
-    """One translation to make: everything that a method may look at."""
+    """One translation to make: all inputs of a method."""
 
     #: Token ids of the whole prompt; at least one.
     prompt: Sequence[int]
@@ -106,15 +106,15 @@ class Task(NamedTuple):
     draft: Sequence[int]
     #: Token ids that end the output.
     stop: Container[int]
-    #: Tokens that the output may have at most.
+    #: Maximum number of tokens of the output.
     limit: int
-    #: Draft tokens, from the first on, that stand without being looked at.
+    #: Number of draft tokens, from the first on, that are kept without a check.
     committed: int = 0
-    #: Whether to measure by how much draft tokens stood.
+    #: Whether to measure the margin by which draft tokens were accepted.
     want_gaps: bool = False
     #: True for the last update of a segment.
     is_final: bool = False
-    #: Token ids of the source, and of outputs that ended lately: where names and terms may be found again.
+    #: Token ids of the source, and of recent outputs, in which names and terms may be found again.
     source: Sequence[int] = ()
     recent: Sequence[Sequence[int]] = ()
 
@@ -135,15 +135,15 @@ class TreeSession(Session, Protocol):
     """A session that can evaluate the nodes of a tree in one pass."""
 
     def forward_tree(self, request: TreeForward) -> Logits:
-        """Answer one request, or the beginning of it."""
+        """Answer one request, in full or its beginning."""
         ...
 
 
 def best_tokens(rows: Logits) -> list[int]:
     """The most likely token of each row.
 
-    Raises `ModelTrouble` where there is none. Only the best logits are looked at: NumPy's argmax is the place
-    of a NaN where there is one, else of an infinity, so that a row with either has no finite best.
+    Raises `ModelTrouble` if there is none. Checking the best logits is enough: NumPy's argmax returns the
+    place of a NaN if there is one, else of an infinity, so a row with either has no finite best.
     """
     best = rows.argmax(axis=1)
     if not np.isfinite(rows[np.arange(len(rows)), best]).all():

@@ -1,6 +1,6 @@
-"""Watches a translator at work: its method's tasks and results, and every pass that its sessions answer.
+"""Observes a translator: its method's tasks and results, and every pass that its sessions answer.
 
-The methods and the translator are as they always are. What watching costs is no part of a pass' time.
+The methods and the translator are unchanged. The cost of observing is not part of a pass's time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ class Recorder:
         self._decodings: dict[str, Decoding] = {}
 
     def method(self, task: Task) -> Method:
-        """Decode as the method does that is watched."""
+        """Decode like the observed method."""
         self._task, self._seen = task, []
         decoded = yield from self._method(task)
         self._decodings[self._key] = decoding(task, self._seen, decoded)
@@ -43,7 +43,7 @@ class Recorder:
 
     @contextmanager
     def session(self, key: str) -> Iterator[Session]:
-        """Lend the session of ``key``, watched."""
+        """Lend the session of ``key``, observed."""
         self._key = key
         with self._sessions.session(key) as session:
             yield watched(session, self._see)
@@ -70,7 +70,7 @@ class Recorder:
 
 
 def _first_children(tree: TokenTree) -> list[int | None]:
-    """What was offered after the known tokens and after each node, as the first choice there."""
+    """The first choice offered after the known tokens and after each node."""
     first: dict[int, int] = {}
     for token, parent in zip(tree.tokens, tree.parents, strict=True):
         first.setdefault(parent, token)
@@ -78,7 +78,7 @@ def _first_children(tree: TokenTree) -> list[int | None]:
 
 
 def _offered(output: Sequence[int], first: int, task: Task) -> Sequence[int]:
-    """The tokens that the rows judge: the last row of a block of the draft judges the one behind it, too."""
+    """The tokens that the rows judge; the last row of a block of the draft also judges the one after it."""
     draft = list(task.draft[: task.limit])
     is_block = first < len(output) < len(draft) and output == draft[: len(output)]
     return draft[first : len(output) + 1] if is_block else output[first:]
@@ -97,6 +97,6 @@ def _row(row: Logits, offered: int | None) -> LogitsRow:
 
 
 def _probability(weight: float, total: float) -> float:
-    """Four decimals; 0 where logits are no numbers."""
+    """Four decimals; 0 if the logits are not numbers."""
     p = weight / total
     return round(min(1.0, p), 4) if p >= 0.0 else 0.0

@@ -19,29 +19,29 @@ from operators.models.llama_model import LlamaModel
 from operators.models.tree_batch import TreeBatch
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 
-#: What llama_decode returns where the KV cache has no place for the batch.
+#: llama_decode's return value if the KV cache has no space for the batch.
 _NO_SLOT = 1
-#: Tokens per call, unless a context is told otherwise.
+#: Default number of tokens per call.
 BATCH = 512
 
 
 class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much the context holds and how it computes."""
+    """The size of a context and how it computes."""
 
-    #: Tokens in the KV cache, all sequences together.
+    #: Tokens in the KV cache, for all sequences together.
     cells: int
-    #: Sequences that it can tell apart.
+    #: Number of sequences.
     sequences: int
     #: Tokens per call; a longer request is split.
     batch: int = BATCH
-    #: Of these, tokens that are computed at a time.
+    #: Of these, tokens computed at a time.
     ubatch: int = 512
     threads: int
-    #: Logits of a call are computed for a multiple of so many positions, where it is more than that.
+    #: Logits of a call are computed for a multiple of so many positions, if there are more than that.
     row_step: int = 1
-    #: Tokens that logits are given of, from the first one on; absent for all of the vocabulary.
+    #: Number of tokens, from the first one on, that get logits; absent for the whole vocabulary.
     tokens: int | None = None
-    #: Tokens at the end of a pass that a recurrent memory shall be able to take back.
+    #: Tokens at the end of a pass that a recurrent memory should be able to roll back.
     rollback: int = 0
 
 
@@ -53,7 +53,7 @@ class LlamaContext:
         self._vocabulary_size = model.vocabulary_size
         self._tokens = settings.tokens or model.vocabulary_size
         self._size = settings.batch
-        #: Tokens of one call at most.
+        #: Maximum number of tokens in one call.
         self.largest_pass = settings.batch
         self._row_step = settings.row_step
         params = llama.llama_context_default_params()
@@ -62,8 +62,8 @@ class LlamaContext:
         params.n_seq_max = settings.sequences
         params.n_rs_seq = settings.rollback
         params.n_threads = params.n_threads_batch = settings.threads
-        # One buffer for all sequences: the head of the prompt is shared, not copied. A full-size
-        # sliding-window cache, as a rollback could otherwise find its cells gone.
+        # One buffer for all sequences, so that the head of the prompt is shared, not copied. A full-size
+        # sliding-window cache, because a rollback could otherwise find its cells gone.
         params.kv_unified = True
         params.swa_full = True
         self._context = llama.llama_init_from_model(model.handle, params)
@@ -85,7 +85,7 @@ class LlamaContext:
             self._context = None
 
     def use_threads(self, threads: int) -> None:
-        """Compute with so many threads from now on."""
+        """Use so many threads from now on."""
         llama.llama_set_n_threads(self._context, threads, threads)
 
     def copy_sequence(self, source: int, target: int) -> None:
@@ -94,7 +94,7 @@ class LlamaContext:
 
     @property
     def rollback(self) -> int:
-        """Tokens that a recurrent memory can take back: as many as asked for, or none."""
+        """Tokens that a recurrent memory can roll back: as many as requested, or none."""
         return int(llama.llama_n_rs_seq(self._context))
 
     def state_bytes(self, sequence: int) -> int:
@@ -108,9 +108,9 @@ class LlamaContext:
             llama.llama_memory_seq_cp(self._memory, source, target, start, end)
 
     def cut_sequence(self, sequence: int, length: int) -> None:
-        """Forget what ``sequence`` holds from position ``length`` on.
+        """Drop what ``sequence`` holds from position ``length`` on.
 
-        Raises `ModelTrouble` where llama.cpp cannot; it always can forget all of it.
+        Raises `ModelTrouble` if llama.cpp cannot; it can always drop all of it.
         """
         if not llama.llama_memory_seq_rm(self._memory, sequence, length, -1):
             why = f"llama.cpp cannot cut a sequence at position {length}"
@@ -119,9 +119,9 @@ class LlamaContext:
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``, if any, as a view.
 
-        More rows are computed where that is faster, as matrices are multiplied in tiles, and left out again.
-        Split where the batch is smaller; the rows are then copied, as each call overwrites the buffer.
-        Raises `ModelTrouble` where llama.cpp cannot, `NoRoom` where it could if the cache held less.
+        If it is faster, extra rows are computed, because matrices are multiplied in tiles, and dropped.
+        The call is split if the batch is smaller; rows are then copied, as each call overwrites the buffer.
+        Raises `ModelTrouble` if llama.cpp fails, `NoRoom` if it could succeed with less in the cache.
         """
         first_row = len(tokens) - rows
         parts: list[Logits] = []
@@ -143,7 +143,7 @@ class LlamaContext:
     def evaluate_placed(self, placed: Sequence[Placed], rows: int) -> Logits:
         """Append tokens, each to its own sequences; logits of the last ``rows``, as a view.
 
-        There are no more than `largest_pass`. Raises likewise.
+        There are at most `largest_pass` of them. Raises the same errors.
         """
         computed = self._computed(rows, len(placed))
         batch = TreeBatch(placed, computed)

@@ -23,13 +23,13 @@ _MAX_GRADIENT = 1.0
 
 
 class Schedule(NamedTuple):
-    """How long and how fast to learn: a linear rise, then half a cosine."""
+    """The training schedule: a linear rise, then half a cosine."""
 
-    #: Answers' and prompts' tokens in all.
+    #: Total tokens of prompts and answers.
     tokens: int
     #: The highest learning rate.
     rate: float
-    #: Share of the tokens in which the rate rises.
+    #: Share of the tokens during which the rate rises.
     warmup: float = 0.03
     #: Share of the highest rate that is left at the end.
     floor: float = 0.02
@@ -44,11 +44,11 @@ class Schedule(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What is told of a step."""
+    """The figures of a step."""
 
     #: Tokens seen in all.
     seen: int
-    #: Cross entropy of the answers' tokens, nats a token.
+    #: Cross entropy of the answers' tokens, in nats per token.
     loss: float
     seconds: float
 
@@ -101,7 +101,7 @@ class Fit:
         return float(loss.detach())
 
     def save(self, path: Path) -> None:
-        """Write all that a later run goes on from; the file is complete or not there."""
+        """Write the state from which a later run continues; the file is complete or missing."""
         partial = path.with_name(path.name + ".partial")
         torch.save(
             {"seen": self.seen, "weights": self._weights, "optimizer": self._optimizer.state_dict()}, partial
@@ -109,7 +109,7 @@ class Fit:
         partial.replace(path)
 
     def load(self, path: Path) -> None:
-        """Go on from what `save` wrote."""
+        """Continue from a file of `save`."""
         state = torch.load(path, map_location=self._device, weights_only=True)
         self.seen = state["seen"]
         self._optimizer.load_state_dict(state["optimizer"])
@@ -118,7 +118,7 @@ class Fit:
                 value.copy_(state["weights"][name])
 
     def begin_with(self, adapter: Adapter) -> None:
-        """Go on from an adapter, of this rank or a lower one. Raises `InputError` for another."""
+        """Continue from an adapter of this rank or a lower one. Raises `InputError` for another."""
         with torch.no_grad():
             for name, value in self._weights.items():
                 tensor, half = _place(name)
@@ -135,7 +135,7 @@ class Fit:
                     value[:, : low.rank] = torch.from_numpy(low.b * scale)
 
     def adapter(self) -> Adapter:
-        """What was learned, by GGUF's names."""
+        """The trained adapter, by GGUF's names."""
         halves: dict[str, dict[str, Matrix]] = {}
         for name, value in self._weights.items():
             tensor, half = _place(name)

@@ -1,8 +1,8 @@
 """Azure's speech service as a recogniser that survives lost connections.
 
-All that talks to the service runs on one thread of the recogniser's own: `AzureRecognizer.accept` only leaves
-the audio there and takes the hypotheses that have come. The audio since the last final is kept, and a new
-connection hears it again, so that nothing is missing and nothing final is said twice.
+All communication with the service runs on a thread of the recogniser's own: `AzureRecognizer.accept` only
+hands over the audio and collects finished hypotheses. The audio since the last final is kept, and a new
+connection gets it again, so that nothing is missing and no final is repeated.
 """
 
 import atexit
@@ -23,10 +23,10 @@ from operators.recognizers.azure.settings import AzureSettings, service
 from operators.recognizers.azure.utterances import Utterances
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
-# How often the clock is looked at while nothing else happens.
+# How often the clock is checked while nothing else happens.
 _TICK_S = 0.1
 _MAX_LAST_WAIT_S = 0.5
-# A connection takes two seconds to close at most; what takes longer is left to the end of the process.
+# A connection takes at most two seconds to close; a slower one is left to the end of the process.
 _CLOSE_S = 4.0
 
 
@@ -38,7 +38,7 @@ class AzureRecognizer(Recognizer):
         tell: Is told in a sentence when the connection's state changes, on a thread of the recogniser's.
 
     Raises:
-        UsageError: when the settings and the environment name no service that can be.
+        UsageError: if the settings and the environment do not name a possible service.
     """
 
     def __init__(self, settings: AzureSettings, tell: Callable[[str], None]) -> None:
@@ -53,7 +53,7 @@ class AzureRecognizer(Recognizer):
         self._error: Exception | None = None
         self._is_finishing = self._is_closing = self._is_done = False
         self._thread: Thread | None = None
-        #: Of the thread alone.
+        #: Used only by the thread.
         self._leaving: Thread | None = None
         self._waits = Waits(settings.longest_wait_s)
         self._patience = Patience(settings.answer_s, monotonic)
@@ -70,14 +70,14 @@ class AzureRecognizer(Recognizer):
             if self._thread is None:
                 self._thread = Thread(target=self._work, name="azure recogniser", daemon=True)
                 self._thread.start()
-                # The SDK aborts a process that ends while it is at work, as after an error elsewhere.
+                # The SDK aborts a process that ends while it is working, as after an error elsewhere.
                 atexit.register(self.close)
             self._changed.notify_all()
             return self._take()
 
     @override
     def finish(self) -> Sequence[Hypothesis]:
-        """As the protocol says; waits for the last results, as long as the settings say.
+        """As in the protocol; waits for the last results for as long as the settings say.
 
         Raises:
             InputError: when Azure refuses the key or the request.
@@ -109,13 +109,13 @@ class AzureRecognizer(Recognizer):
 
     def _take(self) -> list[Hypothesis]:
         hypotheses, self._hypotheses = self._hypotheses, []
-        # What was recognised before an error comes out before it.
+        # Results from before an error are delivered before it.
         if self._error is not None and not hypotheses:
             raise self._error
         return hypotheses
 
     def _work(self) -> None:
-        """Have one connection after the other, until the audio is over."""
+        """Run one connection after the other until the audio is over."""
         try:
             while (failure := self._converse()) is not None:
                 self._wait(failure)
@@ -136,11 +136,11 @@ class AzureRecognizer(Recognizer):
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_closing or self._is_finishing, wait_s):
                 return
-            # At the end there is no time to wait long.
+            # At the end there is no time for a long wait.
             self._changed.wait_for(lambda: self._is_closing, min(wait_s, _MAX_LAST_WAIT_S))
 
     def _converse(self) -> Failure | None:
-        """Have one connection until it fails, or all is said, or nobody listens any more."""
+        """Run one connection until it fails, is complete, or the recogniser is closed."""
         events: deque[Event] = deque()
 
         def note(event: Event) -> None:
@@ -161,7 +161,7 @@ class AzureRecognizer(Recognizer):
             self._hang_up(connection)
 
     def _hang_up(self, connection: AzureConnection) -> None:
-        """Close a connection while the next one is made: a service that is gone makes it wait."""
+        """Close a connection while the next one is made, because closing waits for a lost service."""
         if self._leaving is not None:
             self._leaving.join(_CLOSE_S)
         self._leaving = Thread(target=connection.close, name="azure hang-up", daemon=True)
@@ -182,7 +182,7 @@ class AzureRecognizer(Recognizer):
                 self._buffer.forget(self._utterances.confirmed)
                 is_sending = conversation.is_connected and not conversation.is_over
                 if is_sending and not has_begun:
-                    # While it connected, the buffer may have had to drop what it was to begin with.
+                    # While it connected, the buffer may have dropped the audio with which it should begin.
                     conversation.begin(self._buffer.sent)
                     has_begun = True
                 pcm = self._buffer.take_unsent() if is_sending else b""
