@@ -23,7 +23,7 @@ BETTER = 0.05
 _HOPELESS = 1.6
 #: If half of the turns take longer than the best turn by this factor, the times are unusable.
 UNSTEADY = 1.35
-#: So they are if other programs take more than this share of the cores, however evenly: while both of two
+#: They also are if other programs take more than this share of the cores, however evenly: while both of two
 #: cores are needed elsewhere, one thread is faster than two.
 _OTHERS = 0.1
 TURNS = 5
