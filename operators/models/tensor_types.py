@@ -42,10 +42,10 @@ def parse_types(text: str, usual: Types) -> dict[str, str]:
         group, equals, kind = part.rpartition("=")
         if kind.upper() not in _TYPES:
             raise UsageError(
-                f"{kind!r} is not a type of tensors that is written here; choose one of {', '.join(_TYPES)}"
+                f"{kind!r} is not a tensor type that surtitle writes; choose one of {', '.join(_TYPES)}"
             )
         if equals and group not in GROUPS:
-            raise UsageError(f"{group!r} is no group of tensors; choose one of {', '.join(GROUPS)}")
+            raise UsageError(f"{group!r} is not a group of tensors; choose one of {', '.join(GROUPS)}")
         types.update({one: kind.upper() for one in ([group] if equals else GROUPS)})
     return types
 

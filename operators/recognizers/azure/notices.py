@@ -56,10 +56,10 @@ class Notices:
         place = self._service.place
         if failure is Failure.KEY:
             raise InputError(
-                f"Azure refused the key for {place}; check the key, and that the region is its own"
+                f"Azure refused the key for {place}; check the key, and that it belongs to that region"
             )
         if failure is Failure.REQUEST and not self._was_connected:
-            raise InputError(f"{place}: Azure refused the request; check azure.language and where it is sent")
+            raise InputError(f"{place}: Azure refused the request; check azure.language and the address")
         what = _REASONS[failure]
         if failure is Failure.LOST and not self._was_connected:
             what = f"no connection to Azure, {place}, yet"

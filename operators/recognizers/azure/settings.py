@@ -104,15 +104,15 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
     if not _REGION.fullmatch(region):
         # It may be the key, put into the wrong place.
         where = "azure.region" if settings.region else REGION_VARIABLE
-        raise UsageError(f"{where} holds no region of Azure's; give a name such as westeurope")
+        raise UsageError(f"{where} holds no Azure region; give a name such as westeurope")
     return Service(region, None, None, key)
 
 
 def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | None:
     if settings.key_variable == _NO_VARIABLE:
         raise UsageError(
-            "azure.key_variable is no name of an environment variable; give a name in capital letters, or "
-            "put the key itself into azure.key"
+            "azure.key_variable is not the name of an environment variable; give a name in capital letters, "
+            "or put the key itself into azure.key"
         )
     where, text = "azure.key", None if settings.key is None else revealed(settings.key)
     if not text and settings.key_variable:
@@ -121,7 +121,7 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
         return None
     # It becomes a header of a request. What it is instead must not be shown: it may be the key and more.
     if not _KEY.fullmatch(text):
-        raise UsageError(f"{where} holds no key of Azure's; copy the key again, without spaces or line ends")
+        raise UsageError(f"{where} holds no Azure key; copy the key again, without spaces or line ends")
     return Secret(text)
 
 
@@ -136,7 +136,7 @@ def _check_address(address: str, name: str, key: Secret | None) -> None:
         is_good = False
     if not is_good:
         raise UsageError(
-            f"azure.{name} is no address, or one with a key in it; give one such as wss://speech.example.com"
+            f"azure.{name} is not an address, or contains a key; give one such as wss://speech.example.com"
         )
     if key is not None and not _SCHEMES[parts.scheme] and not _is_this_machine(parts.hostname or ""):
         raise UsageError(

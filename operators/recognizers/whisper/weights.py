@@ -136,7 +136,7 @@ class _Reader:
             raise BrokenFileError(f"its version is {version}, not {_VERSION}")
         kind = self.text()
         if kind != _KIND:
-            raise InputError(f"{self._path}: this is a model of the kind {kind!r}; name one of Whisper")
+            raise InputError(f"{self._path}: this is a {kind!r} model; name a Whisper model")
         self.numbers("I")
 
 

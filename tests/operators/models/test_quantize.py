@@ -40,9 +40,9 @@ def test_types_are_given_for_all_groups_or_for_some() -> None:
     assert parse_types("Q4_0, ffn_down=Q6_K", USUAL) == {
         "head": "Q4_0", "attention": "Q4_0", "ffn": "Q4_0", "ffn_down": "Q6_K"
     }  # fmt: skip
-    with pytest.raises(UsageError, match="'Q3' is not a type"):
+    with pytest.raises(UsageError, match="'Q3' is not a tensor type"):
         parse_types("Q3", USUAL)
-    with pytest.raises(UsageError, match="'norms' is no group"):
+    with pytest.raises(UsageError, match="'norms' is not a group"):
         parse_types("norms=Q8_0", USUAL)
 
 

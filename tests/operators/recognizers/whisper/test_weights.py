@@ -70,7 +70,7 @@ def test_bytes_of_any_kind_are_read_or_refused(
 
 
 def test_another_kind_of_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="of the kind 'TransformerSpec'; name one of Whisper"):
+    with pytest.raises(InputError, match="'TransformerSpec' model; name a Whisper model"):
         read(tmp_path, model_file({}, kind="TransformerSpec"))
 
 
