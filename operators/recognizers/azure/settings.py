@@ -121,7 +121,7 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
         return None
     # It becomes a header of a request. What it is instead must not be shown: it may be the key and more.
     if not _KEY.fullmatch(text):
-        raise UsageError(f"{where} holds no Azure key; copy the key again, without spaces or line ends")
+        raise UsageError(f"{where} holds no key for Azure; copy the key again, without spaces or line ends")
     return Secret(text)
 
 

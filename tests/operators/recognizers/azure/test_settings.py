@@ -52,9 +52,9 @@ def test_the_settings_go_before_the_environment() -> None:
         ({"endpoint": f"wss://a/?Ocp-Apim-Subscription-Key={KEY}"}, {}, "or contains a key"),
         ({"host": "ws://speech.example.com"}, BOTH, "azure.host is not encrypted"),
         ({"host": "http://192.168.0.5:5000"}, BOTH, "azure.host is not encrypted"),
-        ({"key": f"{KEY}\r\nX-Evil: 1"}, {}, "azure.key holds no Azure key"),
-        ({"key": f" {KEY}"}, {}, "azure.key holds no Azure key"),
-        ({}, {**BOTH, "AZURE_SPEECH_KEY": f"{KEY}\n"}, "AZURE_SPEECH_KEY holds no Azure key"),
+        ({"key": f"{KEY}\r\nX-Evil: 1"}, {}, "azure.key holds no key"),
+        ({"key": f" {KEY}"}, {}, "azure.key holds no key"),
+        ({}, {**BOTH, "AZURE_SPEECH_KEY": f"{KEY}\n"}, "AZURE_SPEECH_KEY holds no key"),
         ({"key_variable": KEY}, BOTH, "azure.key_variable is not the name of an environment variable"),
     ],
 )
@@ -118,7 +118,7 @@ def test_hidden_keys_are_found_again_and_not_mixed_up() -> None:
 
 
 def test_a_key_from_the_summary_of_another_run_is_no_key() -> None:
-    with pytest.raises(UsageError, match="holds no Azure key"):
+    with pytest.raises(UsageError, match="holds no key"):
         service(AzureSettings(region="eastus", key="(hidden 999)"), {})
 
 
