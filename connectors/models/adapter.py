@@ -44,7 +44,7 @@ def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, d
 
 
 def types_for(path: Path) -> Types:
-    """The types that an adapter was trained for, or the usual ones. Raises `InputError` where it is damaged."""
+    """The types that an adapter was trained for, or the usual ones. Raises `InputError` if it is damaged."""
     if path.suffix == ".safetensors":
         return USUAL
     try:

@@ -137,13 +137,9 @@ def test_the_models_that_come_along_are_found() -> None:
     assert EN_DE in directions(captions_folder())
 
 
-def test_default_is_the_model_for_captions_where_there_is_one(
-    ours: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_is_the_model_for_captions_where_there_is_one(ours: Path, base: Path) -> None:
     assert ours.is_dir()
     made = resolve_model("captions", EN_DE)
-    for is_on, meant in ((True, made), (False, base)):
-        monkeypatch.setattr(model_files, "CAPTIONS_BY_DEFAULT", is_on)
-        assert resolve_model("default", EN_DE) == meant
-        assert resolve_model("default", EN_FR) == resolve_model("default") == base
-        assert resolve_model("base", EN_DE) == base
+    assert resolve_model("default", EN_DE) == made
+    assert resolve_model("default", EN_FR) == resolve_model("default") == base
+    assert resolve_model("base", EN_DE) == base
