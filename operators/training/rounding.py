@@ -1,8 +1,8 @@
 """Training for weights that are stored in few bits.
 
-The forward pass computes with the weights as they will be stored: the adapter added, then rounded as ggml rounds
-them (quantisation-aware training; Jacob et al. 2018, section 3). Gradients pass the rounding as if it were not there
-(the straight-through estimator; Bengio et al. 2013, section 4).
+The forward pass computes with the weights as they will be stored: the adapter added, then rounded as ggml
+rounds them (quantisation-aware training; Jacob et al. 2018, section 3). Gradients pass the rounding as if it
+were not there (the straight-through estimator; Bengio et al. 2013, section 4).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from operators.errors import UsageError
 
 #: Elements that share a scale, in all of these types.
 _BLOCK = 32
-#: Half of the levels of the types whose levels lie around 0, the lowest being one further away than the highest.
+#: Half the number of levels, for types whose levels are -n to n - 1 times the scale.
 _LEVELS: Mapping[str, int] = {"Q4_0": 8, "Q5_0": 16}
 #: The types that weights can be rounded to here.
 KINDS = (*_LEVELS, "Q8_0", "F16")
@@ -30,7 +30,8 @@ def rounded(weight: torch.Tensor, kind: str) -> torch.Tensor:
         return weight.half().float()
     if kind not in KINDS or weight.shape[1] % _BLOCK:
         raise UsageError(
-            f"weights with rows of {weight.shape[1]} cannot be trained for {kind}; choose one of {', '.join(KINDS)}"
+            f"weights with rows of {weight.shape[1]} cannot be trained for {kind}; "
+            f"choose one of {', '.join(KINDS)}"
         )
     blocks = weight.float().reshape(-1, _BLOCK)
     largest = blocks.gather(1, blocks.abs().argmax(1, keepdim=True))
@@ -48,7 +49,7 @@ def _inverse(scale: torch.Tensor) -> torch.Tensor:
 
 
 def compute_rounded(layer: Any, kind: str) -> None:
-    """Have a linear layer of peft with an adapter (``lora_A``, ``lora_B``) compute with its rounded weights."""
+    """Have a linear layer of peft with an adapter (``lora_A``, ``lora_B``) compute with rounded weights."""
     adapter = layer.active_adapters[0]
     scale = layer.scaling[adapter]
     first, second = layer.lora_A[adapter].weight, layer.lora_B[adapter].weight
@@ -60,7 +61,8 @@ def compute_rounded(layer: Any, kind: str) -> None:
         elif kept:
             return kept[0]
         with torch.no_grad(), torch.autocast(first.device.type, enabled=False):
-            weight = rounded(layer.base_layer.weight.float() + scale * (second.float() @ first.float()), kind)
+            merged = layer.base_layer.weight.float() + scale * (second.float() @ first.float())
+            weight = rounded(merged, kind)
         if not layer.training:
             kept.append(weight)
         return weight

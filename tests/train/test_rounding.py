@@ -57,7 +57,9 @@ def test_it_learns_with_the_weights_that_are_stored(tmp_path: Path) -> None:
                 torch.from_numpy(dequantize(quantize(merged, number).reshape(low.shape[0], -1), number))
             )
         rows = next(batches(path))
-        learned = answer_loss(fit.model.base_model.model.model, fit.model.base_model.model.lm_head, rows, "cpu")
+        learned = answer_loss(
+            fit.model.base_model.model.model, fit.model.base_model.model.lm_head, rows, "cpu"
+        )
         assert float(learned) == pytest.approx(
             float(answer_loss(stored.model, stored.lm_head, rows, "cpu")), rel=1e-3
         )
