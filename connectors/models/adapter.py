@@ -12,10 +12,10 @@ from connectors.gguf.file import GgufFile, Tensor, read_gguf
 from connectors.gguf.values import Entry, encode
 from connectors.models.matrices import matrix_of
 from connectors.models.peft import read_peft
-from operators.errors import InputError
+from operators.errors import InputError, UsageError
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.models.quantize import quantize
-from operators.models.tensor_types import number_of
+from operators.models.tensor_types import TYPES_KEY, USUAL, Types, number_of, parse_types
 
 _A, _B = ".lora_a", ".lora_b"
 
@@ -41,6 +41,16 @@ def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, d
         if not low.is_sound():
             raise InputError(f"{path}: the matrices for {name} do not fit together or hold what is no number")
     return adapter, entries
+
+
+def types_for(path: Path) -> Types:
+    """The types that an adapter was trained for, or the usual ones. Raises `InputError` if it is damaged."""
+    if path.suffix == ".safetensors":
+        return USUAL
+    try:
+        return parse_types(read_gguf(path).text(TYPES_KEY), USUAL)
+    except UsageError as error:
+        raise InputError(f"{path}: in the types that this adapter was trained for, {error}") from None
 
 
 def adapter_file(

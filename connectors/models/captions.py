@@ -8,11 +8,11 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from connectors.models.adapter import types_for
 from connectors.models.assembled import Parts, assemble, fingerprint
 from connectors.models.captions_folder import ADAPTER, VOCABULARY
 from connectors.models.writer import remove_abandoned, write_model
 from operators.errors import OutputError
-from operators.models.tensor_types import USUAL
 
 Progress = Callable[[str, float | None], None]
 
@@ -31,7 +31,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
     """
     with ExitStack() as stack:
         adapter, vocabulary = (stack.enter_context(as_file(folder / name)) for name in (ADAPTER, VOCABULARY))
-        parts = Parts(base, adapter, vocabulary, USUAL)
+        parts = Parts(base, adapter, vocabulary, types_for(adapter))
         # It gets this name when all of it is there, so that a name is proof enough.
         target = cached_path(parts, f"captions-{folder.name}")
         if not target.exists():

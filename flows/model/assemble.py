@@ -24,7 +24,7 @@ def assemble(
         typer.Option(
             "--type",
             help="Type of all tensors, or by group: head=Q8_0,attention=Q5_0,ffn=Q4_0,ffn_down=Q4_K.",
-            show_default="by measured speed",
+            show_default="those that the adapter was trained for, or Q8_0",
         ),
     ] = None,
     source: Annotated[
@@ -39,18 +39,19 @@ def assemble(
 ) -> None:
     """Put a model together, to be named with --model."""
     # Imported here: the other commands need none of it, and start the sooner.
+    from connectors.models.adapter import types_for
     from connectors.models.assembled import Parts
     from connectors.models.assembled import assemble as assembled
     from connectors.models.captions import cached_path
     from connectors.models.resolve import resolve_model
     from connectors.models.writer import write_model
-    from operators.models.tensor_types import USUAL, parse_types
+    from operators.models.tensor_types import parse_types
     from operators.prompts.trained import TrainedPrompts, labels_of
 
     if (source is None) != (target is None):
         raise UsageError("give both --from and --to, or none of them")
     prompts = None if source is None or target is None else TrainedPrompts((labels_of(source, target),))
-    types = parse_types(kinds or "", USUAL)
+    types = parse_types(kinds or "", types_for(adapter))
     with Waiting(quiet=False, captions=False) as waiting:
         path = resolve_model(base, progress=waiting.doing)
         parts = Parts(path, adapter, vocabulary, types, prompts)

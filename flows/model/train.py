@@ -7,6 +7,7 @@ import typer
 
 from flows.model.extra import extra_packages
 from operators.errors import UsageError
+from operators.models.tensor_types import USUAL, parse_types
 
 
 def train(
@@ -37,6 +38,15 @@ def train(
     seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
     begin: Annotated[
         Path | None, typer.Option("--begin-with", help="Go on from this adapter, on other data, say.")
+    ] = None,
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            help="Types that the weights will be stored in, as for 'surtitle model assemble': Q4_0, or "
+            "ffn=Q4_0,attention=Q8_0. It learns with the rounded weights.",
+            show_default="not rounded",
+        ),
     ] = None,
     judged: Annotated[
         Path | None, typer.Option("--judge-sources", help="Texts to translate now and then, one a line.")
@@ -75,6 +85,7 @@ def train(
             noise=noise,
             seed=seed,
             begin=begin,
+            types=None if kinds is None else parse_types(kinds, USUAL),
             judged=None if judged is None or reference is None else (judged, reference),
             judge_lines=judge_lines,
             judge_every=judge_every,

@@ -24,6 +24,7 @@ from flows.model.record import Point, TrainingRecord, Used, read_record, write_r
 from operators.errors import UsageError
 from operators.languages import Direction, language
 from operators.models.llama_model import LlamaModel
+from operators.models.tensor_types import TYPES_KEY, Types, spell_types
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
@@ -58,6 +59,8 @@ class TrainingJob(NamedTuple):
     seed: int
     #: An adapter to go on from.
     begin: Path | None
+    #: What the weights will be stored in; None where they are not rounded while it learns.
+    types: Types | None
     #: Sources and references.
     judged: tuple[Path, Path] | None
     judge_lines: int
@@ -86,7 +89,9 @@ def run(job: TrainingJob) -> None:
     prompt = few_shot_prompt(
         model, TrainedPrompts((labels_of(job.source, job.target),)).find(job.source, job.target)
     )
-    fit = Fit(torch_model(file), job.rank, job.schedule, seed=job.seed, compiles=job.compiles)
+    # What is rounded to few bits must not have been rounded to bfloat16 before.
+    weights = torch_model(file) if job.types is None else torch_model(file, torch.float32)
+    fit = Fit(weights, job.rank, job.schedule, seed=job.seed, types=job.types, compiles=job.compiles)
     record = _begin(job, file, path, corpora, fit)
     trainer = _Run(job, fit, prompt, ends(prompt, model.vocabulary_size), record)
     trainer.learn(_batches(job, prompt, corpora, fit.seen))
@@ -199,9 +204,11 @@ def _batches(job: TrainingJob, prompt: Prompt, corpora: list[Corpus], seen: int)
 
 def _entries(job: TrainingJob, file: GgufFile, path: Path) -> dict[str, Entry]:
     prompts = TrainedPrompts((labels_of(job.source, job.target),))
+    types = {} if job.types is None else {TYPES_KEY: encode(spell_types(job.types))}
     return {
         "general.name": encode(f"{file.text('general.name')} {job.source} to {job.target}"),
         TEMPLATES_KEY: encode(spell_prompts(prompts)),
         "surtitle.trained.model": encode(path.name),
         "surtitle.trained.tokens": encode(job.schedule.tokens),
+        **types,
     }

@@ -99,7 +99,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     sure: Probability = 0.4
     #: Proposal heads that were trained for the model, for the method ``heads``: the path of a GGUF file.
     heads: str | None = None
-    #: A second model that drafts where the last output has nothing: ``default``, the path of a GGUF file, or
+    #: A second model that drafts where the last output has nothing: ``base``, the path of a GGUF file, or
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the vocabulary of the first.
     draft_model: str | None = None
     #: Tokens that it drafts at a time, at most; it stops with the first token that is less probable.

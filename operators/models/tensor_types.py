@@ -28,6 +28,9 @@ _TYPES: Mapping[str, tuple[int, int, str]] = {
 
 Types = Mapping[str, str]
 
+#: In the header of an adapter: the types that it was trained for, as `spell_types` writes them.
+TYPES_KEY = "surtitle.trained.types"
+
 #: What an assembled model is stored in (docs/training.md has the times and scores of others).
 USUAL: Types = {"head": "Q8_0", "attention": "Q8_0", "ffn": "Q8_0", "ffn_down": "Q8_0"}
 
@@ -48,6 +51,11 @@ def parse_types(text: str, usual: Types) -> dict[str, str]:
             raise UsageError(f"{group!r} is not a group of tensors; choose one of {', '.join(GROUPS)}")
         types.update({one: kind.upper() for one in ([group] if equals else GROUPS)})
     return types
+
+
+def spell_types(types: Types) -> str:
+    """What `parse_types` reads."""
+    return ",".join(f"{group}={kind}" for group, kind in sorted(types.items()))
 
 
 def group_of(name: str) -> str | None:

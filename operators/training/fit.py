@@ -14,8 +14,10 @@ from transformers import Gemma3ForCausalLM
 
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
+from operators.models.tensor_types import Types, group_of
 from operators.training.gemma import LINEAR, gguf_name
 from operators.training.packing import IGNORED, Rows
+from operators.training.rounding import compute_rounded
 
 #: alpha / rank: with the same for all ranks, one learning rate suits them all.
 _SCALE = 2
@@ -57,16 +59,27 @@ class Fit:
     """A training run: one step a batch, its whole state in one file."""
 
     def __init__(
-        self, model: Gemma3ForCausalLM, rank: int, schedule: Schedule, *, seed: int, compiles: bool = False
+        self,
+        model: Gemma3ForCausalLM,
+        rank: int,
+        schedule: Schedule,
+        *,
+        seed: int,
+        types: Types | None = None,
+        compiles: bool = False,
     ) -> None:
         """``model`` gets adapters of ``rank`` on all linear layers of its blocks, and only they learn.
 
-        With ``compiles`` the passes are compiled at the first step; that takes minutes, and pays on a GPU.
+        With ``types`` it computes with the weights as they will be stored, by group of tensors. With
+        ``compiles`` the passes are compiled at the first step; that takes minutes, and pays on a GPU.
         """
         torch.manual_seed(seed)
         layers = sorted({name.rpartition(".")[2] for name in LINEAR})
         config = LoraConfig(r=rank, lora_alpha=_SCALE * rank, target_modules=layers)
         self.model: Any = get_peft_model(model, config)
+        for name, layer in self.model.named_modules():
+            if hasattr(layer, "lora_A") and (kind := (types or {}).get(group_of(_tensor(name)) or "")):
+                compute_rounded(layer, kind)
         self.schedule = schedule
         self.seen = 0
         self._rank = rank
@@ -147,8 +160,12 @@ class Fit:
 
 def _place(name: str) -> tuple[str, str]:
     """GGUF's name of the matrix that peft's weight ``name`` belongs to, and which half it is."""
-    layer, half = name.removeprefix("base_model.model.").split(".lora_")
-    return gguf_name(layer), half[0]
+    layer, half = name.split(".lora_")
+    return _tensor(layer), half[0]
+
+
+def _tensor(layer: str) -> str:
+    return gguf_name(layer.removeprefix("base_model.model."))
 
 
 def answer_loss(body: Callable[..., Any], head: torch.nn.Module, rows: Rows, device: str) -> torch.Tensor:

@@ -15,6 +15,7 @@ from connectors.models.resolve import resolve_model
 from connectors.models.vocabulary_list import list_file
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
+from operators.models.tensor_types import number_of
 from tests.adapters import noise, write_adapter
 from tests.tiny_gguf import pieces, write_model
 
@@ -67,6 +68,20 @@ def test_another_adapter_makes_another_file(base: Path, folder: Path) -> None:
     second = made_model(base, folder, lambda _what, _part: None)
     assert first != second
     assert first.read_bytes() != second.read_bytes()
+
+
+def test_weights_are_stored_in_the_types_that_the_adapter_was_trained_for(base: Path, folder: Path) -> None:
+    usual = read_gguf(made_model(base, folder, lambda _what, _part: None))
+    write_adapter(folder / ADAPTER, noise(), types="ffn=Q4_0,ffn_down=Q5_0")
+    fewer = read_gguf(made_model(base, folder, lambda _what, _part: None))
+    names = ("blk.0.attn_q.weight", "blk.0.ffn_gate.weight", "blk.0.ffn_down.weight")
+    assert [usual.tensors[name].kind for name in names] == [number_of("Q8_0", 32)] * 3
+    assert [fewer.tensors[name].kind for name in names] == [
+        number_of(kind, 32) for kind in ("Q8_0", "Q4_0", "Q5_0")
+    ]
+    write_adapter(folder / ADAPTER, noise(), types="ffn=Q3_X")
+    with pytest.raises(InputError, match=r"adapter\.gguf: .*'Q3_X' is not a type"):
+        made_model(base, folder, lambda _what, _part: None)
 
 
 def test_parts_that_do_not_fit_are_refused(base: Path, folder: Path, tmp_path: Path) -> None:
@@ -137,13 +152,9 @@ def test_the_models_that_come_along_are_found() -> None:
     assert EN_DE in directions(captions_folder())
 
 
-def test_default_is_the_model_for_captions_where_there_is_one(
-    ours: Path, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_is_the_model_for_captions_where_there_is_one(ours: Path, base: Path) -> None:
     assert ours.is_dir()
     made = resolve_model("captions", EN_DE)
-    for is_on, meant in ((True, made), (False, base)):
-        monkeypatch.setattr(model_files, "CAPTIONS_BY_DEFAULT", is_on)
-        assert resolve_model("default", EN_DE) == meant
-        assert resolve_model("default", EN_FR) == resolve_model("default") == base
-        assert resolve_model("base", EN_DE) == base
+    assert resolve_model("default", EN_DE) == made
+    assert resolve_model("default", EN_FR) == resolve_model("default") == base
+    assert resolve_model("base", EN_DE) == base
