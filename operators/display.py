@@ -9,7 +9,7 @@ import regex
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 
-from operators.events import Caption, Translation
+from operators.events import Caption, Translation, moment_of
 from operators.text_layout import CLUSTER
 
 
@@ -30,16 +30,10 @@ def caption(translation: Translation, mask_k: int) -> Caption:
     text = translation.text
     visible = len(text) if translation.is_final else mask_tail(translation.pieces, mask_k)
     return Caption(
-        stream=translation.stream,
-        segment=translation.segment,
-        revision=translation.revision,
-        is_final=translation.is_final,
+        **moment_of(translation),
         source=translation.source,
         shown=text[:visible],
         withheld=text[visible:],
-        start_s=translation.start_s,
-        end_s=translation.end_s,
-        arrival_s=translation.arrival_s,
         started_s=translation.started_s,
         ready_s=translation.ready_s,
         overtaken=translation.overtaken,

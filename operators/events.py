@@ -11,7 +11,7 @@ reader refuses what it does not know.
 Times are seconds. ``*_s`` on a stream's clock counts from the first audio sample of that stream.
 """
 
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import msgspec
 
@@ -185,6 +185,33 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     def text(self) -> str:
         """The whole translation, the withheld tail included."""
         return self.shown + self.withheld
+
+
+class Moment(TypedDict):
+    """Which update an event is about, and when it was spoken: what travels unchanged from stage to stage."""
+
+    stream: str
+    segment: int
+    revision: int
+    is_final: bool
+    start_s: float
+    end_s: float
+    arrival_s: float
+
+
+# Not a struct that the events inherit from: msgspec writes inherited fields first, and their order in a
+# file is that of the first version.
+def moment_of(event: Partial | Translation | Caption) -> Moment:
+    """The moment of an event, to make the event of the next stage with."""
+    return Moment(
+        stream=event.stream,
+        segment=event.segment,
+        revision=event.revision,
+        is_final=event.is_final,
+        start_s=event.start_s,
+        end_s=event.end_s,
+        arrival_s=event.arrival_s,
+    )
 
 
 class Erasure(msgspec.Struct, frozen=True, kw_only=True):

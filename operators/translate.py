@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState, Translator
-from operators.events import Partial, Translation
+from operators.events import Partial, Translation, moment_of
 from operators.snapshots import pack, unpack
 from operators.text_layout import cleaned
 from operators.trouble import Trouble
@@ -171,17 +171,11 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         total_s = perf_counter() - began
         ready_s = self._clock.done(partial.stream, partial.arrival_s, total_s)
         return Translation(
-            stream=partial.stream,
-            segment=partial.segment,
-            revision=partial.revision,
-            is_final=partial.is_final,
+            **moment_of(partial),
             source=partial.text,
             text="".join(output.pieces),
             tokens=output.tokens,
             pieces=output.pieces,
-            start_s=partial.start_s,
-            end_s=partial.end_s,
-            arrival_s=partial.arrival_s,
             started_s=max(partial.arrival_s, ready_s - total_s),
             ready_s=ready_s,
             overtaken=state.overtaken,
