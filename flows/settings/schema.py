@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from connectors.messages.log import Format
-from operators.hidden import hide
 from operators.languages import Direction
 from operators.recognizers.azure.settings import AzureSettings
+from operators.secret import Secret
 from operators.subtitles.writer import Shown
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -177,17 +177,12 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     #: 0 is any that is free.
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
-    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed;
-    #: hidden as soon as it is read.
-    token: str | None = None
+    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed.
+    token: Secret | None = None
     #: Names under which viewers reach the server, beside ``host``: those of a proxy, for instance.
     names: tuple[str, ...] = ()
     #: Viewers at once.
     max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
-
-    def __post_init__(self) -> None:
-        if self.token is not None:
-            msgspec.structs.force_setattr(self, "token", hide(self.token))
 
 
 class MetricsSettings(_Stage, frozen=True, kw_only=True):

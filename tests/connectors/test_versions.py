@@ -41,10 +41,10 @@ FIRST: dict[str, dict[str, Any]] = {
 #: The order in which the fields of an event are written: files of two versions can be compared byte by byte.
 ORDER = {
     "partial": "stream segment revision is_final text start_s end_s arrival_s",
-    "translation": "stream segment revision is_final source text tokens pieces start_s end_s arrival_s started_s "
-    "ready_s overtaken effort trouble",
-    "caption": "stream segment revision is_final source shown withheld start_s end_s arrival_s started_s ready_s "
-    "overtaken shown_s effort trouble",
+    "translation": "stream segment revision is_final source text tokens pieces start_s end_s arrival_s "
+    "started_s ready_s overtaken effort trouble",
+    "caption": "stream segment revision is_final source shown withheld start_s end_s arrival_s "
+    "started_s ready_s overtaken shown_s effort trouble",
 }
 #: All that snapshots hold, as of `SCHEMA`.
 STATES = {
