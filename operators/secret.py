@@ -45,7 +45,7 @@ def decode_secret(kind: type, value: object) -> Secret:
 
 
 # What msgspec calls the types of values that TOML has.
-_NAMES = {list: "array", dict: "object"}
+_NAMES: dict[type, str] = {list: "array", dict: "object"}
 
 
 def _encode(value: object) -> str:

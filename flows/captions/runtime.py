@@ -8,7 +8,6 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-
 from connectors.audio.source import AudioFileSource
 from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch

@@ -27,7 +27,7 @@ from connectors.models.writer import write_model
 from flows.model.heads_measured import RULES, measured
 from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_record
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.forward import Task
+from operators.decoding.forward import Task, output_limit
 from operators.decoding.heads import EQUATIONS, StateSolver
 from operators.errors import InputError
 from operators.languages import Direction, language
@@ -132,8 +132,7 @@ def _tasks(corpora: Sequence[Corpus], prompt: Prompt, job: HeadsJob, count: int)
     )
     for one in islice(drawn, count):
         source = prompt.source(conditioning.prepare(one.source, is_final=one.is_final))
-        # The limit of a translation, see the translator.
-        yield Task(prompt.build(source), (), prompt.stop, 2 * len(source) + 24)
+        yield Task(prompt.build(source), (), prompt.stop, output_limit(len(source)))
 
 
 def _answers(

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from connectors.messages.log import Format
+from operators.decoding.pass_cost import BlockLength
+from operators.decoding.prediction import Prediction
 from operators.languages import Direction
 from operators.recognizers.azure.settings import AzureSettings
 from operators.secret import Secret
@@ -96,15 +98,15 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: Tokens of a proposal; absent for as many as pay on this machine, and for eight in blocks of Jacobi's.
     block: Positive | None = None
     #: A proposal ends before the first token that is less probable.
-    sure: Probability = 0.4
+    sure: Probability = BlockLength().threshold
     #: Proposal heads that were trained for the model, for the method ``heads``: the path of a GGUF file.
     heads: str | None = None
     #: A second model that drafts where the last output has nothing: ``default``, the path of a GGUF file, or
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the vocabulary of the first.
     draft_model: str | None = None
     #: Tokens that it drafts at a time, at most; it stops with the first token that is less probable.
-    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = 24
-    draft_threshold: Probability = 0.4
+    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = Prediction().length
+    draft_threshold: Probability = Prediction().threshold
     #: Use its rejected tokens again where a new draft meets them.
     draft_recycling: bool = True
     #: Where it is unsure, draft the two most probable tokens and go on: a tree, verified in one pass.
