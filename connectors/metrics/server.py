@@ -15,11 +15,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from connectors.web.access import Access, is_local
-from connectors.web.background import BackgroundServer
-from connectors.web.guard import Guard
-from connectors.web.listener import listen, shown
-from connectors.web.open_files import most_sockets
+from connectors.http.access import Access, is_local
+from connectors.http.background import BackgroundServer
+from connectors.http.guard import Guard
+from connectors.http.listener import listen, shown
+from connectors.http.open_files import most_sockets
 from operators.errors import UsageError
 from operators.health import Verdict
 

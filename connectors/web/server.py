@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from connectors.web.access import Access, checked_token, is_local
+from connectors.http.access import Access, checked_token, is_local
+from connectors.http.background import BackgroundServer
+from connectors.http.listener import listen, shown
+from connectors.http.open_files import most_sockets
 from connectors.web.app import web_app
-from connectors.web.background import BackgroundServer
 from connectors.web.hub import Hub
-from connectors.web.listener import listen, shown
-from connectors.web.open_files import most_sockets
 
 # Connections beside those of the clients: for pages and their files.
 _OTHERS = 200

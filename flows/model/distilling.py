@@ -11,9 +11,9 @@ import torch
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_texts, write_texts
+from connectors.files.checksum import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import read_gguf
-from connectors.models.assembled import sum_of
 from connectors.models.resolve import resolve_model
 from connectors.scoring.journal import Journal
 from flows.model.in_torch import ends, torch_model
@@ -67,7 +67,7 @@ def _sources(job: DistillJob) -> list[str]:
 
 def _fingerprint(job: DistillJob, model: Path) -> str:
     settings = [_RECIPE, job.source, job.target, job.limit, job.seed]
-    sums = [sum_of(path) for path in (model, *job.pairs)]
+    sums = [sha256_of(path) for path in (model, *job.pairs)]
     return hashlib.sha256(msgspec.json.encode([settings, sums])).hexdigest()[:12]
 
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_aligned
+from connectors.files.checksum import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import read_gguf
 from connectors.gguf.values import encode
 from connectors.machine.cpu import usable_cores
-from connectors.models.assembled import sum_of
 from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import write_model
@@ -214,8 +214,8 @@ def _record(job: HeadsJob, path: Path, answers: Sequence[Answer], tokens: NDArra
     held = [token for answer in answers[job.prompts :] for token in answer.tokens]
     return HeadsRecord(
         settings=job.recorded("pairs", "output", "model"),
-        model=Used(path.name, sum_of(path)),
-        data=[Used(pairs.name, sum_of(pairs), share) for pairs, share in job.shares],
+        model=Used(path.name, sha256_of(path)),
+        data=[Used(pairs.name, sha256_of(pairs), share) for pairs, share in job.shares],
         versions={name: version(name) for name in ("torch", "llama-cpp-python")},
         prompts=job.prompts,
         tokens=sum(len(answer.tokens) for answer in answers[: job.prompts]),

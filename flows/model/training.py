@@ -10,12 +10,12 @@ import torch
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_aligned
+from connectors.files.checksum import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.files.text import read_lines
 from connectors.gguf.file import GgufFile, read_gguf
 from connectors.gguf.values import Entry, encode
 from connectors.models.adapter import adapter_file, read_adapter
-from connectors.models.assembled import sum_of
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import write_model
 from flows.model.in_torch import ends, torch_model
@@ -129,9 +129,9 @@ def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], 
     """The record of this run: of a new one, or of the one that is gone on with."""
     record = TrainingRecord(
         settings=job.recorded(*_UNRECORDED) | {"schedule": Schedule(job.tokens, job.rate)._asdict()},
-        model=Used(path.name, sum_of(path)),
+        model=Used(path.name, sha256_of(path)),
         data=[
-            Used(pairs.name, sum_of(pairs), share, len(corpus.pairs))
+            Used(pairs.name, sha256_of(pairs), share, len(corpus.pairs))
             for (pairs, share), corpus in zip(job.shares, corpora, strict=True)
         ],
         versions={name: version(name) for name in ("torch", "transformers", "peft")},

@@ -218,7 +218,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
         def called(**values: Any) -> None:
             overrides: Overrides = {}
             for name, option in options.items():
-                value = values.pop(name)
+                value = values.pop(name, None)
                 if value is not None:
                     overrides.setdefault(option.stage, {})[option.key] = option.value(name, value)
             command(overrides=overrides, **values)
