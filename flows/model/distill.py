@@ -1,8 +1,8 @@
 """``surtitle model distill``."""
 
 from flows.model.asking import asks_for
-from flows.model.extra import extra_packages
 from flows.model.jobs import DistillJob
+from operators.extras import needs_extra
 
 
 @asks_for(DistillJob)
@@ -13,7 +13,7 @@ def distill(job: DistillJob) -> None:
     did not end, or repeats itself, is left out. It computes on a GPU where PyTorch has one.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    with extra_packages():
+    with needs_extra("train", "training"):
         from flows.model.distilling import run
 
     run(job)

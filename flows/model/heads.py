@@ -1,8 +1,8 @@
 """``surtitle model heads``."""
 
 from flows.model.asking import asks_for
-from flows.model.extra import extra_packages
 from flows.model.jobs import HeadsJob
+from operators.extras import needs_extra
 
 
 @asks_for(HeadsJob)
@@ -13,7 +13,7 @@ def heads(job: HeadsJob) -> None:
     many tokens a pass then gives.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    with extra_packages():
+    with needs_extra("train", "training"):
         from flows.model.heads_training import run
 
     run(job)

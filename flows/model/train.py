@@ -1,9 +1,9 @@
 """``surtitle model train``."""
 
 from flows.model.asking import asks_for
-from flows.model.extra import extra_packages
 from flows.model.jobs import TrainingJob
 from operators.errors import UsageError
+from operators.extras import needs_extra
 
 
 @asks_for(TrainingJob)
@@ -13,7 +13,7 @@ def train(job: TrainingJob) -> None:
     Beside the adapter lie its record (.json: data, settings, scores) and, until it is done, its state.
     """
     # Imported here: the other commands need none of it, and start the sooner.
-    with extra_packages():
+    with needs_extra("train", "training"):
         from flows.model.training import run
 
     if (job.judged is None) != (job.reference is None):
