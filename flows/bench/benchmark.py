@@ -26,11 +26,11 @@ from flows.engine.translation import conditioning, open_engine
 from flows.running.dataflow import interrupt_sets
 from flows.running.waiting import Waiting
 from operators.decoding.translator import Translator
-from operators.display import mask_tail
 from operators.errors import UsageError
 from operators.extras import needs_extra
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
+from operators.stages.display import mask_tail
 
 
 class BenchJob(msgspec.Struct, frozen=True, kw_only=True):

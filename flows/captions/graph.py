@@ -18,16 +18,16 @@ from connectors.microphone.source import MicrophoneSource
 from flows.captions.outputs import check_files
 from flows.captions.runtime import Runtime
 from flows.settings.schema import Settings
-from operators.display import display
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language
-from operators.measure import measure
-from operators.recognize import recognize
-from operators.show import show
-from operators.subtitle import subtitle
+from operators.stages.display import display
+from operators.stages.measure import measure
+from operators.stages.recognize import recognize
+from operators.stages.show import show
+from operators.stages.subtitle import subtitle
+from operators.stages.translate import translate
 from operators.subtitles.writer import Columns
-from operators.translate import translate
 
 E = TypeVar("E", bound=Event)
 

@@ -30,7 +30,7 @@ from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from operators.clock import VirtualClock
 from operators.events import AudioChunk, Caption, Partial
-from operators.show import show
+from operators.stages.show import show
 from operators.subtitles.timing import Cue
 from tests.fake_sound import FakeSound, device
 from tests.flows.talk import captions

@@ -19,8 +19,8 @@ from operators.errors import InputError
 from operators.events import Event
 from operators.metrics.erasure import ErasureState
 from operators.recognizers.numbering import NumberingState
+from operators.stages.translate import StageState
 from operators.subtitles.writer import WriterState
-from operators.translate import StageState
 
 SEGMENT = {"stream": "talk", "segment": 0, "revision": 0, "is_final": True}
 TIMES = {"start_s": 0.0, "end_s": 1.0, "arrival_s": 1.5}
