@@ -29,6 +29,19 @@ class WavSink(FileSink[AudioChunk, WavPosition]):
     Raises:
         OutputError: when the file cannot be written, here or while the flow runs; when a second stream comes,
             or a chunk from before what was written already.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import run_main
+        >>> from pathlib import Path
+        >>> from connectors import AudioFileSource, WavSink
+        >>> flow = Dataflow("example")
+        >>> audio = op.input("in", flow, AudioFileSource(Path("talk.wav"), stream="talk"))
+        >>> op.output("out", op.key_on("key", audio, lambda chunk: chunk.stream), WavSink(Path("copy.wav")))
+        >>> run_main(flow)
+        >>> Path("copy.wav").read_bytes()[:4]
+        b'RIFF'
     """
 
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
@@ -40,4 +53,4 @@ class WavSink(FileSink[AudioChunk, WavPosition]):
     def open_file(
         self, position: WavPosition | None, file: int | None
     ) -> RecordFile[AudioChunk, WavPosition]:
-        return WavFile(self._path, position or WavPosition(), file)
+        return WavFile(self.path, position or WavPosition(), file)

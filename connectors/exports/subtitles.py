@@ -41,6 +41,22 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
 
     Raises:
         OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import run_main
+        >>> from pathlib import Path
+        >>> from connectors import JsonlSource, SubtitleSink
+        >>> from operators import Caption, subtitle
+        >>> from operators.subtitles.writer import Columns
+        >>> flow = Dataflow("example")
+        >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
+        >>> cues = subtitle("subtitle", captions, "target", Columns())
+        >>> op.output("out", cues, SubtitleSink(Path("talk.vtt"), "vtt"))
+        >>> run_main(flow)
+        >>> Path("talk.vtt").read_text()[:6]
+        'WEBVTT'
     """
 
     def __init__(self, path: Path, kind: Format, *, watch: OutputWatch | None = None) -> None:
@@ -51,7 +67,7 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
     def open_file(
         self, position: SubtitlePosition | None, file: int | None
     ) -> RecordFile[Cue, SubtitlePosition]:
-        return _Cues(self._path, self._kind, position or SubtitlePosition(), file)
+        return _Cues(self.path, self._kind, position or SubtitlePosition(), file)
 
 
 class _Cues:

@@ -29,7 +29,7 @@ class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
 
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
         check_writable(path)
-        self._path = path
+        self.path = path
         self._watch = watch
 
     @abstractmethod
@@ -55,6 +55,6 @@ class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
 
     @override
     def build_part(self, step_id: str, for_part: str, resume_state: Held[T, P] | None) -> Backlog[T, P]:
-        file = None if self._watch is None else self._watch.take(self._path)
+        file = None if self._watch is None else self._watch.take(self.path)
         target = self.open_file(None if resume_state is None else resume_state.position, file)
         return Backlog(target, self._watch, resume_state).begun()

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, cast
 
+import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.machine.cpu import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import resolve_model

@@ -70,6 +70,24 @@ def translate(
         clock: Says when a translation was done.
         keep_up: Translate only the newest of what waits, instead of each.
         note: Told how each update went with the model: what was wrong, and more of that for a person.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, run_main
+        >>> from pathlib import Path
+        >>> from connectors import JsonlSource
+        >>> from flows import TranslateSettings, open_engine
+        >>> from operators import Partial, VirtualClock, translate
+        >>> settings = TranslateSettings(source="English", target="German", threads=2)
+        >>> flow, translations = Dataflow("example"), []
+        >>> partials = op.input("in", flow, JsonlSource(Path("partials.jsonl"), Partial))
+        >>> translator = lambda: open_engine(settings).translator(settings)
+        >>> translated = translate("translate", partials, translator, VirtualClock())
+        >>> op.output("out", translated, TestingSink(translations))
+        >>> run_main(flow)
+        >>> translations[-1].is_final
+        True
     """
 
     def build(resume: bytes | None) -> _Stream:
