@@ -19,7 +19,7 @@ from operators.trouble import ModelTrouble
 
 
 class Cost(NamedTuple):
-    """What a drive took; of the second model's passes the last three alone tell."""
+    """What a drive took; of the second model's passes the last two alone tell."""
 
     passes: int = 0
     #: Tokens of the first request that were in the cache.
@@ -29,9 +29,8 @@ class Cost(NamedTuple):
     #: Seconds in forward passes, and in the first of them.
     model_s: float = 0.0
     first_s: float = 0.0
-    #: Passes of the second model, the tokens that they evaluated, and seconds in them.
+    #: Passes of the second model, and seconds in them.
     draft_passes: int = 0
-    draft_evaluated: int = 0
     draft_s: float = 0.0
 
 
@@ -58,7 +57,6 @@ def drive(method: Method, session: Session, draft: Session | None = None) -> tup
             model_s=model.seconds,
             first_s=model.first_s,
             draft_passes=second.passes,
-            draft_evaluated=second.evaluated,
             draft_s=second.seconds,
         )
         return decoded, cost
