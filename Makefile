@@ -96,7 +96,8 @@ lint: $(READY) ## check style, types and the direction of imports
 	@.ci/setup
 
 lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrade takes newer versions
-	.venv/bin/uv --no-config pip compile pyproject.toml --group dev --group build \
+	.venv/bin/uv --no-config pip compile pyproject.toml --extra azure --extra bench --extra web \
+		--group dev --group build \
 		--universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		$(UPGRADE) --quiet --output-file requirements.lock

@@ -1,1 +1,43 @@
-"""The edges of surtitle: where events enter and leave a dataflow."""
+"""The edges of surtitle: where events enter and leave a dataflow.
+
+The sources and sinks of a flow can be imported from here. Each states its delivery guarantee.
+"""
+
+from typing import TYPE_CHECKING
+
+from operators.lazy import exports
+
+if TYPE_CHECKING:
+    from connectors.audio.sink import WavSink
+    from connectors.audio.source import AudioFileSource
+    from connectors.callback import CallbackSink
+    from connectors.exports.subtitles import SubtitleSink
+    from connectors.files.sink import FileSink
+    from connectors.jsonl.sink import JsonlSink
+    from connectors.jsonl.source import JsonlSource
+    from connectors.microphone.source import MicrophoneSource
+else:
+    __getattr__ = exports(
+        __name__,
+        {
+            "AudioFileSource": "connectors.audio.source",
+            "CallbackSink": "connectors.callback",
+            "FileSink": "connectors.files.sink",
+            "JsonlSink": "connectors.jsonl.sink",
+            "JsonlSource": "connectors.jsonl.source",
+            "MicrophoneSource": "connectors.microphone.source",
+            "SubtitleSink": "connectors.exports.subtitles",
+            "WavSink": "connectors.audio.sink",
+        },
+    )
+
+__all__ = [
+    "AudioFileSource",
+    "CallbackSink",
+    "FileSink",
+    "JsonlSink",
+    "JsonlSource",
+    "MicrophoneSource",
+    "SubtitleSink",
+    "WavSink",
+]

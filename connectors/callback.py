@@ -13,6 +13,20 @@ class CallbackSink(DynamicSink[X]):
     """Calls a function for each item.
 
     Delivery: at least once; after a resume the items since the last snapshot come again.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import run_main
+        >>> from pathlib import Path
+        >>> from connectors import CallbackSink, JsonlSource
+        >>> from operators import Caption
+        >>> flow, seen = Dataflow("example"), []
+        >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
+        >>> op.output("out", captions, CallbackSink(seen.append))
+        >>> run_main(flow)
+        >>> len(seen) > 0
+        True
     """
 
     def __init__(self, take: Callable[[X], None], end: Callable[[], None] | None = None) -> None:

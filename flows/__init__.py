@@ -1,1 +1,20 @@
-"""What runs: dataflows chained from stages, their settings, and the command line."""
+"""What runs: dataflows chained from stages, their settings, and the command line.
+
+A flow of one's own takes its translator from here: `open_engine` loads the model that `TranslateSettings`
+name.
+"""
+
+from typing import TYPE_CHECKING
+
+from operators.lazy import exports
+
+if TYPE_CHECKING:
+    from flows.engine.translation import open_engine
+    from flows.settings.schema import TranslateSettings
+else:
+    __getattr__ = exports(
+        __name__,
+        {"TranslateSettings": "flows.settings.schema", "open_engine": "flows.engine.translation"},
+    )
+
+__all__ = ["TranslateSettings", "open_engine"]

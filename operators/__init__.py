@@ -1,1 +1,53 @@
-"""The middle of surtitle: events, and one module per stage that turns one event into the next."""
+"""The middle of surtitle: events, and one module per stage that turns one event into the next.
+
+What a flow is composed of can be imported from here: the events, the stages (Bytewax operators), the protocol
+of a recogniser, and the clocks. ``docs/examples/`` puts them together.
+"""
+
+from typing import TYPE_CHECKING
+
+from operators.lazy import exports
+
+if TYPE_CHECKING:
+    from operators.clock import VirtualClock, WallClock
+    from operators.events import AudioChunk, Caption, ErasureRecord, Partial, Translation
+    from operators.recognizers.protocol import Hypothesis, Recognizer
+    from operators.stages.display import display
+    from operators.stages.measure import measure
+    from operators.stages.recognize import recognize
+    from operators.stages.show import show
+    from operators.stages.subtitle import subtitle
+    from operators.stages.translate import translate
+else:
+    __getattr__ = exports(
+        __name__,
+        {
+            **dict.fromkeys(
+                ("AudioChunk", "Caption", "ErasureRecord", "Partial", "Translation"), "operators.events"
+            ),
+            **dict.fromkeys(("Hypothesis", "Recognizer"), "operators.recognizers.protocol"),
+            **dict.fromkeys(("VirtualClock", "WallClock"), "operators.clock"),
+            **{
+                stage: f"operators.stages.{stage}"
+                for stage in ("display", "measure", "recognize", "show", "subtitle", "translate")
+            },
+        },
+    )
+
+__all__ = [
+    "AudioChunk",
+    "Caption",
+    "ErasureRecord",
+    "Hypothesis",
+    "Partial",
+    "Recognizer",
+    "Translation",
+    "VirtualClock",
+    "WallClock",
+    "display",
+    "measure",
+    "recognize",
+    "show",
+    "subtitle",
+    "translate",
+]

@@ -17,6 +17,12 @@ class VirtualClock:
 
     Work begins when the event has arrived and the work before it is done: a queue with one server. A
     recording that is played as fast as it goes so gets the latencies that it would have had live.
+
+    Example:
+        >>> from operators import VirtualClock
+        >>> clock = VirtualClock()
+        >>> clock.done("talk", arrival_s=1.0, spent_s=0.5), clock.done("talk", arrival_s=1.1, spent_s=0.5)
+        (1.5, 2.0)
     """
 
     def __init__(self) -> None:
@@ -30,7 +36,14 @@ class VirtualClock:
 
 
 class WallClock:
-    """Time as it passes, for streams that are played or recorded live."""
+    """Time as it passes, for streams that are played or recorded live.
+
+    Example:
+        >>> from operators import WallClock
+        >>> clock = WallClock(now=lambda: 3.0)
+        >>> clock.done("talk", arrival_s=1.0, spent_s=0.5)
+        3.0
+    """
 
     def __init__(self, now: Callable[[], float]) -> None:
         """``now`` gives the seconds since the streams began."""

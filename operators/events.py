@@ -11,7 +11,7 @@ names that it does not know.
 Times are seconds. ``*_s`` on a stream's clock counts from the first audio sample of that stream.
 """
 
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import msgspec
 
@@ -66,7 +66,13 @@ class SegmentEvent(Event, frozen=True, kw_only=True):
 
 
 class AudioChunk(Event, frozen=True, kw_only=True, tag="audio"):
-    """A short run of consecutive samples."""
+    """A short run of consecutive samples.
+
+    Example:
+        >>> from operators import AudioChunk
+        >>> AudioChunk(stream="talk", start_s=0.0, pcm=bytes(3200)).duration_s
+        0.1
+    """
 
     #: Position of the first sample, on the stream's clock.
     start_s: Seconds
@@ -82,7 +88,16 @@ class AudioChunk(Event, frozen=True, kw_only=True, tag="audio"):
 
 
 class Partial(SegmentEvent, frozen=True, kw_only=True):
-    """A recogniser's hypothesis for the whole segment so far; it may revise all that came before."""
+    """A recogniser's hypothesis for the whole segment so far; it may revise all that came before.
+
+    Example:
+        >>> import msgspec
+        >>> from operators import Partial
+        >>> one = Partial(stream="talk", segment=0, revision=0, is_final=False, text="It was",
+        ...               start_s=0.2, end_s=0.6, arrival_s=0.7)
+        >>> msgspec.json.decode(msgspec.json.encode(one), type=Partial) == one
+        True
+    """
 
     #: Recognised text of the whole segment.
     text: str
@@ -135,7 +150,15 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Translation(SegmentEvent, frozen=True, kw_only=True):
-    """The translation of one hypothesis, with everything that later stages need to judge it."""
+    """The translation of one hypothesis, with everything that later stages need to judge it.
+
+    Example:
+        >>> from operators import Translation
+        >>> Translation(stream="talk", segment=0, revision=0, is_final=False, source="It was", text="Es war",
+        ...             tokens=(1, 2), pieces=("Es", " war"), start_s=0.2, end_s=0.6, arrival_s=0.7,
+        ...             ready_s=0.9).key
+        'talk/000000'
+    """
 
     #: The recognised text that was translated.
     source: str
@@ -161,7 +184,14 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
 
 
 class Caption(SegmentEvent, frozen=True, kw_only=True):
-    """What a viewer gets to see of one translation."""
+    """What a viewer gets to see of one translation.
+
+    Example:
+        >>> from operators import Caption
+        >>> Caption(stream="talk", segment=0, revision=0, is_final=False, source="It was", shown="Es",
+        ...         withheld=" war", start_s=0.2, end_s=0.6, arrival_s=0.7, ready_s=0.9).text
+        'Es war'
+    """
 
     #: The recognised text that was translated.
     source: str
@@ -185,6 +215,33 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     def text(self) -> str:
         """The whole translation, the withheld tail included."""
         return self.shown + self.withheld
+
+
+class Moment(TypedDict):
+    """Which update an event is about, and when it was spoken: what travels unchanged from stage to stage."""
+
+    stream: str
+    segment: int
+    revision: int
+    is_final: bool
+    start_s: float
+    end_s: float
+    arrival_s: float
+
+
+# Not a struct that the events inherit from: msgspec writes inherited fields first, and their order in a
+# file is that of the first version.
+def moment_of(event: Partial | Translation | Caption) -> Moment:
+    """The moment of an event, to make the event of the next stage with."""
+    return Moment(
+        stream=event.stream,
+        segment=event.segment,
+        revision=event.revision,
+        is_final=event.is_final,
+        start_s=event.start_s,
+        end_s=event.end_s,
+        arrival_s=event.arrival_s,
+    )
 
 
 class Erasure(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +271,15 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
-    """One line of the erasure log: how much one update rewrote, and how late it came."""
+    """One line of the erasure log: how much one update rewrote, and how late it came.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from connectors.jsonl.reading import read_events
+        >>> from operators import ErasureRecord
+        >>> sum(record.shown.erased for record in read_events(Path("log.jsonl"), ErasureRecord))
+        0
+    """
 
     #: Erasure of the whole translation.
     raw: Erasure

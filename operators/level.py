@@ -14,19 +14,14 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
     #: The loudest sample.
     peak_dbfs: float
-    #: The root mean square; a sine at full scale has -3.01.
-    rms_dbfs: float
 
 
 def level(pcm: bytes) -> Level:
     """The level of 16-bit signed little-endian samples; empty input is silence, half a sample is ignored."""
     samples = np.frombuffer(pcm, "<i2", count=len(pcm) // 2).astype(np.float64)
     if not samples.size:
-        return Level(peak_dbfs=-math.inf, rms_dbfs=-math.inf)
-    return Level(
-        peak_dbfs=_decibels(float(np.abs(samples).max())),
-        rms_dbfs=_decibels(math.sqrt(float(np.mean(np.square(samples))))),
-    )
+        return Level(peak_dbfs=-math.inf)
+    return Level(peak_dbfs=_decibels(float(np.abs(samples).max())))
 
 
 def _decibels(amplitude: float) -> float:

@@ -4,6 +4,7 @@ import re
 import tomllib
 import zipfile
 from importlib.metadata import distribution
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ CLASSIFIERS = {"MIT License", "BSD License", "ISC License (ISCL)", "Apache Softw
 def dependencies() -> list[str]:
     """The names of all packages that surtitle asks for."""
     extras = PROJECT["optional-dependencies"]
-    wanted = [*PROJECT["dependencies"], *extras["vosk"], *extras["whisper"]]
+    installed = (extra for name, extra in extras.items() if name != "train")
+    wanted = [*PROJECT["dependencies"], *chain.from_iterable(installed)]
     return [re.split(r"[\[<>=~! ]", one)[0].replace("_", "-").lower() for one in wanted]
 
 

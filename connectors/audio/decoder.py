@@ -31,9 +31,6 @@ class AudioFileInfo(msgspec.Struct, frozen=True, kw_only=True):
     #: Samples per second and channel, in the file.
     rate: int
     channels: int
-    #: Container and encoding, as libsndfile names them: ``WAV``, ``PCM_16``.
-    container: str
-    encoding: str
     #: Seconds that a WAV header promises beyond the end of the file; other formats tell only when read.
     missing_s: float = 0.0
 
@@ -166,7 +163,5 @@ def _info(path: Path, sound: soundfile.SoundFile) -> AudioFileInfo:
         duration_s=sound.frames / sound.samplerate if sound.frames < _UNKNOWN_FRAMES else math.inf,
         rate=sound.samplerate,
         channels=sound.channels,
-        container=sound.format,
-        encoding=sound.subtype,
         missing_s=data.missing_s if data else 0.0,
     )

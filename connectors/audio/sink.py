@@ -2,22 +2,18 @@
 
 from pathlib import Path
 
-from bytewax.outputs import FixedPartitionedSink
 from typing_extensions import override
 
 from connectors.audio.wav_file import WavFile, WavPosition
-from connectors.files.backlog import Backlog
-from connectors.files.output import check_writable, inherited
-from connectors.files.records import ONE_FILE, Held
+from connectors.files.output import inherited
+from connectors.files.records import RecordFile
+from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
 from operators.errors import OutputError
 from operators.events import AudioChunk
 
-#: The sink's resume state.
-HeldChunks = Held[AudioChunk, WavPosition]
 
-
-class WavSink(FixedPartitionedSink[AudioChunk, HeldChunks]):
+class WavSink(FileSink[AudioChunk, WavPosition]):
     """Records one stream as 16 kHz mono 16-bit WAV; takes pairs of a key, which does not matter, and a chunk.
 
     Each sample stands where the stream's clock says: what was never heard is silence, so that the file gives
@@ -33,27 +29,28 @@ class WavSink(FixedPartitionedSink[AudioChunk, HeldChunks]):
     Raises:
         OutputError: when the file cannot be written, here or while the flow runs; when a second stream comes,
             or a chunk from before what was written already.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import run_main
+        >>> from pathlib import Path
+        >>> from connectors import AudioFileSource, WavSink
+        >>> flow = Dataflow("example")
+        >>> audio = op.input("in", flow, AudioFileSource(Path("talk.wav"), stream="talk"))
+        >>> op.output("out", op.key_on("key", audio, lambda chunk: chunk.stream), WavSink(Path("copy.wav")))
+        >>> run_main(flow)
+        >>> Path("copy.wav").read_bytes()[:4]
+        b'RIFF'
     """
 
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
-        check_writable(path)
+        super().__init__(path, watch=watch)
         if path.exists() and (not path.is_file() or inherited(path) is not None):
             raise OutputError(f"{path} cannot be written: audio needs a regular file")
-        self._path = path
-        self._watch = watch
 
     @override
-    def list_parts(self) -> list[str]:
-        return [ONE_FILE]
-
-    @override
-    def part_fn(self, item_key: str) -> int:
-        return 0
-
-    @override
-    def build_part(
-        self, step_id: str, for_part: str, resume_state: HeldChunks | None
-    ) -> Backlog[AudioChunk, WavPosition]:
-        position = WavPosition() if resume_state is None else resume_state.position
-        file = None if self._watch is None else self._watch.take(self._path)
-        return Backlog(WavFile(self._path, position, file), self._watch, resume_state).begun()
+    def open_file(
+        self, position: WavPosition | None, file: int | None
+    ) -> RecordFile[AudioChunk, WavPosition]:
+        return WavFile(self.path, position or WavPosition(), file)

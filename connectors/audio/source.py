@@ -50,6 +50,19 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
 
     Raises:
         InputError: as `probe` does.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, run_main
+        >>> from pathlib import Path
+        >>> from connectors import AudioFileSource
+        >>> flow, chunks = Dataflow("example"), []
+        >>> audio = op.input("in", flow, AudioFileSource(Path("talk.wav"), stream="talk"))
+        >>> op.output("out", audio, TestingSink(chunks))
+        >>> run_main(flow)
+        >>> chunks[-1].is_last
+        True
     """
 
     def __init__(

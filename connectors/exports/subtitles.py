@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from bytewax.outputs import FixedPartitionedSink
 from typing_extensions import override
 
-from connectors.files.backlog import Backlog
-from connectors.files.output import OutputFile, check_writable
-from connectors.files.records import ONE_FILE, Held
+from connectors.files.output import OutputFile
+from connectors.files.records import RecordFile
+from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.timing import Cue
@@ -26,15 +25,11 @@ class SubtitlePosition(msgspec.Struct, frozen=True):
     cues: int = 0
 
 
-#: The sink's resume state.
-HeldCues = Held[Cue, SubtitlePosition]
-
-
-class SubtitleSink(FixedPartitionedSink[Cue, HeldCues]):
+class SubtitleSink(FileSink[Cue, SubtitlePosition]):
     """Writes each cue behind the others, in UTF-8 without a mark of it and with newlines alone.
 
-    One worker writes, however many there are. Each batch reaches the file at once and as whole cues,
-    which are never changed again; a WebVTT file has its header from the beginning.
+    Each batch reaches the file at once and as whole cues, which are never changed again; a WebVTT file has
+    its header from the beginning.
 
     Delivery: exactly once with recovery into a regular file, which a resumed run cuts back to where the
     snapshot was taken; best effort into a pipe or a device.
@@ -46,30 +41,33 @@ class SubtitleSink(FixedPartitionedSink[Cue, HeldCues]):
 
     Raises:
         OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import run_main
+        >>> from pathlib import Path
+        >>> from connectors import JsonlSource, SubtitleSink
+        >>> from operators import Caption, subtitle
+        >>> from operators.subtitles.writer import Columns
+        >>> flow = Dataflow("example")
+        >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
+        >>> cues = subtitle("subtitle", captions, "target", Columns())
+        >>> op.output("out", cues, SubtitleSink(Path("talk.vtt"), "vtt"))
+        >>> run_main(flow)
+        >>> Path("talk.vtt").read_text()[:6]
+        'WEBVTT'
     """
 
     def __init__(self, path: Path, kind: Format, *, watch: OutputWatch | None = None) -> None:
-        check_writable(path)
-        self._path = path
+        super().__init__(path, watch=watch)
         self._kind: Format = kind
-        self._watch = watch
 
     @override
-    def list_parts(self) -> list[str]:
-        return [ONE_FILE]
-
-    @override
-    def part_fn(self, item_key: str) -> int:
-        return 0
-
-    @override
-    def build_part(
-        self, step_id: str, for_part: str, resume_state: HeldCues | None
-    ) -> Backlog[Cue, SubtitlePosition]:
-        position = SubtitlePosition() if resume_state is None else resume_state.position
-        file = None if self._watch is None else self._watch.take(self._path)
-        cues = _Cues(self._path, self._kind, position, file)
-        return Backlog(cues, self._watch, resume_state).begun()
+    def open_file(
+        self, position: SubtitlePosition | None, file: int | None
+    ) -> RecordFile[Cue, SubtitlePosition]:
+        return _Cues(self.path, self._kind, position or SubtitlePosition(), file)
 
 
 class _Cues:

@@ -58,6 +58,20 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
 
     Raises:
         InputError: while the flow runs, with file, line, field and what was expected.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, run_main
+        >>> from pathlib import Path
+        >>> from connectors import JsonlSource
+        >>> from operators import Partial
+        >>> flow, partials = Dataflow("example"), []
+        >>> source = JsonlSource(Path("partials.jsonl"), Partial)
+        >>> op.output("out", op.input("in", flow, source), TestingSink(partials))
+        >>> run_main(flow)
+        >>> partials[0].revision
+        0
     """
 
     def __init__(

@@ -1,4 +1,8 @@
-"""Messages as JSON lines on standard error, and nothing else there."""
+"""Messages as JSON lines on standard error, and nothing else there.
+
+python-json-logger would save the choice of a record's fields, some ten lines. What is needed beyond that
+(texts that are cut, numbers that JSON lacks, half characters, the name of the event) would stay here.
+"""
 
 import atexit
 import contextlib

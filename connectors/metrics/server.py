@@ -3,25 +3,20 @@
 Apart from the audience's server: another port, another thread, and no caption.
 """
 
-import contextlib
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
 
-from connectors.web.access import Access, is_local
-from connectors.web.background import BackgroundServer
-from connectors.web.guard import Guard
-from connectors.web.listener import listen, shown
-from connectors.web.open_files import most_sockets
+from connectors.http.access import Access, is_local
+from connectors.http.listener import listen, shown
+from connectors.http.open_files import most_sockets
 from operators.errors import UsageError
+from operators.extras import needs_extra
 from operators.health import Verdict
+
+if TYPE_CHECKING:
+    from connectors.http.background import BackgroundServer
 
 # A scraper or two, a probe, and somebody who looks.
 _MAX_CONNECTIONS = 32
@@ -30,7 +25,6 @@ _SHARE = 8
 _BACKLOG = 128
 # Seconds that connections have to end.
 _STOP_S = 1.0
-_NOT_KEPT = {"cache-control": "no-store"}
 
 
 class Address(NamedTuple):
@@ -79,7 +73,12 @@ class MetricsServer:
 
         Raises:
             OutputError: when the port is taken or may not be listened on.
+            UsageError: without the packages of the extra ``web``.
         """
+        # Imported here: few runs need them.
+        with needs_extra("web", "--metrics"):
+            from connectors.http.background import BackgroundServer
+            from connectors.metrics.app import metrics_app
         host, port = self._address
         listener = listen(
             host, port, what="metrics", instead="choose another --metrics [HOST:]PORT", backlog=_BACKLOG
@@ -87,7 +86,7 @@ class MetricsServer:
         port = listener.getsockname()[1]
         self._server = BackgroundServer(
             listener,
-            lambda ready: self._app(port, ready),
+            lambda ready: metrics_app(self._registry, self._verdict, self._access(port), ready),
             name="metrics",
             most_connections=most_sockets(_MAX_CONNECTIONS, _SHARE),
             backlog=_BACKLOG,
@@ -102,40 +101,7 @@ class MetricsServer:
             self._server.stop()
             self._server = None
 
-    def _app(self, port: int, ready: Callable[[], None]) -> Starlette:
-        routes = [
-            Route("/metrics", self._metrics),
-            Route("/healthz", self._healthz),
-            Route("/", self._index),
-        ]
-        return Starlette(routes=routes, middleware=self._guard(port), lifespan=_tells(ready))
-
-    def _guard(self, port: int) -> list[Middleware]:
+    def _access(self, port: int) -> Access | None:
         # No web page can make its own name lead to this machine only, and look (DNS rebinding). Elsewhere
         # scrapers come by names that nobody here knows.
-        if self.is_open_to_others:
-            return []
-        return [Middleware(Guard, access=Access(self._address.host, port, None), token=None)]
-
-    async def _metrics(self, request: Request) -> Response:
-        encode, media_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(self._registry), headers={**_NOT_KEPT, "content-type": media_type})
-
-    async def _healthz(self, _request: Request) -> Response:
-        verdict = self._verdict()
-        body = {"status": verdict.state, "cause": verdict.cause, "reason": verdict.reason}
-        return JSONResponse(body, 200 if verdict.is_well else 503, headers=_NOT_KEPT)
-
-    async def _index(self, _request: Request) -> Response:
-        return PlainTextResponse(
-            "surtitle: /metrics for Prometheus, /healthz for probes\n", headers=_NOT_KEPT
-        )
-
-
-def _tells(ready: Callable[[], None]) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: Starlette):  # type: ignore[no-untyped-def]
-        ready()
-        yield
-
-    return lifespan
+        return None if self.is_open_to_others else Access(self._address.host, port, None)

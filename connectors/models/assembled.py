@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from connectors.files.checksum import sha256_of
 from connectors.gguf.file import GgufFile, Tensor, read_gguf, rows_of
 from connectors.gguf.values import Entry, encode
 from connectors.models.adapter import read_adapter
@@ -37,7 +38,7 @@ class Parts(NamedTuple):
 
 def fingerprint(parts: Parts) -> str:
     """Twelve digits that change with the parts, and with how they are put together. Raises `InputError`."""
-    sums = [sum_of(path) for path in parts[:3] if isinstance(path, Path)]
+    sums = [sha256_of(path) for path in parts[:3] if isinstance(path, Path)]
     prompts = spell_prompts(parts.prompts) if parts.prompts else ""
     named = [
         str(_RECIPE),
@@ -123,8 +124,8 @@ def _origin(base: GgufFile, parts: Parts) -> dict[str, Entry]:
         "general.name": encode(f"{base.text('general.name')} captions"),
         "surtitle.base.name": encode(base.text("general.name")),
         "surtitle.base.license": encode(base.text("general.license")),
-        "surtitle.base.sha256": encode(sum_of(parts.base)),
-        "surtitle.adapter.sha256": encode(sum_of(parts.adapter)),
+        "surtitle.base.sha256": encode(sha256_of(parts.base)),
+        "surtitle.adapter.sha256": encode(sha256_of(parts.adapter)),
     }
 
 
@@ -137,12 +138,3 @@ def _what_was_done(parts: Parts) -> str:
 def _blocks(base: GgufFile, architecture: str) -> int:
     blocks = base.value(f"{architecture}.block_count")
     return blocks if isinstance(blocks, int) else 0
-
-
-def sum_of(path: Path) -> str:
-    """The sha256 of a file. Raises `InputError` where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None

@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from connectors.web.access import Access
+from connectors.http.access import Access
+from connectors.http.guard import Guard
 from connectors.web.assets import Asset, load_assets
 from connectors.web.event_stream import EventStream
-from connectors.web.guard import Guard
 from connectors.web.hub import Full, Hub
 
 _NOT_KEPT = {"cache-control": "no-store"}

@@ -1,4 +1,8 @@
-"""The page's files, out of the package and into memory: what is not among them cannot be asked for."""
+"""The page's files, out of the package and into memory: what is not among them cannot be asked for.
+
+Starlette's ``StaticFiles`` would take a file's type from the system's table, and its ETag from the time and
+size of the file, which an update of the package may leave as they were.
+"""
 
 import hashlib
 from importlib.resources import files

@@ -7,11 +7,9 @@ from random import randrange
 
 from starlette.types import Receive, Scope, Send
 
+from connectors.http.connection import ABORT
 from connectors.web.client import Client
 from connectors.web.hub import Hub
-
-#: Where the server puts a function that drops a connection at once.
-ABORT = "surtitle.abort"
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),

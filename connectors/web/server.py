@@ -1,13 +1,17 @@
 """The web server of captions."""
 
 from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from connectors.web.access import Access, checked_token, is_local
-from connectors.web.app import web_app
-from connectors.web.background import BackgroundServer
+from connectors.http.access import Access, checked_token, is_local
+from connectors.http.listener import listen, shown
+from connectors.http.open_files import most_sockets
 from connectors.web.hub import Hub
-from connectors.web.listener import listen, shown
-from connectors.web.open_files import most_sockets
+from operators.extras import needs_extra
+
+if TYPE_CHECKING:
+    from connectors.http.background import BackgroundServer
 
 # Connections beside those of the clients: for pages and their files.
 _OTHERS = 200
@@ -41,8 +45,10 @@ class WebServer:
             most_clients: Connections, beside some for pages.
 
         Raises:
-            UsageError: for a token that is none.
+            UsageError: for a token that is none; without the packages of the extra ``web``.
         """
+        with needs_extra("web", "--web"):
+            import_module("connectors.web.app")
         self._hub = hub
         self._host = host
         self._port = port
@@ -64,6 +70,10 @@ class WebServer:
         Raises:
             OutputError: when the port is taken or may not be listened on.
         """
+        # Not with this module: few runs need them.
+        from connectors.http.background import BackgroundServer
+        from connectors.web.app import web_app
+
         instead = "choose another --port or --host"
         listener = listen(self._host, self._port, what="captions", instead=instead, backlog=_BACKLOG)
         port = listener.getsockname()[1]

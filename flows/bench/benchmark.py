@@ -18,7 +18,6 @@ from flows.bench.corpus import Corpus, load_corpus
 from flows.bench.delay import mean_delay_s
 from flows.bench.likelihood import SIGNATURE, Likelihood
 from flows.bench.plan import Plan, columns_of
-from flows.bench.plots import check_plots
 from flows.bench.row import MethodRow
 from flows.bench.runner import SegmentTrial, run_trials, warm_up
 from flows.bench.scores import Scorer
@@ -27,10 +26,11 @@ from flows.engine.translation import conditioning, open_engine
 from flows.running.dataflow import interrupt_sets
 from flows.running.waiting import Waiting
 from operators.decoding.translator import Translator
-from operators.display import mask_tail
 from operators.errors import UsageError
+from operators.extras import needs_extra
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
+from operators.stages.display import mask_tail
 
 
 class BenchJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +89,8 @@ def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
         [("--plots", job.plots)],
     )
     if job.plots is not None:
+        with needs_extra("bench", "--plots"):
+            from flows.bench.plots import check_plots
         check_plots(job.plots)
     common = job.plan.variants[0]
     name = tokenizer_on_disk(language(common.target).tokenizer)

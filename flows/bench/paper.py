@@ -18,14 +18,14 @@ MASKS = (3, 5)
 
 # As in the paper nothing is believed unseen, and a segment's last update is biased as all others are.
 _SWEEP = Grid(
-    methods=("retranslate", "ssbd", "continuous"),
-    biases=BIASES,
-    masks=(0, *MASKS),
-    commits=(0,),
-    final_biases=("same",),
+    method=("retranslate", "ssbd", "continuous"),
+    bias=BIASES,
+    mask_k=(0, *MASKS),
+    commit=(0,),
+    final_bias=("same",),
 )
 #: What the tables need: the methods with the sweep of the bias, and masks on the draft.
-GRIDS = (_SWEEP, _SWEEP._replace(methods=("ssbd",), biases=(DEFAULT_BIAS,), masks=(), draft_masks=MASKS))
+GRIDS = (_SWEEP, _SWEEP._replace(method=("ssbd",), bias=(DEFAULT_BIAS,), mask_k=(), draft_mask=MASKS))
 
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
 

@@ -23,39 +23,59 @@ SURE = ("recycle", HEADS)
 USUAL = TranslateSettings()
 
 
-class Grid(NamedTuple):
-    """The values to cross; all but the methods, masks and conditioning concern those that verify a draft."""
+Same = Literal["same"]
 
-    methods: Sequence[str] = (BASELINE, USUAL.method)
-    biases: Sequence[float] = (USUAL.bias,)
+
+class Grid(NamedTuple):
+    """The values to cross, by the settings' keys.
+
+    All but the methods, masks and conditioning concern those that verify a draft.
+    """
+
+    method: Sequence[str] = (BASELINE, USUAL.method)
+    bias: Sequence[float] = (USUAL.bias,)
     #: Tokens that the display withholds. They cost no run of their own.
-    masks: Sequence[int] = (DisplaySettings().mask_k,)
-    commits: Sequence[int] = (USUAL.commit,)
-    commit_gaps: Sequence[float] = (USUAL.commit_gap,)
-    draft_masks: Sequence[int] = (USUAL.draft_mask,)
+    mask_k: Sequence[int] = (DisplaySettings().mask_k,)
+    commit: Sequence[int] = (USUAL.commit,)
+    commit_gap: Sequence[float] = (USUAL.commit_gap,)
+    draft_mask: Sequence[int] = (USUAL.draft_mask,)
     #: Biases of a segment's last update; "same" for the bias of the row, None for what suits the model.
-    final_biases: Sequence[float | Literal["same"] | None] = (USUAL.final_bias,)
+    final_bias: Sequence[float | Same | None] = (USUAL.final_bias,)
     #: Rules by which draft tokens stand, and tokens that a verified block takes at least.
-    accepts: Sequence[str] = (USUAL.accept,)
-    min_blocks: Sequence[int] = (USUAL.min_block,)
-    #: Proposals after the divergence: biases towards them, None for the bias of the row, their length, their
-    #: least probability.
-    proposal_biases: Sequence[float | None] = (USUAL.proposal_bias,)
-    blocks: Sequence[int | None] = (USUAL.block,)
-    sures: Sequence[float] = (USUAL.sure,)
-    #: Second models, None for none, and how they draft; for SSBD and recycling.
-    draft_models: Sequence[str | None] = (USUAL.draft_model,)
-    draft_lengths: Sequence[int] = (USUAL.draft_length,)
-    draft_thresholds: Sequence[float] = (USUAL.draft_threshold,)
-    draft_trees: Sequence[bool] = (USUAL.draft_tree,)
+    accept: Sequence[str] = (USUAL.accept,)
+    min_block: Sequence[int] = (USUAL.min_block,)
+    #: Proposals after the divergence: biases towards them, "same" for the bias of the row, their length,
+    #: their least probability.
+    proposal_bias: Sequence[float | Same] = (USUAL.proposal_bias,)
+    block: Sequence[int | None] = (USUAL.block,)
+    sure: Sequence[float] = (USUAL.sure,)
     #: The file of the method ``heads``.
-    heads: str | None = USUAL.heads
+    heads: Sequence[str | None] = (USUAL.heads,)
+    #: Second models, None for none, and how they draft; for SSBD and recycling.
+    draft_model: Sequence[str | None] = (USUAL.draft_model,)
+    draft_length: Sequence[int] = (USUAL.draft_length,)
+    draft_threshold: Sequence[float] = (USUAL.draft_threshold,)
+    draft_tree: Sequence[bool] = (USUAL.draft_tree,)
     #: Whether the draft is dropped whenever the source is revised.
-    drops: Sequence[bool] = (USUAL.drop_revised,)
+    drop_revised: Sequence[bool] = (USUAL.drop_revised,)
     #: Words at the end of unfinished text that wait, with every method.
-    hold_backs: Sequence[int] = (USUAL.hold_back,)
+    hold_back: Sequence[int] = (USUAL.hold_back,)
     #: Whether the closing punctuation of unfinished text is taken away, with every method.
-    strips: Sequence[bool] = (USUAL.strip_punctuation,)
+    strip_punctuation: Sequence[bool] = (USUAL.strip_punctuation,)
+
+
+#: The settings that concern every method: masks, and how the source is conditioned.
+_OF_ALL = ("method", "mask_k", "hold_back", "strip_punctuation")
+#: The order in which the others are crossed, which is that of the rows.
+_CROSSED = ("drop_revised", *(key for key in Grid._fields if key not in (*_OF_ALL, "drop_revised")))
+#: The methods that a setting concerns, where these are not all that verify a draft.
+_CONCERNED: dict[str, Sequence[str]] = {
+    "proposal_bias": PROPOSING,
+    "block": PROPOSING,
+    "sure": SURE,
+    "heads": (HEADS,),
+    "draft_model": DRAFTED,
+}
 
 
 class Plan(NamedTuple):
@@ -80,10 +100,10 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     variants = [_variant(common, method=BASELINE)]
     masks: list[int] = []
     for grid in grids:
-        for method, hold_back, strip in product(grid.methods, grid.hold_backs, grid.strips):
+        for method, hold_back, strip in product(grid.method, grid.hold_back, grid.strip_punctuation):
             conditioning = {"hold_back": hold_back, "strip_punctuation": strip}
             variants += _of_method({**common, **conditioning}, method, grid)
-        masks += grid.masks
+        masks += grid.mask_k
     for one in variants:
         check_heads(one)
     if {True, False} <= {one.heads is None for one in variants if one.draft_model or one.heads}:
@@ -128,28 +148,13 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
         if method not in METHODS:
             raise UsageError(f"--methods: there is no method {method!r}; choose from {', '.join(METHODS)}")
         return [_variant(common, method=method)]
-    proposes = method in PROPOSING
-    axes = {
-        "drop_revised": grid.drops,
-        "bias": grid.biases,
-        "final_bias": grid.final_biases,
-        "commit": grid.commits,
-        "commit_gap": grid.commit_gaps,
-        "draft_mask": grid.draft_masks,
-        "accept": grid.accepts,
-        "min_block": grid.min_blocks,
-        "proposal_bias": grid.proposal_biases if proposes else (USUAL.proposal_bias,),
-        "block": grid.blocks if proposes else (USUAL.block,),
-        "sure": grid.sures if method in SURE else (USUAL.sure,),
-        "heads": (grid.heads if method == HEADS else None,),
-        "draft_model": grid.draft_models if method in DRAFTED else (None,),
-        "draft_length": grid.draft_lengths,
-        "draft_threshold": grid.draft_thresholds,
-        "draft_tree": grid.draft_trees,
-    }
+    axes = [
+        getattr(grid, key) if method in _CONCERNED.get(key, SPECULATIVE) else (getattr(USUAL, key),)
+        for key in _CROSSED
+    ]
     return [
-        _variant(common, method=method, **_own(dict(zip(axes, values, strict=True))))
-        for values in product(*axes.values())
+        _variant(common, method=method, **_own(dict(zip(_CROSSED, values, strict=True))))
+        for values in product(*axes)
     ]
 
 
@@ -159,7 +164,7 @@ def _own(values: dict[str, Any]) -> dict[str, Any]:
     if own["accept"] != "bias":  # another rule takes the place of both, and of the sweep over them
         own |= {"bias": 0.0, "final_bias": 0.0}
     own["final_bias"] = own["bias"] if own["final_bias"] == "same" else own["final_bias"]
-    own["proposal_bias"] = own["bias"] if own["proposal_bias"] is None else own["proposal_bias"]
+    own["proposal_bias"] = own["bias"] if own["proposal_bias"] == "same" else own["proposal_bias"]
     if own["commit"] == 0:
         own["commit_gap"] = 0.0
     if own["draft_model"] is None:

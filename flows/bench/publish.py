@@ -12,7 +12,6 @@ from flows.bench.benchmark import BenchJob, BenchResults
 from flows.bench.paper import paper_tables
 from flows.bench.paper_run import PaperRun
 from flows.bench.plan import USUAL
-from flows.bench.plots import write_plots
 from flows.bench.signature import Signature
 from flows.bench.tables import tables
 from flows.pages.table import Table
@@ -36,6 +35,9 @@ def publish(job: BenchJob, results: BenchResults) -> None:
             _document([*(shown if job.paper else ()), *plain], below, results.signature).encode(),
         )
     if job.plots is not None:
+        # Imported here: it needs what only the extra brings.
+        from flows.bench.plots import write_plots
+
         written += write_plots(results.rows, _caption(results.signature), job.plots)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     for table in shown:

@@ -1,7 +1,6 @@
 """Decodes a corpus with a pair of models, in all ways, and tells what their passes cost here."""
 
 from threading import Event as Flag
-from typing import Any
 
 import msgspec
 import typer
@@ -16,19 +15,18 @@ from flows.bench_drafts.ways import Sweep, trajectories, ways
 from flows.engine.translation import Engine, open_engine
 from flows.running.dataflow import INTERRUPTED, interrupt_sets
 from flows.running.waiting import Waiting
-from flows.settings.loading import load_settings
+from flows.settings.schema import TranslateSettings
 from operators.decoding.trajectory import Trajectory
 
 # What of a benchmark's signature says nothing about trajectories.
 _IDLE = {"aggregation", "order", "repeats", "speed", "tokenizer"}
 
 
-def run_drafts(corpus: Corpus, common: dict[str, Any], draft_model: str, sweep: Sweep) -> Drafts:
-    """Decode the finals of ``corpus`` with the models that ``common`` and ``draft_model`` name.
+def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Drafts:
+    """Decode the finals of ``corpus`` with the model and the draft model of the settings.
 
     Raises `InputError` for models that cannot be used together.
     """
-    settings = load_settings(None, {"translate": {**common, "draft_model": draft_model}}).translate
     texts = [segment.updates[-1] for segment in corpus.segments if segment.updates[-1].strip()]
     stop = Flag()
     with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:

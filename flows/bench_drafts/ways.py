@@ -15,7 +15,7 @@ from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
 from operators.decoding.drafter import Drafter
 from operators.decoding.drive import drive
-from operators.decoding.forward import Task
+from operators.decoding.forward import Task, output_limit
 from operators.decoding.greedy import retranslate
 from operators.decoding.prediction import Prediction
 from operators.decoding.remembered import Memory, Remembered
@@ -90,8 +90,8 @@ def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) 
 
 def _task(prompt: Prompt, text: str) -> Task:
     source = prompt.source(cleaned(text))
-    # The limit of a translation, see the translator.
-    return Task(prompt.build(source), (), prompt.stop, 2 * len(source) + 24, is_final=True, source=source)
+    limit = output_limit(len(source))
+    return Task(prompt.build(source), (), prompt.stop, limit, is_final=True, source=source)
 
 
 def compared_on(

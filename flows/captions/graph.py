@@ -18,16 +18,16 @@ from connectors.microphone.source import MicrophoneSource
 from flows.captions.outputs import check_files
 from flows.captions.runtime import Runtime
 from flows.settings.schema import Settings
-from operators.display import display
 from operators.errors import UsageError
-from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
+from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language
-from operators.measure import measure
-from operators.recognize import recognize
-from operators.show import show
-from operators.subtitle import subtitle
+from operators.stages.display import display
+from operators.stages.measure import measure
+from operators.stages.recognize import recognize
+from operators.stages.show import show
+from operators.stages.subtitle import subtitle
+from operators.stages.translate import translate
 from operators.subtitles.writer import Columns
-from operators.translate import translate
 
 E = TypeVar("E", bound=Event)
 
@@ -179,16 +179,7 @@ def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -
 
 def _partial_of(translation: Translation) -> Partial:
     """The partial that a translation was made of."""
-    return Partial(
-        stream=translation.stream,
-        segment=translation.segment,
-        revision=translation.revision,
-        is_final=translation.is_final,
-        text=translation.source,
-        start_s=translation.start_s,
-        end_s=translation.end_s,
-        arrival_s=translation.arrival_s,
-    )
+    return Partial(**moment_of(translation), text=translation.source)
 
 
 def _with_key(event: Event) -> tuple[str, Event]:

@@ -6,12 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from connectors.recovery.folder import RecoveryFolder
 from flows.running.dataflow import Recovery
 from flows.settings.schema import Settings
 from operators.errors import UsageError
+from operators.secret import to_plain
 
 
 @contextmanager
@@ -63,7 +62,7 @@ def take_bytewax_folder(settings: Settings) -> bool:
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """What has to be the same when a run goes on; not where it runs, how it is shown and how fast."""
-    same: dict[str, dict[str, Any]] = msgspec.to_builtins(settings)
+    same: dict[str, dict[str, Any]] = to_plain(settings)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
     del same["metrics"], same["messages"]

@@ -8,8 +8,6 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-import msgspec
-
 from connectors.audio.source import AudioFileSource
 from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
@@ -34,6 +32,7 @@ from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.models.pool import SessionPool, Usage
 from operators.recognizers.protocol import Recognizer
+from operators.secret import to_plain
 from operators.trouble import TroubleWatch
 
 #: Events that a replay is ahead of the log when every one of them gets there.
@@ -138,10 +137,11 @@ class Runtime:
             meter = SummaryMeter()
             for record in read_events(Path(log), ErasureRecord):
                 meter.add(record)
-        settings = msgspec.to_builtins(self._settings)
-        del settings["web"]["token"]
         return meter.summary(
-            settings, lost_s=self._lost_s(), absent_s=self.live.losses.absent_s, missing=missing
+            to_plain(self._settings),
+            lost_s=self._lost_s(),
+            absent_s=self.live.losses.absent_s,
+            missing=missing,
         )
 
     def end(self) -> None:

@@ -4,17 +4,24 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from connectors.files.distinct import check_distinct, named_files
-from flows.cli.lists import numbers_of
-from flows.settings.options import usual
+from flows.cli.bench_options import Json, Limit, Markdown, Skip
+from flows.cli.lists import floats, integers
+from flows.settings.loading import load_settings
+from flows.settings.options import MODEL, Overrides, takes, usual
 from operators.errors import UsageError
 
+# A Whisper model's, where nothing is said.
+_SPEECH_THREADS = 2
 #: Words that no line of a text has.
 _WHOLE = 1_000_000
 
 
+@takes(MODEL)
 def bench_drafts(
+    overrides: Overrides,
     source: Annotated[
         list[Path] | None,
         typer.Argument(help="A text (a sentence a line) or partials (JSONL); recordings for speech."),
@@ -32,34 +39,23 @@ def bench_drafts(
     replay: Annotated[
         Path | None, typer.Option(help="Replay trajectories from a file instead of decoding.")
     ] = None,
-    to: Annotated[str, typer.Option("--to", help="Language of the translation.")] = usual("translate", "to"),
-    from_: Annotated[str, typer.Option("--from", help="Language of the source.")] = usual(
-        "translate", "from"
-    ),
-    model: Annotated[str, typer.Option(help="Path of a GGUF file, or 'default'.")] = usual(
-        "translate", "model"
-    ),
-    template: Annotated[
-        str, typer.Option(help="few-shot, chat, tower, qwen3, or a .toml file of your own.")
-    ] = usual("translate", "template"),
     lengths: Annotated[str, typer.Option(help="Tokens of plain speculative decoding's drafts.")] = "8,16",
     beamed: Annotated[str, typer.Option(help="The same with two beams.")] = "8",
     thresholds: Annotated[
         str, typer.Option(help="Probabilities below which adaptive drafts stop or branch.")
     ] = "0.2,0.4,0.6,0.8",
-    draft_length: Annotated[int, typer.Option(min=1, max=256, help="Tokens of those at most.")] = 24,
+    draft_length: Annotated[int, typer.Option(min=1, max=256, help="Tokens of those at most.")] = int(
+        usual("translate", "draft_length")
+    ),
     branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 2,
     reach: Annotated[int, typer.Option(min=1, max=64, help="Tokens of a branch that meets nothing.")] = 3,
     ratio: Annotated[
         str, typer.Option(help="Costs to replay at, too: passes of the model in steps of the draft model.")
     ] = "6.1,8.8,11.8",
-    limit: Annotated[int | None, typer.Option(min=1, help="Segments to take, or utterances.")] = None,
-    skip: Annotated[int, typer.Option(min=0, help="Those to leave out at the beginning.")] = 0,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of the models.", show_default="measured")
-    ] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
+    limit: Limit = None,
+    skip: Skip = 0,
+    json: Json = None,
+    markdown: Markdown = None,
     trajectories: Annotated[
         Path | None, typer.Option(help="Write what was done, round by round (JSONL), for --replay.")
     ] = None,
@@ -76,21 +72,21 @@ def bench_drafts(
     from flows.bench_drafts.ways import Sweep
     from operators.decoding.prediction import Prediction
 
-    common = {"from": from_, "to": to, "model": model, "template": template, "threads": threads}
+    settings = load_settings(None, overrides).translate
     sweep = Sweep(
-        numbers_of("--lengths", lengths, int),
-        numbers_of("--beamed", beamed, int),
-        numbers_of("--thresholds", thresholds, float),
+        integers("--lengths", lengths),
+        integers("--beamed", beamed),
+        floats("--thresholds", thresholds),
         Prediction(length=draft_length, branches=branches, reach=reach),
     )
-    ratios = numbers_of("--ratio", ratio, float)
+    ratios = floats("--ratio", ratio)
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
         raise UsageError("--lengths, --beamed and --ratio: a number is not above 0; give greater ones")
     sources = source or []
     outputs = [("--json", json), ("--markdown", markdown), ("--trajectories", trajectories)]
     # The draft model of speech is a folder.
     folder = None if speech_model is None or draft_model is None else Path(draft_model)
-    models = named_files(model, template, draft_model)
+    models = named_files(settings.model, settings.template, draft_model)
     check_distinct(outputs, [*sources, replay, speech_model, folder, *models])
     if replay is not None:
         if sources or draft_model is not None:
@@ -101,7 +97,9 @@ def bench_drafts(
     elif speech_model is not None:
         from flows.bench_drafts.speech import SpeechPair, run_speech_drafts
 
-        pair = SpeechPair(sources, speech_model, Path(draft_model), from_, threads or 2, skip, limit)
+        threads = settings.threads or _SPEECH_THREADS
+        spoken = settings.source
+        pair = SpeechPair(sources, speech_model, Path(draft_model), spoken, threads, skip, limit)
         made = run_speech_drafts(pair, sweep)
     elif len(sources) > 1:
         raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
@@ -110,5 +108,5 @@ def bench_drafts(
         corpus = load_corpus(sources[0], None, lag=_WHOLE, skip=skip, limit=limit)
         count = len(corpus.segments)
         corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")
-        made = run_drafts(corpus, common, draft_model, sweep)
+        made = run_drafts(corpus, replace(settings, draft_model=draft_model), sweep)
     publish(made, ratios, json=json, markdown=markdown, trajectories=trajectories)

@@ -1,38 +1,60 @@
 """Options with several values, separated by commas."""
 
-from typing import TypeVar
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from operators.errors import UsageError
 
 T = TypeVar("T", int, float)
 
 
-def words(text: str | None) -> list[str] | None:
-    """What stands between the commas; None for an option that was not given."""
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+def words(option: str, text: str) -> list[str]:
+    """What stands between the commas.
 
-
-def numbers(
-    option: str, text: str | None, kind: type[int | float], *, special: str | None = None
-) -> list[int | float | None] | None:
-    """Numbers, and None where the ``special`` word stands; None for an option that was not given.
-
-    Raises `UsageError` for what is no number.
+    Raises:
+        UsageError: when there is nothing between them, as all functions here do.
     """
-    found = words(text)
-    if found is None:
-        return None
+    found = [word.strip() for word in text.split(",") if word.strip()]
     if not found:
         raise UsageError(f"{option}: there is no value; give at least one")
-    return [None if word == special else _number(option, word, kind) for word in found]
+    return found
 
 
-def numbers_of(option: str, text: str, kind: type[T]) -> list[T]:
-    """The numbers of an option that has a default; raises likewise."""
-    return [kind(number) for number in numbers(option, text, kind) or () if number is not None]
+def numbers(option: str, text: str, kind: type[T]) -> list[T]:
+    """Numbers."""
+    return [_number(option, word, kind) for word in words(option, text)]
 
 
-def _number(option: str, word: str, kind: type[int | float]) -> int | float:
+def shares(option: str, text: str) -> list[float]:
+    """Numbers from 0 to 1."""
+    found = []
+    for word in words(option, text):
+        try:
+            number = float(word)
+        except ValueError:
+            number = -1.0
+        if not 0.0 <= number <= 1.0:
+            raise UsageError(f"{option}: {word!r} is not a number from 0 to 1; separate several by commas")
+        found.append(number)
+    return found
+
+
+def numbers_or(kind: type[int] | type[float], **named: Any) -> Callable[[str, str], list[Any]]:
+    """Reads numbers and words that stand for a value, each of which is given by its word."""
+
+    def read(option: str, text: str) -> list[Any]:
+        found = words(option, text)
+        return [named[word] if word in named else _number(option, word, kind) for word in found]
+
+    return read
+
+
+integers = partial(numbers, kind=int)
+floats = partial(numbers, kind=float)
+
+
+def _number(option: str, word: str, kind: type[T]) -> T:
     try:
         return kind(word)
     except ValueError:

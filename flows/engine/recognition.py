@@ -1,9 +1,11 @@
 """The recogniser that the settings name."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
+from operators.extras import needs_extra
 from operators.languages import language
 from operators.recognizers.azure.settings import service
 from operators.recognizers.protocol import Recognizer
@@ -16,6 +18,8 @@ def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
         service(settings.azure)
         if not is_live:
             raise UsageError("Azure takes audio no faster than it is spoken: add --realtime")
+        with needs_extra("azure", "the recogniser azure"):
+            import_module("operators.recognizers.azure.recognizer")
     elif settings.engine in ("vosk", "whisper") and settings.model is None:
         raise UsageError(
             f"{settings.engine} comes without a model: name the folder of one with --speech-model"

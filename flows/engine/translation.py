@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, cast
 
+import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.machine.cpu import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import resolve_model
@@ -15,7 +16,7 @@ from flows.engine.methods import final_bias, is_lenient, method, weighs_costs
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.forward import Method, Task
+from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.prediction import Prediction
@@ -115,7 +116,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
     last_bias = final_bias(settings, knows_unfinished=prompt.knows_unfinished)
     return TranslatorSettings(
         max_source=settings.max_source,
-        max_output=_max_output(settings),
+        max_output=output_limit(settings.max_source),
         scripts=language(settings.target).scripts,
         conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
@@ -134,10 +135,6 @@ def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
     """Whether unfinished text gets a full stop. If nothing is said: unless the model was trained on such."""
     chosen = settings.close_unfinished
     return not prompt.knows_unfinished if chosen is None else chosen
-
-
-def _max_output(settings: TranslateSettings) -> int:
-    return 2 * settings.max_source + 24
 
 
 def _tuning(path: Path, model: LlamaModel, tell: Progress) -> Tuning:
@@ -183,7 +180,7 @@ def _context_settings(
     settings: TranslateSettings, prompt: Prompt, tuning: Tuning, row_step: int, memory: RecurrentMemory | None
 ) -> ContextSettings:
     # A source of max_source tokens may be off by a few where windows are joined from words.
-    window = settings.max_source + 16 + len(prompt.tail) + _max_output(settings)
+    window = settings.max_source + 16 + len(prompt.tail) + output_limit(settings.max_source)
     # Of all sessions only the one in use has a tree.
     nodes = Prediction().nodes if settings.draft_tree else 0
     cells = len(prompt.head) + settings.sessions * window + nodes

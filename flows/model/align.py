@@ -1,7 +1,7 @@
 """``surtitle model align``: which part of a translation each part of its source supports."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -9,8 +9,6 @@ from connectors.files.distinct import check_distinct
 from flows.running.waiting import Waiting
 from operators.errors import OutputError, UsageError
 from operators.languages import language
-
-Way = Literal["alignment", "proportion"]
 
 
 def align(

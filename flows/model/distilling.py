@@ -5,19 +5,19 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
 import msgspec
 import torch
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_texts, write_texts
+from connectors.files.checksum import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import read_gguf
-from connectors.models.assembled import sum_of
 from connectors.models.resolve import resolve_model
 from connectors.scoring.journal import Journal
 from flows.model.in_torch import ends, torch_model
+from flows.model.jobs import DistillJob
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
 from operators.models.llama_model import LlamaModel
@@ -28,24 +28,6 @@ from operators.training.distilled import Fate, Translated, Translator
 _RECIPE = 1
 
 
-class Job(NamedTuple):
-    """What the command line asks for."""
-
-    pairs: list[Path]
-    model: str
-    source: str
-    target: str
-    output: Path
-    limit: int | None
-    seed: int
-    batch: int
-
-    @property
-    def state(self) -> Path:
-        """What a run that was stopped goes on from."""
-        return self.output.with_name(self.output.name + ".state")
-
-
 class Batch(msgspec.Struct, frozen=True):
     """Pairs that are done, by their places among all that were drawn."""
 
@@ -54,7 +36,7 @@ class Batch(msgspec.Struct, frozen=True):
     done: dict[int, Translated]
 
 
-def run(job: Job) -> None:
+def run(job: DistillJob) -> None:
     """Translate, and write the pairs; raises `InputError`, `UsageError` and `OutputError`."""
     path = resolve_model(job.model, Direction.of(job.source, job.target))
     check_distinct([("--output", job.output), ("its state", job.state)], [path, *job.pairs])
@@ -76,21 +58,26 @@ def run(job: Job) -> None:
     print(f"{job.output}: {len(pairs)} pairs{_left_out(done.values())}")
 
 
-def _sources(job: Job) -> list[str]:
+def _sources(job: DistillJob) -> list[str]:
     texts = [" ".join(source.split()) for path in job.pairs for source, _ in read_texts(path)]
     if job.limit is not None and job.limit < len(texts):
         texts = Random(job.seed).sample(texts, job.limit)
     return texts
 
 
-def _fingerprint(job: Job, model: Path) -> str:
+def _fingerprint(job: DistillJob, model: Path) -> str:
     settings = [_RECIPE, job.source, job.target, job.limit, job.seed]
-    sums = [sum_of(path) for path in (model, *job.pairs)]
+    sums = [sha256_of(path) for path in (model, *job.pairs)]
     return hashlib.sha256(msgspec.json.encode([settings, sums])).hexdigest()[:12]
 
 
 def _translate(
-    job: Job, path: Path, sources: list[str], done: dict[int, Translated], journal: Journal[Batch], mine: str
+    job: DistillJob,
+    path: Path,
+    sources: list[str],
+    done: dict[int, Translated],
+    journal: Journal[Batch],
+    mine: str,
 ) -> None:
     """Translate what is not among ``done``, and put it there."""
     left = [place for place in range(len(sources)) if place not in done]

@@ -7,27 +7,26 @@ from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_aligned
+from connectors.files.checksum import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import read_gguf
 from connectors.gguf.values import encode
 from connectors.machine.cpu import usable_cores
-from connectors.models.assembled import sum_of
 from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import write_model
 from flows.model.heads_measured import RULES, measured
+from flows.model.jobs import HeadsJob
 from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_record
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.forward import Task
+from operators.decoding.forward import Task, output_limit
 from operators.decoding.heads import EQUATIONS, StateSolver
 from operators.errors import InputError
 from operators.languages import Direction, language
@@ -53,40 +52,13 @@ _HELD_OUT = 20
 _REFERENCES = 20_000
 
 
-class HeadsJob(NamedTuple):
-    """What the command line asks for."""
-
-    model: str
-    #: Files, and their shares of the segments.
-    pairs: list[tuple[Path, float]]
-    source: str
-    target: str
-    output: Path
-    heads: int
-    #: Hidden units; None for the model's width.
-    hidden: int | None
-    prompts: int
-    held_out: int
-    prefixes: float
-    tokens: int
-    epochs: int
-    rate: float
-    seed: int
-    threads: int | None
-
-    @property
-    def record(self) -> Path:
-        """What was done."""
-        return self.output.with_name(self.output.name + ".json")
-
-
 def run(job: HeadsJob) -> None:
     """Train heads, write and measure them; raises `InputError`, `UsageError` and `OutputError`."""
     path = resolve_model(job.model, Direction.of(job.source, job.target))
     check_distinct(
-        [("--output", job.output), ("its record", job.record)], [path, *(file for file, _ in job.pairs)]
+        [("--output", job.output), ("its record", job.record)], [path, *(file for file, _ in job.shares)]
     )
-    corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.pairs]
+    corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.shares]
     learned, held_out = _split(corpora, job)
     with closing(LlamaModel(path)) as model:
         prompt = select_prompt(model, "auto", job.source, job.target)
@@ -114,7 +86,7 @@ def _split(corpora: Sequence[Corpus], job: HeadsJob) -> tuple[list[Corpus], list
         for one in corpora
     ]
     held = [Corpus(one.pairs[::_HELD_OUT], one.share) for one in corpora]
-    for (path, _), one in zip(job.pairs, learned, strict=True):
+    for (path, _), one in zip(job.shares, learned, strict=True):
         if not one.pairs:
             raise InputError(f"{path}: one pair is held out and none is left to learn from; give more")
     return learned, held
@@ -132,8 +104,7 @@ def _tasks(corpora: Sequence[Corpus], prompt: Prompt, job: HeadsJob, count: int)
     )
     for one in islice(drawn, count):
         source = prompt.source(conditioning.prepare(one.source, is_final=one.is_final))
-        # The limit of a translation, see the translator.
-        yield Task(prompt.build(source), (), prompt.stop, 2 * len(source) + 24)
+        yield Task(prompt.build(source), (), prompt.stop, output_limit(len(source)))
 
 
 def _answers(
@@ -241,13 +212,10 @@ def _measured(
 def _record(job: HeadsJob, path: Path, answers: Sequence[Answer], tokens: NDArray[np.int32]) -> HeadsRecord:
     known = set(tokens.tolist())
     held = [token for answer in answers[job.prompts :] for token in answer.tokens]
-    settings: dict[str, Any] = msgspec.to_builtins(
-        {key: value for key, value in job._asdict().items() if key not in ("pairs", "output", "model")}
-    )
     return HeadsRecord(
-        settings=settings,
-        model=Used(path.name, sum_of(path)),
-        data=[Used(pairs.name, sum_of(pairs), share) for pairs, share in job.pairs],
+        settings=job.recorded("pairs", "output", "model"),
+        model=Used(path.name, sha256_of(path)),
+        data=[Used(pairs.name, sha256_of(pairs), share) for pairs, share in job.shares],
         versions={name: version(name) for name in ("torch", "llama-cpp-python")},
         prompts=job.prompts,
         tokens=sum(len(answer.tokens) for answer in answers[: job.prompts]),

@@ -4,27 +4,27 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
 import msgspec
 import torch
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_aligned
+from connectors.files.checksum import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.files.text import read_lines
 from connectors.gguf.file import GgufFile, read_gguf
 from connectors.gguf.values import Entry, encode
 from connectors.models.adapter import adapter_file, read_adapter
-from connectors.models.assembled import sum_of
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import write_model
 from flows.model.in_torch import ends, torch_model
+from flows.model.jobs import TrainingJob
 from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
 from operators.errors import UsageError
 from operators.languages import Direction, language
 from operators.models.llama_model import LlamaModel
-from operators.models.tensor_types import TYPES_KEY, Types, spell_types
+from operators.models.tensor_types import TYPES_KEY, spell_types
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
@@ -38,60 +38,30 @@ from operators.training.packing import Rows, pack
 #: Tokens of a row. The longest examples, 60 words on each side, have about 200.
 _LENGTH = 256
 _SAVE_EVERY_S = 300.0
+#: Fields of the job that are recorded in another way, or say nothing about what is learned.
+_UNRECORDED = (
+    "pairs", "output", "model", "tokens", "rate", "judged", "reference", "judge_lines", "judge_every",
+    "compiles",
+)  # fmt: skip
 #: Sentences of each corpus whose words the noise draws from.
 _LEXICON = 20_000
-
-
-class TrainingJob(NamedTuple):
-    """What the command line asks for."""
-
-    model: str
-    #: Files, and their shares of the segments.
-    pairs: list[tuple[Path, float]]
-    source: str
-    target: str
-    output: Path
-    schedule: Schedule
-    rank: int
-    rows: int
-    prefixes: float
-    noise: float
-    seed: int
-    #: An adapter to go on from.
-    begin: Path | None
-    #: What the weights will be stored in; None where they are not rounded while it learns.
-    types: Types | None
-    #: Sources and references.
-    judged: tuple[Path, Path] | None
-    judge_lines: int
-    judge_every: int
-    compiles: bool
-
-    @property
-    def state(self) -> Path:
-        """What a run that was stopped goes on from."""
-        return self.output.with_name(self.output.name + ".state")
-
-    @property
-    def record(self) -> Path:
-        """What was done."""
-        return self.output.with_name(self.output.name + ".json")
 
 
 def run(job: TrainingJob) -> None:
     """Train, and write the adapter; raises `InputError`, `UsageError` and `OutputError`."""
     path = resolve_model(job.model, Direction.of(job.source, job.target))
     written = [("--output", job.output), ("its state", job.state), ("its record", job.record)]
-    check_distinct(written, [path, *(pairs for pairs, _ in job.pairs), job.begin, *(job.judged or ())])
+    check_distinct(written, [path, *(one.path for one in job.shares), job.begin, job.judged, job.reference])
     file = read_gguf(path)
-    corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.pairs]
+    corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.shares]
     model = LlamaModel(path)
     prompt = few_shot_prompt(
         model, TrainedPrompts((labels_of(job.source, job.target),)).find(job.source, job.target)
     )
+    schedule = Schedule(job.tokens, job.rate)
     # What is rounded to few bits must not have been rounded to bfloat16 before.
     weights = torch_model(file) if job.types is None else torch_model(file, torch.float32)
-    fit = Fit(weights, job.rank, job.schedule, seed=job.seed, types=job.types, compiles=job.compiles)
+    fit = Fit(weights, job.rank, schedule, seed=job.seed, types=job.types, compiles=job.compiles)
     record = _begin(job, file, path, corpora, fit)
     trainer = _Run(job, fit, prompt, ends(prompt, model.vocabulary_size), record)
     trainer.learn(_batches(job, prompt, corpora, fit.seen))
@@ -112,12 +82,12 @@ class _Run:
         self._record = record
         self._losses: list[float] = []
         self._since_saved = 0.0
-        self._bar = tqdm(total=job.schedule.tokens, initial=fit.seen, unit=" tokens", unit_scale=True)
+        self._bar = tqdm(total=job.tokens, initial=fit.seen, unit=" tokens", unit_scale=True)
 
     def learn(self, batches: Iterator[Rows]) -> None:
         """Learn to the end of the schedule."""
         with self._bar:
-            while self._fit.seen < self._job.schedule.tokens:
+            while self._fit.seen < self._job.tokens:
                 self._fit.run(batches, self._fit.seen + self._job.judge_every, self._tell)
                 self._judge()
                 self._save()
@@ -134,8 +104,9 @@ class _Run:
         loss = sum(self._losses) / max(1, len(self._losses))
         self._losses = []
         point = Point(tokens=self._fit.seen, loss=round(loss, 4))
-        if self._job.judged is not None:
-            sources, references = (read_lines(path)[: self._job.judge_lines] for path in self._job.judged)
+        if self._job.judged is not None and self._job.reference is not None:
+            texts = (self._job.judged, self._job.reference)
+            sources, references = (read_lines(path)[: self._job.judge_lines] for path in texts)
             with torch.autocast("cpu", torch.bfloat16):
                 found = judge(self._fit.model, self._prompt, self._stops, sources, references)
             point = msgspec.structs.replace(
@@ -160,19 +131,11 @@ class _Run:
 def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> TrainingRecord:
     """The record of this run: of a new one, or of the one that is gone on with."""
     record = TrainingRecord(
-        settings=msgspec.to_builtins(
-            {
-                name: value.name if isinstance(value, Path) else value
-                for name, value in job._asdict().items()
-                if name
-                not in ("pairs", "output", "judged", "model", "judge_lines", "judge_every", "compiles")
-            }
-            | {"schedule": job.schedule._asdict()}
-        ),
-        model=Used(path.name, sum_of(path)),
+        settings=job.recorded(*_UNRECORDED) | {"schedule": Schedule(job.tokens, job.rate)._asdict()},
+        model=Used(path.name, sha256_of(path)),
         data=[
-            Used(pairs.name, sum_of(pairs), share, len(corpus.pairs))
-            for (pairs, share), corpus in zip(job.pairs, corpora, strict=True)
+            Used(pairs.name, sha256_of(pairs), share, len(corpus.pairs))
+            for (pairs, share), corpus in zip(job.shares, corpora, strict=True)
         ],
         versions={name: version(name) for name in ("torch", "transformers", "peft")},
     )
@@ -209,6 +172,6 @@ def _entries(job: TrainingJob, file: GgufFile, path: Path) -> dict[str, Entry]:
         "general.name": encode(f"{file.text('general.name')} {job.source} to {job.target}"),
         TEMPLATES_KEY: encode(spell_prompts(prompts)),
         "surtitle.trained.model": encode(path.name),
-        "surtitle.trained.tokens": encode(job.schedule.tokens),
+        "surtitle.trained.tokens": encode(job.tokens),
         **types,
     }

@@ -9,7 +9,6 @@ from connectors.web.messages import Languages
 from connectors.web.server import WebServer
 from flows.settings.schema import Settings
 from operators.events import Caption, ErasureRecord
-from operators.hidden import revealed
 from operators.languages import language
 
 #: Where a token may be instead of in the settings.
@@ -36,7 +35,7 @@ class Audience:
                 self._hub,
                 host=web.host,
                 port=web.port,
-                token=revealed(web.token) if web.token else os.environ.get(TOKEN_VARIABLE),
+                token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
                 names=web.names,
                 most_clients=web.max_clients,
             )

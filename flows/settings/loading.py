@@ -11,6 +11,7 @@ from connectors.files.toml import read_toml
 from connectors.messages.log import begin_messages, tell
 from flows.settings.schema import SPECULATIVE, Settings
 from operators.errors import UsageError
+from operators.secret import decode_secret, to_plain
 
 # Characters of a key that are worth comparing with those that there are.
 _MAX_KEY_CHARACTERS = 64
@@ -73,10 +74,10 @@ def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) 
         if isinstance(raw.setdefault(stage, {}), dict):  # if not, it is told of below
             raw[stage] = {**raw[stage], **given}
     try:
-        settings = msgspec.convert(raw, Settings)
+        settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {_in_words(error)}") from None
-    _check_texts(msgspec.to_builtins(settings), where)
+    _check_texts(to_plain(settings), where)
     return Loaded(settings, frozenset(raw.get("translate", ())))
 
 

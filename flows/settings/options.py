@@ -26,6 +26,16 @@ class Option(NamedTuple):
     help: str
     #: What the help calls its default, where the setting's own value does not say it.
     default: str
+    #: Makes the value of what was typed, given the flag to name in an error; absent where that is the value.
+    parse: Callable[[str, Any], Any] | None = None
+
+    def value(self, name: str, given: object) -> object:
+        """What was given, as the command gets it. Raises `UsageError`."""
+        return given if self.parse is None else self.parse(self.flags(name)[0], given)
+
+    def flags(self, name: str) -> tuple[str, ...]:
+        """How the option is typed whose parameter has this name."""
+        return self.names or (f"--{name.replace('_', '-')}",)
 
 
 Group = Mapping[str, Option]
@@ -53,8 +63,8 @@ TRANSLATION: Group = {
     "from_": _option("translate", "from", str, "Language of the speech.", "--from"),
     "model": _option("translate", "model", str, "A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions."),
     "template": _option(
-        "translate", "template", str, "few-shot, chat, tower, qwen3, or a .toml file of your own.",
-        default="auto, by the model",
+        "translate", "template", str,
+        "few-shot, chat, tower, qwen3, or a .toml file of your own; auto goes by the model.",
     ),
     "method": _option(
         "translate", "method", str,
@@ -103,6 +113,9 @@ TRANSLATION: Group = {
     "threads": _option("translate", "threads", int, "Threads of the model.", default="measured"),
     "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions."),
 }  # fmt: skip
+
+#: Of these, what chooses the model and how it is asked.
+MODEL: Group = {name: TRANSLATION[name] for name in ("to", "from_", "model", "template", "threads")}
 
 KEEPING_UP: Group = {
     "keep_up": _option(
@@ -205,9 +218,9 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
         def called(**values: Any) -> None:
             overrides: Overrides = {}
             for name, option in options.items():
-                value = values.pop(name)
+                value = values.pop(name, None)
                 if value is not None:
-                    overrides.setdefault(option.stage, {})[option.key] = value
+                    overrides.setdefault(option.stage, {})[option.key] = option.value(name, value)
             command(overrides=overrides, **values)
 
         own = [one for one in inspect.signature(command).parameters.values() if one.name != "overrides"]
@@ -223,8 +236,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
 
 
 def _parameter(name: str, option: Option) -> inspect.Parameter:
-    flags = option.names or (f"--{name.replace('_', '-')}",)
-    shown = typer.Option(*flags, help=option.help, show_default=option.default or False)
+    shown = typer.Option(*option.flags(name), help=option.help, show_default=option.default or False)
     kind: Any = option.kind | None
     annotation = Annotated[kind, shown]
     return inspect.Parameter(

@@ -5,9 +5,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from connectors.messages.log import Format
-from operators.hidden import hide
+from operators.decoding.pass_cost import BlockLength
+from operators.decoding.prediction import Prediction
 from operators.languages import Direction
 from operators.recognizers.azure.settings import AzureSettings
+from operators.secret import Secret
 from operators.subtitles.writer import Shown
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -96,15 +98,15 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: Tokens of a proposal; absent for as many as pay on this machine, and for eight in blocks of Jacobi's.
     block: Positive | None = None
     #: A proposal ends before the first token that is less probable.
-    sure: Probability = 0.4
+    sure: Probability = BlockLength().threshold
     #: Proposal heads that were trained for the model, for the method ``heads``: the path of a GGUF file.
     heads: str | None = None
     #: A second model that drafts where the last output has nothing: ``base``, the path of a GGUF file, or
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the vocabulary of the first.
     draft_model: str | None = None
     #: Tokens that it drafts at a time, at most; it stops with the first token that is less probable.
-    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = 24
-    draft_threshold: Probability = 0.4
+    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = Prediction().length
+    draft_threshold: Probability = Prediction().threshold
     #: Use its rejected tokens again where a new draft meets them.
     draft_recycling: bool = True
     #: Where it is unsure, draft the two most probable tokens and go on: a tree, verified in one pass.
@@ -177,17 +179,12 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     #: 0 is any that is free.
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
-    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed;
-    #: hidden as soon as it is read.
-    token: str | None = None
+    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed.
+    token: Secret | None = None
     #: Names under which viewers reach the server, beside ``host``: those of a proxy, for instance.
     names: tuple[str, ...] = ()
     #: Viewers at once.
     max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
-
-    def __post_init__(self) -> None:
-        if self.token is not None:
-            msgspec.structs.force_setattr(self, "token", hide(self.token))
 
 
 class MetricsSettings(_Stage, frozen=True, kw_only=True):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from math import log
 from typing import NamedTuple
 
-from operators.decoding.drafter import Draft, Drafting
+from operators.decoding.drafter import Drafting
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import AskDraftModel, Origin, Task, TreeForward
 from operators.decoding.prediction import predicted
 from operators.decoding.tree import ROOT, GrowingTree
-from operators.decoding.verify import Verified
 
 _BEAMS = 2
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from operators.decoding.drafter import Draft, Drafter
+from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Decoded, Forward, Method, Origin, Request, Task, TreeForward
 from operators.decoding.repetition import repetition
-from operators.decoding.verify import Verified, verify
+from operators.decoding.verify import verify
 from operators.trouble import Trouble
 
 #: The origins of drafted tokens, except those of the last output.

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Draft, Drafting, at_once
+from operators.decoding.drafter import Drafting, at_once
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 
 
 def certain(task: Task, margin: float) -> Method:

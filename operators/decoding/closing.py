@@ -7,10 +7,10 @@ output it: the row after it already says that the output ends there.
 
 from collections.abc import Sequence
 
-from operators.decoding.drafter import Draft, Drafting, at_once
+from operators.decoding.drafter import Drafting, at_once
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin, Task
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 
 
 class Closing:

@@ -5,45 +5,10 @@ precedence, and the first proposal is used.
 """
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import Protocol
 
-from operators.decoding.acceptance import EXACT, Acceptance
-from operators.decoding.forward import Logits, Origin, Request
-from operators.decoding.tree import TokenTree
-
-if TYPE_CHECKING:
-    from operators.decoding.verify import Verified
-
-
-class Draft(NamedTuple):
-    """Tokens to verify in the next pass."""
-
-    tree: TokenTree = TokenTree()
-    #: Where they come from.
-    origin: Origin = Origin.OWN
-    #: The rule by which they stand.
-    acceptance: Acceptance = EXACT
-    #: Tokens at the end of a chain that the pass leaves out, as its last row judges them already: 0 or 1.
-    left_out: int = 0
-    #: Where each token comes from, if that is not the same for all.
-    origins: tuple[Origin, ...] = ()
-
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        """The tokens of all nodes."""
-        return self.tree.tokens
-
-    def origin_of(self, node: int) -> Origin:
-        """Where the token of ``node`` comes from."""
-        return self.origins[node] if self.origins else self.origin
-
-    def only(self, nodes: Sequence[int]) -> "Draft":
-        """The draft of ``nodes``, the parents of all of which are among them."""
-        if len(nodes) == self.tree.size:
-            return self
-        origins = tuple(self.origins[node] for node in nodes) if self.origins else ()
-        return self._replace(tree=self.tree.only(nodes), left_out=0, origins=origins)
-
+from operators.decoding.drafts import Draft, Verified
+from operators.decoding.forward import Logits, Request
 
 #: A draft on its way; None where there is nothing to offer. A drafter that has a model of its own asks for
 #: its passes.
@@ -59,7 +24,7 @@ def at_once(draft: Draft | None) -> Drafting:
 class Drafter(Protocol):
     """Drafts for one task, and learns from every pass of the model."""
 
-    def learn(self, verified: "Verified") -> None:
+    def learn(self, verified: Verified) -> None:
         """See what a pass said, before its rows are gone; whoever drafted what it judged."""
         ...
 
@@ -78,7 +43,7 @@ class FirstOf:
     def __init__(self, *drafters: Drafter) -> None:
         self._drafters = drafters
 
-    def learn(self, verified: "Verified") -> None:
+    def learn(self, verified: Verified) -> None:
         """Let all of them learn."""
         for drafter in self._drafters:
             drafter.learn(verified)

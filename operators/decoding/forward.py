@@ -119,6 +119,11 @@ class Task(NamedTuple):
     recent: Sequence[Sequence[int]] = ()
 
 
+def output_limit(source_tokens: int) -> int:
+    """Tokens that the translation of so long a source may have at most: a model may not find an end."""
+    return 2 * source_tokens + 24
+
+
 class Session(Protocol):
     """Something that holds one sequence of tokens and answers requests about it."""
 

@@ -10,11 +10,11 @@ starts with the old translation's tokens at its place.
 from collections.abc import Sequence
 
 from operators.decoding.acceptance import EXACT, Acceptance
-from operators.decoding.drafter import Draft, Drafting, at_once
+from operators.decoding.drafter import Drafting, at_once
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin, Task
 from operators.decoding.tail import Tail
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 
 #: Guesses of a whole output (Parallel Jacobi) if there is no old output to estimate its length.
 UNKNOWN_LENGTH = 16

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from operators.decoding.acceptance import Acceptance
-from operators.decoding.drafter import Draft, Drafting, at_once
+from operators.decoding.drafter import Drafting, at_once
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin, Task
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 
 
 class LastOutput:

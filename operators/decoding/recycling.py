@@ -7,13 +7,13 @@ worth its pass. If there is none, the draft is what followed the same words else
 from collections.abc import Sequence
 
 from operators.decoding.acceptance import EXACT, Acceptance
-from operators.decoding.drafter import Draft, Drafting, FirstOf, at_once
+from operators.decoding.drafter import Drafting, FirstOf, at_once
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin, Task
 from operators.decoding.lookup import Lookup
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.tail import Continuation, Tail
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 
 
 def recycling(task: Task, length: BlockLength, acceptance: Acceptance = EXACT) -> FirstOf:

@@ -10,10 +10,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from operators.decoding.drafter import Draft, Drafter, Drafting
+from operators.decoding.drafter import Drafter, Drafting
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
-from operators.decoding.verify import Verified
 
 _NO_ROWS = np.empty((0, 0), np.float32)
 

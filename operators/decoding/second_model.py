@@ -7,13 +7,13 @@ sure can try two tokens at once. Its drafts are verified exactly: it saves passe
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
-from operators.decoding.drafter import Draft, Drafting
+from operators.decoding.drafter import Drafting
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import AskDraftModel, Forward, Logits, Origin, Request, Task
 from operators.decoding.prediction import Prediction, Step, predicted
 from operators.decoding.rejected import Rest, rejected
 from operators.decoding.sparse_tree import Branching, branch
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 
 
 class _Trunk(NamedTuple):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from operators.decoding.drafts import Verified
 from operators.decoding.forward import Origin
-from operators.decoding.verify import Verified
 
 #: Places around the expected one at which a new token may meet the tail.
 REACH = 6

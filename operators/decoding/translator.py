@@ -14,7 +14,7 @@ import msgspec
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.drive import drive
-from operators.decoding.forward import Method, Session, Task
+from operators.decoding.forward import Method, Session, Task, output_limit
 from operators.decoding.judgement import judge
 from operators.decoding.nonempty import nonempty
 from operators.decoding.pieces import decode_pieces, strip_pieces
@@ -247,7 +247,7 @@ class Translator:
             prompt=self._prompt.build(source),
             draft=draft,
             stop=self._prompt.stop,
-            limit=min(settings.max_output, 2 * len(source) + 24),
+            limit=min(settings.max_output, output_limit(len(source))),
             committed=committed,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,

@@ -1,46 +1,11 @@
 """How much of a draft is accepted in the pass that verified it."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from operators.decoding.acceptance import Acceptance
-from operators.decoding.drafter import Draft
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Logits, best_tokens
 from operators.decoding.tree import ROOT, TokenTree
-
-
-class Verified(NamedTuple):
-    """What one pass says about a draft of n tokens."""
-
-    #: Tokens of the output before the draft.
-    begin: int
-    draft: Draft
-    #: The nodes that stand, from the root on; of a chain its first ones.
-    path: Sequence[int]
-    #: The model's choice after the known tokens, and then after each node that was in the pass. Behind a node
-    #: that fell they are guesses.
-    choices: list[int]
-    #: Shape (n + 1, vocabulary), or (n, vocabulary) where the pass left the last token out; valid until the
-    #: next pass. Row i + 1 is that of node i.
-    rows: Logits
-
-    @property
-    def stood(self) -> int:
-        """How many tokens stand."""
-        return len(self.path)
-
-    @property
-    def last(self) -> int:
-        """The row after all that stands."""
-        return self.path[-1] + 1 if self.path else 0
-
-    @property
-    def own(self) -> int | None:
-        """The model's own next token.
-
-        None where its last row has confirmed a token that the pass left out.
-        """
-        return self.choices[self.last] if self.last < len(self.choices) else None
 
 
 def verify(begin: int, draft: Draft, rows: Logits) -> Verified:

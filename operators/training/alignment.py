@@ -8,7 +8,7 @@ alignment.
 More pairs give better alignments of recurring words: align small corpora together with large ones.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -81,19 +81,6 @@ def align(
         links = np.argwhere(both.get_training_alignment(position)[1].to_numpy())
         alignments[number] = _of_words(links, *tokens[number])
     return alignments
-
-
-def joined(alignments: Iterable[Alignment], lengths: Iterable[tuple[int, int]]) -> Alignment:
-    """The alignment of a sequence of sentences from their separate alignments.
-
-    `lengths` are the numbers of words of each sentence's source and target.
-    """
-    at = np.zeros(2, np.int32)
-    parts = [np.empty((0, 2), np.int32)]
-    for links, length in zip(alignments, lengths, strict=True):
-        parts.append(links + at)
-        at = at + np.asarray(length, np.int32)
-    return np.concatenate(parts)
 
 
 def _tokens(words: Sequence[str]) -> list[tuple[int, str]]:

@@ -19,8 +19,8 @@ from operators.errors import InputError
 from operators.events import Event
 from operators.metrics.erasure import ErasureState
 from operators.recognizers.numbering import NumberingState
+from operators.stages.translate import StageState
 from operators.subtitles.writer import WriterState
-from operators.translate import StageState
 
 SEGMENT = {"stream": "talk", "segment": 0, "revision": 0, "is_final": True}
 TIMES = {"start_s": 0.0, "end_s": 1.0, "arrival_s": 1.5}
@@ -38,6 +38,14 @@ FIRST: dict[str, dict[str, Any]] = {
         "signature": "tok:13a",
     },
 }  # fmt: skip
+#: The order in which the fields of an event are written: files of two versions can be compared byte by byte.
+ORDER = {
+    "partial": "stream segment revision is_final text start_s end_s arrival_s",
+    "translation": "stream segment revision is_final source text tokens pieces start_s end_s arrival_s "
+    "started_s ready_s overtaken effort trouble",
+    "caption": "stream segment revision is_final source shown withheld start_s end_s arrival_s "
+    "started_s ready_s overtaken shown_s effort trouble",
+}
 #: All that snapshots hold, as of `SCHEMA`.
 STATES = {
     "AudioPosition": "samples is_over",
@@ -70,6 +78,11 @@ def test_a_file_of_the_first_version_is_read(kind: str, tmp_path: Path) -> None:
     path = write(tmp_path / "events.jsonl", kind, **FIRST[kind])
     assert event_type_of(path) is EVENT_TYPES[kind]
     assert validate(path, EVENT_TYPES[kind]) == 1
+
+
+@pytest.mark.parametrize("kind", ORDER)
+def test_fields_are_written_in_the_order_of_the_first_version(kind: str) -> None:
+    assert " ".join(EVENT_TYPES[kind].__struct_fields__) == ORDER[kind]
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES)

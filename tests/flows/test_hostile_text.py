@@ -30,11 +30,11 @@ from flows.pages.report.reading import Reading
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import SegmentState
-from operators.display import caption, mask_tail
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Partial, SegmentEvent, Translation
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
+from operators.stages.display import caption, mask_tail
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.writer import Columns, SubtitleWriter
 from operators.text_layout import cleaned, wrap

@@ -16,14 +16,14 @@ from bytewax.testing import TestingSink, TestingSource, run_main
 
 from operators.clock import VirtualClock
 from operators.decoding.translator import Output, SegmentState, Window
-from operators.display import display
 from operators.events import Effort, Partial
-from operators.measure import measure
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.tokenizers import tokenizer
 from operators.recognizers.numbering import NumberingState
 from operators.snapshots import pack
-from operators.translate import translate
+from operators.stages.display import display
+from operators.stages.measure import measure
+from operators.stages.translate import translate
 from tests.killing import ROOT, settings, speech
 from tests.recovering import ToyRuntime, main
 

@@ -11,11 +11,11 @@ from typing_extensions import override
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from connectors.web.access import Access, Refused
+from connectors.http.access import Access, Refused
+from connectors.http.background import quieten
+from connectors.http.connection import Connection
+from connectors.http.guard import MAX_HEADER_BYTES
 from connectors.web.app import web_app
-from connectors.web.background import quieten
-from connectors.web.connection import Connection
-from connectors.web.guard import MAX_HEADER_BYTES
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog

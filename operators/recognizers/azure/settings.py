@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from operators.errors import UsageError
-from operators.hidden import Secret, hide, revealed
+from operators.secret import Secret
 
 KEY_VARIABLE = "AZURE_SPEECH_KEY"
 REGION_VARIABLE = "AZURE_SPEECH_REGION"
@@ -38,8 +38,8 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     host: str | None = None
     #: Name of the environment variable that holds the key; empty for a service that wants none.
     key_variable: str = KEY_VARIABLE
-    #: The key itself, which goes before the variable; hidden as soon as it is read.
-    key: str | None = None
+    #: The key itself, which goes before the variable.
+    key: Secret | None = None
     #: Updates in which a word has to be seen before Azure shows it; absent for Azure's own choice.
     stable_partials: Annotated[int, msgspec.Meta(ge=1, le=20)] | None = None
     #: Seconds of audio that are kept, to be sent again after a lost connection.
@@ -52,8 +52,6 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     finish_s: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
 
     def __post_init__(self) -> None:
-        if self.key is not None:
-            msgspec.structs.force_setattr(self, "key", hide(self.key))
         # It may be the key, put into the wrong place.
         if not _VARIABLE.fullmatch(self.key_variable):
             msgspec.structs.force_setattr(self, "key_variable", _NO_VARIABLE)
@@ -114,7 +112,7 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
             "azure.key_variable is not the name of an environment variable; give a name in capital letters, "
             "or put the key itself into azure.key"
         )
-    where, text = "azure.key", None if settings.key is None else revealed(settings.key)
+    where, text = "azure.key", None if settings.key is None else settings.key.reveal()
     if not text and settings.key_variable:
         where, text = settings.key_variable, environment.get(settings.key_variable)
     if not text:

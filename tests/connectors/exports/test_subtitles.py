@@ -23,7 +23,7 @@ from connectors.files.records import Held
 from connectors.jsonl.source import JsonlSource
 from operators.errors import OutputError
 from operators.events import Caption
-from operators.subtitle import subtitle
+from operators.stages.subtitle import subtitle
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns
 from tests.subtitled import caption

@@ -21,7 +21,7 @@ from connectors.messages.log import begin_messages, tell
 begin_messages("json")
 begin_messages("json")
 tell("web_opened", "captions at http://127.0.0.1/", port=80, lag_s=float("inf"), where={"a": [1, None]})
-logging.getLogger("operators.translate").warning(
+logging.getLogger("operators.stages.translate").warning(
     "segment %s is long", "s/0", extra={"event": "segment_split", "segment": 0})
 logging.getLogger("somebody.else").warning("a library's\\nwarning")
 logging.getLogger("somebody.else").info("nobody wants this")

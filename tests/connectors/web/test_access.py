@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from connectors.web.connection import Connection
+from connectors.http.connection import Connection
 from connectors.web.hub import Hub
 from connectors.web.server import WebServer
 from operators.errors import UsageError

@@ -39,8 +39,8 @@ def test_markdown_has_as_many_cells_in_each_line() -> None:
 
 
 def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -> None:
-    grid = Grid(("ssbd",), (0.0, 0.2), (3,), (0, 1), accepts=("bias", "worth-0.6", "exact", "top-2"))
-    plan = make_plan({}, [grid, Grid(final_biases=("same",))])
+    grid = Grid(("ssbd",), (0.0, 0.2), (3,), (0, 1), accept=("bias", "worth-0.6", "exact", "top-2"))
+    plan = make_plan({}, [grid, Grid(final_bias=("same",))])
     assert [label(row(columns_of(one), 3), mask=False) for one in plan.variants] == [
         "retranslate",
         "ssbd β=0 commit=0", "ssbd accept=worth-0.6 commit=0", "ssbd accept=exact commit=0",
@@ -51,7 +51,7 @@ def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -
 
 
 def test_a_picture_against_the_bias_takes_the_longest_sweep(tmp_path: Path) -> None:
-    plan = make_plan({}, [Grid(accepts=("worth-0.6", "bias")), *GRIDS])
+    plan = make_plan({}, [Grid(accept=("worth-0.6", "bias")), *GRIDS])
     mixed = [row(columns_of(one), mask) for one, mask in product(plan.variants, plan.masks)]
     axes = against_bias(mixed, "caption").axes[0]
     assert np.array_equal(axes.lines[0].get_xdata(), BIASES)

@@ -124,8 +124,8 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
     others = [
         make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (1, 0))]),
         make_plan({}, [Grid(("continuous", "ssbd"), (0.0, 0.2), (0, 1))]),
-        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), hold_backs=(1,))]),
-        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_biases=("same",))]),
+        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), hold_back=(1,))]),
+        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_bias=("same",))]),
     ]
     assert len({key, *(mixing_key(SIGNATURE, *other) for other in others)}) == 5
 
@@ -162,7 +162,7 @@ def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
 
 def test_conditioning_is_crossed_with_every_method_and_never_the_baselines() -> None:
     plan = make_plan(
-        {}, [Grid(("retranslate", "ssbd"), (0.2,), (0,), hold_backs=(0, 1), strips=(False, True))]
+        {}, [Grid(("retranslate", "ssbd"), (0.2,), (0,), hold_back=(0, 1), strip_punctuation=(False, True))]
     )
     found = [(one.method, one.hold_back, one.strip_punctuation) for one in plan.variants]
     assert found[0] == ("retranslate", 0, False)

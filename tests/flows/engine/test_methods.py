@@ -81,7 +81,7 @@ def test_every_rule_can_be_had_and_has_a_minimum_block() -> None:
 
 
 def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:
-    grid = Grid(("ssbd",), (0.1, 0.2), (0,), accepts=("bias", "top-2"), final_biases=(0.0, "same"))
+    grid = Grid(("ssbd",), (0.1, 0.2), (0,), accept=("bias", "top-2"), final_bias=(0.0, "same"))
     columns = [columns_of(variant) for variant in make_plan({}, [grid]).variants]
     assert [(row["accept"], row["bias"], row["final_bias"]) for row in columns] == [
         (None, None, None), ("bias", 0.1, 0.0), ("top-2", None, None),
@@ -91,7 +91,7 @@ def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases
 
 def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> None:
     grid = Grid(
-        METHODS, (0.2,), (0,), proposal_biases=(0.0, None), blocks=(None, 8), sures=(0.4, 0.1), heads="any"
+        METHODS, (0.2,), (0,), proposal_bias=(0.0, "same"), block=(None, 8), sure=(0.4, 0.1), heads=("any",)
     )
     variants = make_plan({}, [grid]).variants
     count = {name: sum(one.method == name for one in variants) for name in METHODS}

@@ -35,6 +35,8 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
             '[translate]\ntemplate = "towr"',
             "template: this is none of its values; choose from auto, few-shot, ",
         ),
+        ("[web]\ntoken = 5", "web.token: Expected `str`, got `int`"),
+        ("[recognize.azure]\nkey = ['a']", "recognize.azure.key: Expected `str`, got `array`"),
         ("translate = 3", "translate: Expected `object`, got `int`"),
         ("[display]\nmask_k = -1", "display.mask_k: Expected `int` >= 0"),
     ],

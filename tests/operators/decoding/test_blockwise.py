@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
-from operators.decoding.drafter import Draft, Drafter, Drafting, at_once
+from operators.decoding.drafter import Drafter, Drafting, at_once
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate
@@ -16,7 +17,6 @@ from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 from tests.toy import END, ToyCache
 
 tokens = st.lists(st.integers(1, 6), max_size=12)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Draft, Drafter, Drafting, at_once
+from operators.decoding.drafter import Drafter, Drafting, at_once
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Origin, Task
 from operators.decoding.greedy import retranslate
@@ -20,7 +21,6 @@ from operators.decoding.second_model import SecondModel
 from operators.decoding.session import PrefixSession
 from operators.decoding.trajectory import Round, record
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 from operators.recognizers.whisper.byte_pairs import BytePairs
 from operators.recognizers.whisper.vocabulary import load_vocabulary
 from tests.operators.decoding.test_second_model import errors, limits, predictions, prompts, sessions

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from operators.errors import UsageError
-from operators.training.alignment import align, joined
+from operators.training.alignment import align
 
 aligner = pytest.mark.skipif(
     sys.platform == "linux" and platform.machine() != "x86_64",
@@ -77,27 +75,3 @@ def test_without_the_extra_the_user_is_told_what_to_install(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "thot.alignment", None)
     with pytest.raises(UsageError, match=r"surtitle\[train\]"):
         align([(["a"], ["b"])])
-
-
-links_in = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
-    lambda size: st.tuples(
-        st.just(size), st.sets(st.tuples(st.integers(0, size[0] - 1), st.integers(0, size[1] - 1)))
-    )
-)
-
-
-Sized = tuple[tuple[int, int], set[tuple[int, int]]]
-
-
-@given(st.lists(links_in, max_size=4))
-def test_joined_sentences_keep_their_links_and_get_none_between_them(sentences: list[Sized]) -> None:
-    whole = joined(
-        [np.array(sorted(links), np.int32).reshape(-1, 2) for _, links in sentences],
-        [size for size, _ in sentences],
-    )
-    text = [
-        [(number, word) for number, (size, _) in enumerate(sentences) for word in range(size[side])]
-        for side in (0, 1)
-    ]
-    back = {(text[0][i], text[1][j]) for i, j in whole}
-    assert back == {((n, i), (n, j)) for n, (_, links) in enumerate(sentences) for i, j in links}

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Draft, Drafting, at_once
+from operators.decoding.drafter import Drafting, at_once
+from operators.decoding.drafts import Draft, Verified
 from operators.decoding.drive import drive
 from operators.decoding.forward import Origin, Task
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import Verified
 from operators.training.blocks import mean_block, passes
 from tests.says import END, Says, script
 

@@ -15,9 +15,10 @@ from operators.recognizers.azure.notices import Notices
 from operators.recognizers.azure.patience import Patience
 from operators.recognizers.azure.settings import AzureSettings, service
 from operators.recognizers.azure.utterances import Utterances
+from operators.secret import Secret
 from tests.operators.recognizers.azure.test_patience import Clock, sound
 
-SERVICE = service(AzureSettings(region="westeurope", key="0123456789abcdef"), {})
+SERVICE = service(AzureSettings(region="westeurope", key=Secret("0123456789abcdef")), {})
 
 
 class Course:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from operators.clock import Clock
 from operators.decoding.translator import SegmentState, Translator
-from operators.events import Partial, Translation
+from operators.events import Partial, Translation, moment_of
 from operators.snapshots import pack, unpack
 from operators.text_layout import cleaned
 from operators.trouble import Trouble
@@ -70,6 +70,24 @@ def translate(
         clock: Says when a translation was done.
         keep_up: Translate only the newest of what waits, instead of each.
         note: Told how each update went with the model: what was wrong, and more of that for a person.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, run_main
+        >>> from pathlib import Path
+        >>> from connectors import JsonlSource
+        >>> from flows import TranslateSettings, open_engine
+        >>> from operators import Partial, VirtualClock, translate
+        >>> settings = TranslateSettings(source="English", target="German", threads=2)
+        >>> flow, translations = Dataflow("example"), []
+        >>> partials = op.input("in", flow, JsonlSource(Path("partials.jsonl"), Partial))
+        >>> translator = lambda: open_engine(settings).translator(settings)
+        >>> translated = translate("translate", partials, translator, VirtualClock())
+        >>> op.output("out", translated, TestingSink(translations))
+        >>> run_main(flow)
+        >>> translations[-1].is_final
+        True
     """
 
     def build(resume: bytes | None) -> _Stream:
@@ -171,17 +189,11 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         total_s = perf_counter() - began
         ready_s = self._clock.done(partial.stream, partial.arrival_s, total_s)
         return Translation(
-            stream=partial.stream,
-            segment=partial.segment,
-            revision=partial.revision,
-            is_final=partial.is_final,
+            **moment_of(partial),
             source=partial.text,
             text="".join(output.pieces),
             tokens=output.tokens,
             pieces=output.pieces,
-            start_s=partial.start_s,
-            end_s=partial.end_s,
-            arrival_s=partial.arrival_s,
             started_s=max(partial.arrival_s, ready_s - total_s),
             ready_s=ready_s,
             overtaken=state.overtaken,

@@ -4,7 +4,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from connectors.web.access import Access, Refused
+from connectors.http.access import Access, Refused
 
 #: Bytes of a request's address and headers.
 MAX_HEADER_BYTES = 16 * 1024

@@ -9,8 +9,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from connectors.web.event_stream import ABORT
-from connectors.web.guard import MAX_HEADER_BYTES
+from connectors.http.guard import MAX_HEADER_BYTES
+
+#: Where an application finds, among a request's extensions, a function that drops its connection at once.
+ABORT = "surtitle.abort"
 
 # Bytes that may wait in this process for a browser to take them; the system holds some more.
 _MAX_WAITING_BYTES = 32 * 1024

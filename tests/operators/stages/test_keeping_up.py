@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from operators.decoding.translator import Output, SegmentState
 from operators.events import Effort, Partial, Translation
-from operators.translate import translate
+from operators.stages.translate import translate
 
 CHUNK_S = 0.05
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.events import AudioChunk, Partial
-from operators.recognize import recognize
 from operators.recognizers.numbering import NumberingState, PartialNumbering, clean
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.stages.recognize import recognize
 
 CHUNK_S = 0.1
 

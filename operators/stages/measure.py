@@ -22,6 +22,23 @@ def measure(
         step_id: Unique id.
         up: Captions of any number of streams.
         meter: Makes the meter of one stream from the state that it left off with.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, run_main
+        >>> from pathlib import Path
+        >>> from connectors import JsonlSource
+        >>> from operators import Caption, measure
+        >>> from operators.metrics.erasure import ErasureMeter
+        >>> from operators.metrics.tokenizers import tokenizer
+        >>> flow, records = Dataflow("example"), []
+        >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
+        >>> meter = lambda state: ErasureMeter(tokenizer("13a"), "tok:13a", state)
+        >>> op.output("out", measure("measure", captions, meter), TestingSink(records))
+        >>> run_main(flow)
+        >>> records[0].raw.erased
+        0
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.stream)
 

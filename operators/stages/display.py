@@ -9,7 +9,7 @@ import regex
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 
-from operators.events import Caption, Translation
+from operators.events import Caption, Translation, moment_of
 from operators.text_layout import CLUSTER
 
 
@@ -21,6 +21,21 @@ def display(step_id: str, up: Stream[Translation], mask_k: int) -> Stream[Captio
         step_id: Unique id.
         up: Translations of any number of streams.
         mask_k: Tokens to withhold from an unfinished translation.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, TestingSource, run_main
+        >>> from operators import Translation, display
+        >>> one = Translation(stream="talk", segment=0, revision=0, is_final=False, source="It was good",
+        ...                   text="Es war gut", tokens=(1, 2, 3), pieces=("Es", " war", " gut"),
+        ...                   start_s=0.2, end_s=0.9, arrival_s=1.0, ready_s=1.2)
+        >>> flow, shown = Dataflow("example"), []
+        >>> translations = op.input("in", flow, TestingSource([one]))
+        >>> op.output("out", display("display", translations, mask_k=1), TestingSink(shown))
+        >>> run_main(flow)
+        >>> shown[0].shown, shown[0].withheld
+        ('Es war', ' gut')
     """
     return op.map("mask", up, lambda translation: caption(translation, mask_k))
 
@@ -30,16 +45,10 @@ def caption(translation: Translation, mask_k: int) -> Caption:
     text = translation.text
     visible = len(text) if translation.is_final else mask_tail(translation.pieces, mask_k)
     return Caption(
-        stream=translation.stream,
-        segment=translation.segment,
-        revision=translation.revision,
-        is_final=translation.is_final,
+        **moment_of(translation),
         source=translation.source,
         shown=text[:visible],
         withheld=text[visible:],
-        start_s=translation.start_s,
-        end_s=translation.end_s,
-        arrival_s=translation.arrival_s,
         started_s=translation.started_s,
         ready_s=translation.ready_s,
         overtaken=translation.overtaken,

@@ -11,8 +11,8 @@ from starlette.types import ASGIApp
 from typing_extensions import override
 from uvicorn import Config, Server
 
-from connectors.web.connection import Connection
-from connectors.web.guard import MAX_HEADER_BYTES
+from connectors.http.connection import Connection
+from connectors.http.guard import MAX_HEADER_BYTES
 from operators.errors import OutputError
 
 # Seconds that the thread may take to begin.

@@ -6,7 +6,7 @@ import bytewax.operators as op
 from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSink, TestingSource, run_main
 
-from operators.subtitle import _Cues, subtitle
+from operators.stages.subtitle import _Cues, subtitle
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns, SubtitleWriter
 from tests.subtitled import caption

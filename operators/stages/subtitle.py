@@ -36,6 +36,21 @@ def subtitle(
         columns: Columns of a line in each language.
         now: The present on the streams' clock, where captions come as speech does: then cues do not wait for
             the end of a silence.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, run_main
+        >>> from pathlib import Path
+        >>> from connectors import JsonlSource
+        >>> from operators import Caption, subtitle
+        >>> from operators.subtitles.writer import Columns
+        >>> flow, cues = Dataflow("example"), []
+        >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
+        >>> op.output("out", subtitle("subtitle", captions, "target", Columns()), TestingSink(cues))
+        >>> run_main(flow)
+        >>> len(cues) > 0
+        True
     """
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda _caption: "subtitles")
     return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, columns, state), now))

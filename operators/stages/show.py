@@ -26,6 +26,20 @@ def show(
         up: Captions of any number of streams.
         draw: Shows captions that came together, before it returns.
         clock: Says when they were shown.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, run_main
+        >>> from pathlib import Path
+        >>> from connectors import JsonlSource
+        >>> from operators import Caption, VirtualClock, show
+        >>> flow, drawn = Dataflow("example"), []
+        >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
+        >>> op.output("out", show("show", captions, drawn.extend, VirtualClock()), TestingSink([]))
+        >>> run_main(flow)
+        >>> isinstance(drawn[0], Caption)
+        True
     """
 
     def shown(captions: list[Caption]) -> list[Caption]:

@@ -6,8 +6,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.display import caption, mask_tail
 from operators.events import Translation
+from operators.stages.display import caption, mask_tail
 
 pieces = st.lists(st.text("ab \u0301👍🏽\u200dक्", max_size=3), max_size=8).map(tuple)
 

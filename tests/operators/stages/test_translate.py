@@ -17,7 +17,7 @@ from operators.decoding.translator import Translator, TranslatorSettings
 from operators.events import Partial, Translation
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
-from operators.translate import translate
+from operators.stages.translate import translate
 from tests.toy import ToyStore, ToyVocabulary
 
 

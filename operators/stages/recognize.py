@@ -36,6 +36,22 @@ def recognize(
         now: The present on the streams' clock, in seconds, for audio that comes as it is spoken. Without it,
             a partial arrives when its audio ends plus the seconds that the recogniser took: recognition as if
             live, without queueing.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, run_main
+        >>> from pathlib import Path
+        >>> from connectors import AudioFileSource
+        >>> from operators import recognize
+        >>> from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+        >>> flow, partials = Dataflow("example"), []
+        >>> audio = op.input("in", flow, AudioFileSource(Path("talk.wav"), stream="talk"))
+        >>> heard = recognize("recognize", audio, lambda stream: moonshine_recognizer())
+        >>> op.output("out", heard, TestingSink(partials))
+        >>> run_main(flow)
+        >>> partials
+        []
     """
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 

@@ -1,0 +1,15 @@
+"""The checksum of a file."""
+
+import hashlib
+from pathlib import Path
+
+from operators.errors import InputError
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file. Raises `InputError` where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None

@@ -1,0 +1,60 @@
+"""What the sinks that write one file share: one partition, which keeps what cannot be written for now."""
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import Generic
+
+from bytewax.outputs import FixedPartitionedSink
+from typing_extensions import override
+
+from connectors.files.backlog import Backlog
+from connectors.files.output import check_writable
+from connectors.files.records import ONE_FILE, Held, P, RecordFile, T
+from connectors.files.watch import OutputWatch
+
+
+class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
+    """Writes records into one file; takes pairs of a key, which does not matter, and a record.
+
+    One worker writes, however many there are, and no other run meanwhile. A resumed run cuts the file back to
+    where the snapshot was taken.
+
+    Args:
+        path: The file; what it held is replaced.
+        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+
+    Raises:
+        OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+    """
+
+    def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
+        check_writable(path)
+        self.path = path
+        self._watch = watch
+
+    @abstractmethod
+    def open_file(self, position: P | None, file: int | None) -> RecordFile[T, P]:
+        """Open the file at a position of an earlier run, or without one empty.
+
+        Args:
+            position: What an earlier run's file said of itself.
+            file: Its descriptor where it is open and locked already.
+
+        Raises:
+            WriteError: when it cannot be written for now.
+            OutputError: when it has become shorter than ``position``.
+        """
+
+    @override
+    def list_parts(self) -> list[str]:
+        return [ONE_FILE]
+
+    @override
+    def part_fn(self, item_key: str) -> int:
+        return 0
+
+    @override
+    def build_part(self, step_id: str, for_part: str, resume_state: Held[T, P] | None) -> Backlog[T, P]:
+        file = None if self._watch is None else self._watch.take(self.path)
+        target = self.open_file(None if resume_state is None else resume_state.position, file)
+        return Backlog(target, self._watch, resume_state).begun()

@@ -1,0 +1,84 @@
+"""Options of the benchmarks: settings whose values ``bench`` crosses, and what several of them share."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.cli.lists import floats, integers, numbers_or, words
+from flows.settings.options import TRANSLATION, Group, Option, usual
+
+Limit = Annotated[int | None, typer.Option(min=1, help="Segments to take, or utterances.")]
+Skip = Annotated[int, typer.Option(min=0, help="Those to leave out at the beginning.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
+Markdown = Annotated[Path | None, typer.Option(help="Write the tables here.")]
+
+
+def _crossed(
+    key: str, parse: Any, help: str, *names: str, default: str = "", stage: str = "translate"
+) -> Option:
+    """Values of a setting, separated by commas."""
+    return Option(stage, key, str, names, help, default or usual(stage, key), parse)
+
+
+def _compared(key: str, flag: str, help: str) -> Option:
+    """A switch that adds runs with the setting on to those with it off."""
+    return Option("translate", key, bool, (flag,), help, "", lambda _flag, _given: (False, True))
+
+
+#: What is crossed. The values of a setting come under its key; what is not given is as in the product.
+GRID: Group = {
+    "methods": _crossed(
+        "method", words, "Any of surtitle's methods.", default=f"retranslate,{usual('translate', 'method')}"
+    ),
+    "bias": _crossed("bias", floats, "SSBD's biases, 0 to 1."),
+    "mask_k": _crossed(
+        "mask_k", integers, "Tokens withheld from the display; they cost no run.", stage="display"
+    ),
+    "draft_mask": _crossed("draft_mask", integers, "Tokens taken from the end of SSBD's draft."),
+    "commit": _crossed("commit", integers, "Clear passes until a token is believed; 0: never."),
+    "commit_gap": _crossed(
+        "commit_gap", floats, "Logits by which a token must be the best one for a pass to be clear."
+    ),
+    "final_bias": _crossed(
+        "final_bias", numbers_or(float, same="same"),
+        "SSBD's biases at a segment's last update; 'same' for the others' bias.",
+        default="what suits the model",
+    ),
+    "accept": _crossed(
+        "accept", words, "Rules by which draft tokens stand: bias, exact, worth-P, top-K, within-D."
+    ),
+    "min_block": _crossed("min_block", integers, "Tokens that a verified block takes at least."),
+    "proposal_bias": _crossed(
+        "proposal_bias", numbers_or(float, same="same"),
+        "Biases towards tokens proposed after the divergence; 'same' for the others'.",
+    ),
+    "block": _crossed(
+        "block", numbers_or(int, auto=None),
+        "Tokens of a proposal; 'auto' for what pays here, 8 in Jacobi's blocks.", default="auto",
+    ),
+    "sure": _crossed("sure", floats, "Least probability of a proposed token."),
+    "heads": Option(
+        "translate", "heads", str, (), "Proposal heads of the model, for heads among the --methods.", "",
+        lambda _flag, path: (path,),
+    ),
+    "draft_model": Option(
+        "translate", "draft_model", str, (),
+        "A model of the same vocabulary; adds SSBD and recycling with it.", "",
+        lambda _flag, model: (None, model),
+    ),
+    "draft_length": _crossed("draft_length", integers, "Tokens that it drafts at most."),
+    "draft_threshold": _crossed("draft_threshold", floats, "Probabilities below which it stops drafting."),
+    "draft_tree": _compared("draft_tree", "--draft-tree", "Add the same with a tree of drafts."),
+    "hold_back": _crossed("hold_back", integers, "Words that wait for the next update."),
+    "strip_punctuation": _compared(
+        "strip_punctuation", "--strip-punctuation",
+        "Add every method without the closing punctuation of unfinished text.",
+    ),
+    "drop_revised": _compared(
+        "drop_revised", "--drop-revised", "Add SSBD that drops its draft when the source is revised."
+    ),
+}  # fmt: skip
+
+#: One value for all methods.
+COMMON: Group = {"close_unfinished": TRANSLATION["close_unfinished"]}

@@ -1,0 +1,27 @@
+"""The files of pairs that a model learns from, and how often each is drawn from."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from operators.errors import UsageError
+
+
+class Share(NamedTuple):
+    """A file of pairs, and its share of the segments that are drawn."""
+
+    path: Path
+    share: float
+
+
+def share_of(text: str) -> Share:
+    """The file and share of ``FILE`` or ``FILE=SHARE``. Raises `UsageError`."""
+    name, _, share = text.rpartition("=")
+    if not name:
+        return Share(Path(text), 1.0)
+    try:
+        number = float(share)
+    except ValueError:
+        return Share(Path(text), 1.0)
+    if not 0 < number < float("inf"):
+        raise UsageError(f"--pairs {text}: the share {share} is no number above 0")
+    return Share(Path(name), number)

@@ -1,0 +1,158 @@
+"""What the commands that train are asked for: their arguments, their options, and the files beside."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from flows.model.corpora import Share, share_of
+from flows.settings.options import usual
+from operators.models.tensor_types import USUAL, Types, parse_types
+
+Source = Annotated[str, typer.Option("--from", help="Language of the speech.")]
+Target = Annotated[str, typer.Option("--to", help="Language of the captions.")]
+Rate = Annotated[float, typer.Option(min=1e-7, max=1e-1, help="Highest learning rate.")]
+Prefixes = Annotated[float, typer.Option(min=0, max=1, help="Share of examples that are unfinished speech.")]
+
+
+class _Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that writes one file."""
+
+    output: Path
+
+    def beside(self, ending: str) -> Path:
+        """A file beside the one that is written."""
+        return self.output.with_name(self.output.name + ending)
+
+    @property
+    def state(self) -> Path:
+        """What a run that was stopped goes on from."""
+        return self.beside(".state")
+
+    @property
+    def record(self) -> Path:
+        """What was done."""
+        return self.beside(".json")
+
+    def recorded(self, *without: str) -> dict[str, Any]:
+        """The fields as a record tells them: of files the names, and none that are named in ``without``."""
+        fields = {name: value for name, value in msgspec.structs.asdict(self).items() if name not in without}
+        return {name: value.name if isinstance(value, Path) else value for name, value in fields.items()}
+
+
+class TrainingJob(_Job, frozen=True, kw_only=True):
+    """``surtitle model train``."""
+
+    model: Annotated[
+        str,
+        typer.Argument(help="The base model, with the vocabulary that the result will have: a GGUF file."),
+    ]
+    pairs: Annotated[
+        list[str],
+        typer.Option(
+            help="Pairs that 'surtitle model align' has written; FILE=SHARE says how often they are drawn. "
+            "May be repeated."
+        ),
+    ]
+    target: Target
+    output: Annotated[Path, typer.Option("-o", "--output", help="Write the adapter here (.gguf).")]
+    source: Source = usual("translate", "from")
+    tokens: Annotated[int, typer.Option(min=1, help="Tokens to learn from.")] = 2_000_000
+    rank: Annotated[int, typer.Option(min=1, max=256, help="Rank of the adapter.")] = 32
+    rate: Rate = 4e-4
+    rows: Annotated[int, typer.Option(min=1, max=4096, help="Rows of a batch, 256 tokens each.")] = 8
+    prefixes: Prefixes = 0.5
+    noise: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of sources with a recogniser's faults.")
+    ] = 0.3
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1
+    begin: Annotated[
+        Path | None, typer.Option("--begin-with", help="Go on from this adapter, on other data, say.")
+    ] = None
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            help="Types that the weights will be stored in, as for 'surtitle model assemble': Q4_0, or "
+            "ffn=Q4_0,attention=Q8_0. Training then uses the rounded weights.",
+            show_default="not rounded",
+        ),
+    ] = None
+    judged: Annotated[
+        Path | None, typer.Option("--judge-sources", help="Texts to translate now and then, one a line.")
+    ] = None
+    reference: Annotated[
+        Path | None, typer.Option("--judge-references", help="Their translations, line by line.")
+    ] = None
+    judge_lines: Annotated[int, typer.Option(min=1, help="So many of their first lines.")] = 20
+    judge_every: Annotated[int, typer.Option(min=1, help="Tokens between two judgements.")] = 200_000
+    compiles: Annotated[
+        bool, typer.Option("--compile", help="Compile the passes first, which pays on a GPU.")
+    ] = False
+
+    @property
+    def shares(self) -> list[Share]:
+        """The files of pairs. Raises `UsageError`."""
+        return [share_of(text) for text in self.pairs]
+
+    @property
+    def types(self) -> Types | None:
+        """What the weights will be stored in; None if training does not round them. Raises `UsageError`."""
+        return None if self.kinds is None else parse_types(self.kinds, USUAL)
+
+
+class HeadsJob(_Job, frozen=True, kw_only=True):
+    """``surtitle model heads``."""
+
+    model: Annotated[
+        str, typer.Argument(help="The model that they propose for: a GGUF file, 'captions', 'base'.")
+    ]
+    pairs: Annotated[
+        list[str],
+        typer.Option(
+            help="Pairs that 'surtitle model align' has written, whose sources are translated; FILE=SHARE "
+            "says how often they are drawn. May be repeated."
+        ),
+    ]
+    output: Annotated[Path, typer.Option("-o", "--output", help="Write the heads here (.gguf).")]
+    target: Target = usual("translate", "to")
+    source: Source = usual("translate", "from")
+    heads: Annotated[int, typer.Option(min=1, max=16, help="How many heads.")] = 4
+    hidden: Annotated[
+        int | None, typer.Option(min=1, max=16384, help="Hidden units.", show_default="the model's width")
+    ] = None
+    prompts: Annotated[int, typer.Option(min=1, help="Prompts whose answers they learn from.")] = 3000
+    held_out: Annotated[int, typer.Option(min=1, help="Prompts more that they are measured on.")] = 100
+    prefixes: Prefixes = 0.5
+    tokens: Annotated[int, typer.Option(min=1, help="Tokens that they choose among.")] = 8192
+    epochs: Annotated[int, typer.Option(min=1, help="How often they see each answer.")] = 8
+    rate: Rate = 1e-3
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of the model.", show_default="all cores")
+    ] = None
+
+    @property
+    def shares(self) -> list[Share]:
+        """The files of pairs. Raises `UsageError`."""
+        return [share_of(text) for text in self.pairs]
+
+
+class DistillJob(_Job, frozen=True, kw_only=True):
+    """``surtitle model distill``."""
+
+    pairs: Annotated[
+        list[Path], typer.Argument(help="Pairs: a source, a tab and its translation in each line (.gz too).")
+    ]
+    model: Annotated[str, typer.Option(help="The model that translates: a GGUF file, 'captions', 'base'.")]
+    target: Annotated[str, typer.Option("--to", help="Language of the translations.")]
+    output: Annotated[Path, typer.Option("-o", "--output", help="Write the new pairs here (.tsv, .tsv.gz).")]
+    source: Annotated[str, typer.Option("--from", help="Language of the sources.")] = usual(
+        "translate", "from"
+    )
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many of the pairs.", show_default="all of them")
+    ] = None
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 1
+    batch: Annotated[int, typer.Option(min=1, max=4096, help="Sentences translated together.")] = 32

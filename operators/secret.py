@@ -1,0 +1,54 @@
+"""Secrets in settings: a type that nothing prints or writes, and msgspec's hooks for it."""
+
+from typing import Any, Never
+
+import msgspec
+from typing_extensions import override
+
+_SHOWN = "(not shown)"
+
+
+class Secret:
+    """A text that cannot be printed, encoded or pickled by accident."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text."""
+        return self._text
+
+    @override
+    def __repr__(self) -> str:
+        return _SHOWN
+
+    @override
+    def __reduce__(self) -> Never:
+        raise TypeError("a secret is not written down")
+
+
+def to_plain(settings: msgspec.Struct) -> dict[str, Any]:
+    """Settings as plain values, with words instead of each secret, by which it cannot be found again."""
+    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=_encode)
+    return plain
+
+
+def decode_secret(kind: type, value: object) -> Secret:
+    """The ``dec_hook`` for settings that have secrets."""
+    if kind is not Secret:
+        raise NotImplementedError(f"no secret but {kind.__name__}")
+    if not isinstance(value, str):
+        raise TypeError(f"Expected `str`, got `{_NAMES.get(type(value), type(value).__name__)}`")
+    return Secret(value)
+
+
+# What msgspec calls the types of values that TOML has.
+_NAMES: dict[type, str] = {list: "array", dict: "object"}
+
+
+def _encode(value: object) -> str:
+    if isinstance(value, Secret):
+        return _SHOWN
+    raise NotImplementedError(f"settings hold no {type(value).__name__}")

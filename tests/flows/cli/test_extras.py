@@ -1,0 +1,76 @@
+"""What is not installed by default is asked for in one sentence, and everything else goes without it."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import wave
+from pathlib import Path
+
+import pytest
+
+from operators.extras import EXTRAS
+
+ROOT = Path(__file__).parent.parent.parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CAPTIONS = str(ROOT / "tests" / "samples" / "captions.jsonl")
+
+
+def surtitle(without: str, *arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run surtitle where the packages of an extra are not installed."""
+    missing = dict.fromkeys(EXTRAS[without])
+    program = f"import sys; sys.modules.update({missing}); from flows.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
+        timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT), "AZURE_SPEECH_KEY": "0" * 32},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "talk.txt").write_text("It was the best of times.\n")
+    (tmp_path / "pairs.tsv").write_text("the house\tdas Haus\n")
+    (tmp_path / "azure.toml").write_text('[recognize.azure]\nregion = "westeurope"\n')
+    with wave.open(str(tmp_path / "talk.wav"), "wb") as speech:
+        speech.setparams((1, 2, 16_000, 0, "NONE", ""))
+        speech.writeframes(bytes(3_200))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("extra", "arguments", "who", "package"),
+    [
+        ("web", ["replay", CAPTIONS, "--web", "--port", "0"], "--web", "starlette"),
+        ("web", ["replay", CAPTIONS, "--metrics", "0"], "--metrics", "starlette"),
+        (
+            "azure",
+            ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
+            "the recogniser azure",
+            "azure",
+        ),
+        ("bench", ["bench", "talk.txt", "--plots", "plots"], "--plots", "matplotlib"),
+        (
+            "train",
+            ["model", "distill", "pairs.tsv", "--model", "base", "--to", "German", "-o", "new.tsv"],
+            "training",
+            "torch",
+        ),
+    ],
+)
+def test_a_missing_extra_is_named_with_how_to_install_it(
+    folder: Path, extra: str, arguments: list[str], who: str, package: str
+) -> None:
+    done = surtitle(extra, *arguments, cwd=folder)
+    sentence = f"{who} needs the package {package}; install it with: pip install 'surtitle[{extra}]'"
+    assert (done.returncode, done.stderr.strip().splitlines()) == (2, [f"surtitle: {sentence}"])
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_what_does_not_need_an_extra_goes_without_it(folder: Path, extra: str) -> None:
+    done = surtitle(extra, "replay", CAPTIONS, "--srt", "talk.srt", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "talk.srt").read_text()
+
+
+def test_extras_are_those_of_the_package() -> None:
+    assert EXTRAS.keys() <= PROJECT["optional-dependencies"].keys()

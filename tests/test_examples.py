@@ -1,0 +1,117 @@
+"""What packages give out has an example that runs, and asking for one name loads no more than it needs."""
+
+import doctest
+import importlib
+import math
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import wave
+from pathlib import Path
+
+import pytest
+
+import connectors
+import flows
+import operators
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "tests" / "samples"
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
+EXPORTS = [(package.__name__, name) for package in (operators, connectors, flows) for name in package.__all__]
+#: What has no example of its own: shown in docs/examples, or in the stage that takes it.
+SHOWN_ELSEWHERE = {
+    "FileSink",
+    "Hypothesis",
+    "MicrophoneSource",
+    "Recognizer",
+    "TranslateSettings",
+    "open_engine",
+}
+#: What takes long to import, or may not be installed.
+HEAVY = {"azure", "bytewax", "llama_cpp", "numpy", "onnxruntime", "sounddevice", "starlette"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a file of each kind that an example reads."""
+    for name in ("captions.jsonl", "partials.jsonl"):
+        shutil.copy(SAMPLES / name, tmp_path)
+    (tmp_path / "log.jsonl").touch()
+    with wave.open(str(tmp_path / "talk.wav"), "wb") as audio:
+        audio.setparams((1, 2, 16_000, 0, "NONE", ""))
+        for is_loud in (False, True, False, True, False, False, False, True):  # 0.5 s each
+            tone = (is_loud * round(9_000 * math.sin(number * 0.3)) for number in range(8_000))
+            audio.writeframes(b"".join(struct.pack("<h", sample) for sample in tone))
+    return tmp_path
+
+
+def run(program: Path, *arguments: str, cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, program, *arguments], cwd=cwd, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("package", "name"), [one for one in EXPORTS if one[1] not in SHOWN_ELSEWHERE])
+def test_the_example_of_an_export_runs(
+    package: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    exported = getattr(importlib.import_module(package), name)
+    example = doctest.DocTestParser().get_doctest(exported.__doc__ or "", {}, name, None, 0)
+    assert example.examples, f"{name} has no example"
+    found: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(example, out=found.append)
+    assert not found, "".join(found)
+
+
+def test_what_has_no_example_of_its_own_is_exported_and_documented() -> None:
+    exported = {name: package for package, name in EXPORTS}
+    for name in SHOWN_ELSEWHERE:
+        assert getattr(importlib.import_module(exported[name]), name).__doc__
+
+
+def test_there_are_as_many_names_as_one_can_keep_in_mind() -> None:
+    assert 15 <= len(EXPORTS) <= 25
+
+
+def test_asking_a_package_for_nothing_loads_nothing() -> None:
+    program = "import sys, operators, connectors, flows, operators.events; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert HEAVY.isdisjoint(done.stdout.split())
+
+
+@pytest.mark.parametrize("package", [operators, connectors, flows])
+def test_a_name_that_is_not_given_out_is_refused_by_name(package: object) -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        package.nothing  # type: ignore[attr-defined]  # noqa: B018 - asking is the test
+
+
+@pytest.mark.real_model
+def test_a_flow_of_ones_own_translates(folder: Path) -> None:
+    said = run(EXAMPLES[0], "partials.jsonl", cwd=folder).splitlines()
+    finals = [line for line in said if " = " in line]
+    assert len(finals) == len(set(finals)) > 0
+    assert any("Guten Morgen" in line for line in finals)
+
+
+def test_a_recogniser_of_ones_own_recognises(folder: Path) -> None:
+    said = run(EXAMPLES[1], "talk.wav", cwd=folder).splitlines()
+    assert [line.partition(" s ")[2] for line in said] == [
+        "~ beep", "~ beep beep", "= beep beep", "~ beep", "= beep"
+    ]  # fmt: skip
+
+
+def test_a_sink_of_ones_own_writes_the_finals(folder: Path) -> None:
+    run(EXAMPLES[2], "captions.jsonl", "transcript.txt", cwd=folder)
+    lines = (folder / "transcript.txt").read_text().splitlines()
+    captions = (folder / "captions.jsonl").read_text()
+    assert len(lines) == captions.count('"is_final":true')
+    assert lines[0].startswith("Guten Morgen")
