@@ -8,7 +8,7 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.microphone.buffer import CaptureBuffer, Losses
+from connectors.microphone.buffer import CaptureBuffer
 from connectors.microphone.capture import Capture
 from connectors.microphone.find_device import find_device
 from connectors.microphone.portaudio import InputDevice
@@ -16,6 +16,7 @@ from connectors.microphone.resample import Resampler
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.losses import Losses
 
 _CHUNK_SAMPLES = SAMPLE_RATE // 10
 # How long what was recorded waits to be fetched, at most: little beside a chunk.

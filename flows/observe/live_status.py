@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 
 from connectors.messages.log import tell
-from connectors.microphone.buffer import Losses
 from connectors.terminal.screen import Screen
 from connectors.view.status import Status
 from flows.observe.watch import Watch
 from operators.events import AudioChunk, ErasureRecord
 from operators.level import level
+from operators.losses import Losses
 
 # For how long a partial is a sign that somebody speaks.
 _SPEECH_S = 1.5

@@ -9,11 +9,11 @@ from time import monotonic
 from connectors.messages.log import tell
 from connectors.metrics.counters import CountMessages, RunMetrics
 from connectors.metrics.server import MetricsServer, parse_address
-from connectors.microphone.buffer import Losses
 from flows.settings.schema import Settings
 from operators.events import AudioChunk, ErasureRecord, Partial
 from operators.health import Health, Rule, Verdict
 from operators.level import level
+from operators.losses import Losses
 from operators.models.pool import Usage
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from connectors.microphone.buffer import Losses
 from connectors.terminal.screen import Lines
 from connectors.view.status import Status
 from flows.observe.live_status import LiveStatus
 from flows.observe.watch import Watch
 from flows.settings.loading import load_settings
 from operators.events import AudioChunk
+from operators.losses import Losses
 from operators.models.pool import Usage
 
 
