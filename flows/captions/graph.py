@@ -124,7 +124,7 @@ def _microphone(settings: Settings, runtime: Runtime) -> MicrophoneSource | None
         buffer_s=settings.input.buffer_s,
         stop=runtime.stop,
         tell=runtime.live.microphone,
-        lost=runtime.live.lose,
+        lost=runtime.lose,
     )
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from importlib.metadata import version
 from pathlib import Path
@@ -21,12 +21,12 @@ from flows.captions.recovery import recovery
 from flows.captions.runtime import Runtime
 from flows.captions.summary import figures, print_profile, print_summary, write_summary
 from flows.engine.recognition import check_recognizer
+from flows.observe.profile import Profile
 from flows.running.dataflow import Recovery, interrupt_sets, run
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.errors import InputError, OutputError, SurtitleError
 from operators.events import Caption, Event, Partial, Translation
-from operators.metrics.quantiles import Quantiles
 from operators.text_layout import cleaned
 
 #: The events that can stand in for the stages before them, and the input that each of them is.
@@ -37,11 +37,10 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
     """Run the captions flow, and close with its summary; ``settings_file`` is where the settings are from."""
     is_silent = quiet or settings.messages.format == "json"
     with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
-        runtime = Runtime(settings, waiting.doing, waiting.at_position)
+        profiled = Profile() if profile else None
+        runtime = Runtime(settings, waiting.doing, waiting.at_position, [profiled] if profiled else [])
         with closing(runtime.watch), closing(runtime.audience):
             dataflow, where = _prepare(settings, runtime, waiting, settings_file)
-            if profile:
-                runtime.overheads_s = Quantiles()
             # Also what comes after the flow ends well when it is interrupted, to the last viewer.
             end.enter_context(interrupt_sets(runtime.stop))
             # Only a run that can begin leaves them behind: another try may be asked for something else.
@@ -52,10 +51,10 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
                 runtime.watch.ready()
                 with runtime.screen, shown_on(runtime.screen.tell):
                     _run(dataflow, runtime, how, settings.run.workers)
-            _sum_up(settings, runtime, quiet=quiet)
+            unwritten = _sum_up(settings, runtime, profiled, quiet=quiet)
             if where and settings.input.microphone is None:
                 _stay(runtime)
-        _complain(settings, runtime)
+        _complain(settings, runtime, unwritten)
 
 
 def _prepare(
@@ -97,25 +96,27 @@ def _run(dataflow: Dataflow, runtime: Runtime, how: Recovery | None, workers: in
         raise
 
 
-def _sum_up(settings: Settings, runtime: Runtime, *, quiet: bool) -> None:
+def _sum_up(settings: Settings, runtime: Runtime, profile: Profile | None, *, quiet: bool) -> list[str]:
+    """Write and print the closing summary; what cannot be written of it, in sentences."""
+    unwritten = []
     # What was counted before a run was killed is in the log alone.
-    summary = runtime.summary(settings.output.log if settings.recovery.folder else None)
+    log = settings.output.log if settings.recovery.folder else None
+    summary = runtime.summary.summary(runtime.outputs.missing(), log)
     if settings.output.summary:
         try:
             write_summary(summary, Path(settings.output.summary))
         except OutputError as error:
-            runtime.unwritten.append(str(error))
+            unwritten.append(str(error))
     tell("run_ended", "the run is over", level=logging.INFO, **figures(summary))
     if not quiet:
         try:
             print_summary(summary, settings.output.log)
         except OSError as error:
             if not is_gone(sys.stdout, error):
-                runtime.unwritten.append(
-                    f"the summary cannot be written to standard output: {error.strerror}"
-                )
-    if runtime.overheads_s is not None:
-        print_profile(runtime.overheads_s, summary)
+                unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
+    if profile is not None:
+        print_profile(profile.overheads_s, summary)
+    return unwritten
 
 
 def _stay(runtime: Runtime) -> None:
@@ -135,7 +136,7 @@ def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Cal
     return at
 
 
-def _complain(settings: Settings, runtime: Runtime) -> None:
+def _complain(settings: Settings, runtime: Runtime, unwritten: Sequence[str]) -> None:
     """End with what could not be written, and what was wrong with an input that was used all the same."""
     complaints = list(runtime.complaints)
     if broken := runtime.model.complaint():
@@ -150,8 +151,8 @@ def _complain(settings: Settings, runtime: Runtime) -> None:
     missing = [cleaned(str(one)) for one in runtime.outputs.missing()]
     if missing and settings.recovery.folder:
         missing.append("make room and start the same command again: what is still kept is written then")
-    if missing or runtime.unwritten:
-        raise OutputError("; ".join([*missing, *runtime.unwritten, *complaints]))
+    if missing or unwritten:
+        raise OutputError("; ".join([*missing, *unwritten, *complaints]))
     if complaints:
         raise InputError("; ".join(complaints))
 

@@ -1,19 +1,13 @@
 """What the stages of one process share besides events: the model, clock, screen, summary and stop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
-from time import perf_counter
 from typing import Any
 
-import msgspec
-
 from connectors.audio.source import AudioFileSource
-from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
-from connectors.jsonl.reading import read_events
 from connectors.jsonl.source import JsonlSource
 from connectors.messages.log import tell
 from connectors.microphone.source import MicrophoneSource
@@ -22,17 +16,19 @@ from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Progress, open_engine
 from flows.observe.audience import Audience
 from flows.observe.live_status import LiveStatus
+from flows.observe.observer import Observer, Observers
+from flows.observe.summary import RunSummary
 from flows.observe.watch import Watch
 from flows.settings.schema import Settings
 from operators.clock import Clock, VirtualClock, WallClock
 from operators.decoding.translator import Translator
 from operators.events import ErasureRecord
 from operators.languages import language
+from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter, ErasureState
-from operators.metrics.quantiles import Quantiles
-from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.models.pool import SessionPool, Usage
+from operators.observed import SoundLost, UpdateMeasured
 from operators.recognizers.protocol import Recognizer
 from operators.trouble import TroubleWatch
 
@@ -48,16 +44,18 @@ class Runtime:
         settings: Settings,
         progress: Progress | None = None,
         at_position: Callable[[float, float], None] | None = None,
+        more: Iterable[Observer] = (),
     ) -> None:
-        """``progress`` is told about loading, ``at_position`` the seconds in the input and its length."""
+        """``progress`` is told about loading, ``at_position`` the seconds in the input and its length.
+
+        ``more`` look on as well.
+        """
         self._settings = settings
         self._progress = progress
         self.at_position = at_position
         self._lock = Lock()
         self._translator: Translator | None = None
         self._pool: SessionPool | None = None
-        self._last_record_s: float | None = None
-        self._summary = SummaryMeter()
         self._taken = 0
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
@@ -65,11 +63,7 @@ class Runtime:
         self.source: AudioFileSource | MicrophoneSource | JsonlSource[Any] | None = None
         #: What is wrong with an input that is used all the same, as far as it goes.
         self.complaints: list[str] = []
-        #: What could not be written when the run was over.
-        self.unwritten: list[str] = []
         self.clock: Clock = WallClock(self.now) if settings.is_live else VirtualClock()
-        #: When set, it counts the seconds between two records that no forward pass accounts for.
-        self.overheads_s: Quantiles | None = None
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
         self.screen = open_screen(target.columns, is_logged=settings.messages.format == "json")
@@ -80,6 +74,9 @@ class Runtime:
         #: Who watches how it runs; whoever runs the flow opens and closes it.
         self.watch = Watch(settings, lambda: self.audience.viewers, lambda: self.usage)
         self.live = LiveStatus(self.screen, self.now, self.audience.status, self.watch)
+        #: Adds up what the run amounts to.
+        self.summary = RunSummary(settings)
+        self.observers = Observers(self.summary, *more)
         #: Sees to the files that are written.
         self.outputs = OutputWatch(self.live.output)
         replayed = settings.input.captions is not None
@@ -116,33 +113,18 @@ class Runtime:
         return ErasureMeter(self._tokenizer, self._signature, resume)
 
     def take(self, record: ErasureRecord) -> None:
-        """Add one record to the summary."""
+        """Tell of an update that is measured."""
+        self.observers.observe(UpdateMeasured(record, self.now()))
         with self._lock:
-            self._summary.add(record)
             self._taken += 1
             self.live.caption(record)
-            self.audience.record(record, self._lost_s())
+            self.audience.record(record, self.live.losses.lost_s)
             self.watch.record(record)
-            if self.overheads_s is not None:
-                now = perf_counter()
-                if self._last_record_s is not None:
-                    self.overheads_s.add(now - self._last_record_s - record.effort.model_s)
-                self._last_record_s = now
 
-    def summary(self, log: str | None = None) -> Summary:
-        """The summary of what has been taken so far, or of all that an erasure log holds."""
-        meter, missing = self._summary, self.outputs.missing()
-        # What went into a pipe, a device or standard output cannot be read back.
-        can_read = log is not None and Path(log).is_file() and inherited(Path(log)) is None
-        if log is not None and can_read and log not in (one.path for one in missing):
-            meter = SummaryMeter()
-            for record in read_events(Path(log), ErasureRecord):
-                meter.add(record)
-        settings = msgspec.to_builtins(self._settings)
-        del settings["web"]["token"]
-        return meter.summary(
-            settings, lost_s=self._lost_s(), absent_s=self.live.losses.absent_s, missing=missing
-        )
+    def lose(self, losses: Losses) -> None:
+        """Tell of sound that was lost: all of it, so far."""
+        self.observers.observe(SoundLost(losses))
+        self.live.lose(losses)
 
     def end(self) -> None:
         """Leave captions as they are: no more will come. It may be called again, and raises nothing."""
@@ -157,10 +139,6 @@ class Runtime:
         """
         handed = self.source.handed if isinstance(self.source, JsonlSource) else 0
         return handed - self._taken >= _MAX_AHEAD
-
-    def _lost_s(self) -> float:
-        """Seconds of sound that were said and not heard."""
-        return self.live.losses.total_s - self.live.losses.absent_s
 
     def now(self) -> float:
         """Seconds since the streams began."""

@@ -127,7 +127,7 @@ def check_replay(data: bytes, folder: Path) -> None:
         for line in (hub._speaks(stream.name).log.after(0) or b"").splitlines():
             if line.startswith(b"data: "):
                 msgspec.json.decode(line.removeprefix(b"data: "), type=Message)
-    msgspec.json.decode(msgspec.json.encode(runtime.summary(output.log)), type=Summary)
+    msgspec.json.decode(msgspec.json.encode(runtime.summary.summary(log=output.log)), type=Summary)
     assert (folder / "out.vtt").read_text(encoding="utf-8").startswith("WEBVTT")
 
 
