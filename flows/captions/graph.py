@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow, Stream
@@ -23,6 +23,7 @@ from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
 from operators.languages import language
 from operators.measure import measure
+from operators.observed import CaptionShown, Observed, PartialHeard, SoundHeard
 from operators.recognize import recognize
 from operators.show import show
 from operators.subtitle import subtitle
@@ -62,9 +63,8 @@ def build(
     captions = _captions(dataflow, settings, runtime)
     if settings.output.terminal:
         captions = show("show", captions, runtime.screen.draw, runtime.clock)
-    if settings.web.enabled:
-        # After the screen, so that it costs the terminal's viewers nothing and shown_s says the same.
-        captions = op.map("publish", captions, runtime.audience.caption)
+    # After the screen, so that it costs the terminal's viewers nothing and shown_s says the same.
+    captions = _observed("observe-captions", captions, CaptionShown, runtime)
     _save(captions, "captions", settings.output.captions, runtime)
     _subtitle(captions, settings, runtime)
     records = measure("measure", captions, runtime.meter)
@@ -85,9 +85,7 @@ def _captions(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
 def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Stream[Translation]:
     if settings.input.translations:
         return _replay(dataflow, Translation, settings.input.translations, settings, runtime)
-    partials = _partials(dataflow, settings, runtime)
-    if runtime.watch.is_on:
-        partials = op.map("watch-partials", partials, runtime.watch.partial)
+    partials = _observed("observe-partials", _partials(dataflow, settings, runtime), PartialHeard, runtime)
     keep_up = settings.keeps_up
     note = runtime.model.note
     translations = translate(
@@ -107,8 +105,7 @@ def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
     if settings.output.audio:
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
         op.output("save-audio", recorded, WavSink(Path(settings.output.audio), watch=runtime.outputs))
-    if runtime.watch.is_on:
-        audio = op.map("watch-audio", audio, runtime.watch.audio)
+    audio = _observed("observe-audio", audio, SoundHeard, runtime)
     if settings.input.microphone:
         audio = op.map("hear", audio, runtime.live.hear)
     return recognize("recognize", audio, runtime.recognizer, runtime.now if settings.is_live else None)
@@ -123,7 +120,7 @@ def _microphone(settings: Settings, runtime: Runtime) -> MicrophoneSource | None
         device=None if name == "default" else name,
         buffer_s=settings.input.buffer_s,
         stop=runtime.stop,
-        tell=runtime.live.microphone,
+        tell=runtime.tell_of_microphone,
         lost=runtime.lose,
     )
 
@@ -156,6 +153,24 @@ def _replay(
     )
     runtime.source = source
     return op.input(event_type.__name__.lower(), dataflow, source)
+
+
+def _observed(
+    step_id: str,
+    events: Stream[E],
+    kind: type[SoundHeard] | type[PartialHeard] | type[CaptionShown],
+    runtime: Runtime,
+) -> Stream[E]:
+    """The same events, of which observers are told; without a step where nobody wants to know."""
+    if not runtime.observers.wants(kind):
+        return events
+    made: Callable[[Any, float], Observed] = kind
+
+    def tell(event: E) -> E:
+        runtime.observers.observe(made(event, runtime.now()))
+        return event
+
+    return op.map(step_id, events, tell)
 
 
 def _save(events: Stream[E], name: str, path: str | None, runtime: Runtime) -> None:

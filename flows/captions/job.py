@@ -4,13 +4,13 @@
 ``-r FOLDER -s 1 -b 0`` a job that was killed goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bytewax.dataflow import Dataflow
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
-from connectors.messages.log import tell
 from flows.captions.graph import build
 from flows.captions.outputs import begin_outputs, hold_outputs
 from flows.captions.recovery import is_bytewax_cluster, is_bytewax_job, take_bytewax_folder
@@ -19,6 +19,7 @@ from flows.running.dataflow import let_interrupt_set
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
 from operators.errors import SurtitleError
+from operators.observed import RunBegan
 
 
 def flow(path: str) -> Dataflow:
@@ -32,11 +33,11 @@ def flow(path: str) -> Dataflow:
 
 def job(settings: Settings, runtime: Runtime, reading: Iterable[Path] = ()) -> Dataflow:
     """The dataflow for Bytewax' own runner, which does not come back when it is over."""
+    serving = ExitStack()
 
     def end() -> None:
         runtime.end()
-        runtime.audience.close()
-        runtime.watch.close()
+        serving.close()
         runtime.outputs.close()
 
     dataflow = build(settings, runtime, end, reading)
@@ -51,18 +52,21 @@ def job(settings: Settings, runtime: Runtime, reading: Iterable[Path] = ()) -> D
             runtime.outputs.close()
             raise
         let_interrupt_set(runtime.stop)
-    open_watch(runtime)
-    runtime.watch.ready()
-    where = runtime.audience.open()
-    if where:
-        tell("web_opened", f"captions at {where}")
+    serving.enter_context(served(runtime))
+    runtime.observers.observe(RunBegan())
     if not is_bytewax_cluster():
         begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
     return dataflow
 
 
-def open_watch(runtime: Runtime) -> None:
-    """Serve metrics and health where that was asked for, and say where. Raises `OutputError`."""
-    where = runtime.watch.open()
-    if where:
-        tell("metrics_opened", f"metrics at {where}", address=where)
+@contextmanager
+def served(runtime: Runtime) -> Iterator[str | None]:
+    """Serve metrics and captions meanwhile, where that was asked for; where captions can be read.
+
+    Raises:
+        OutputError: when an address cannot be listened on.
+    """
+    with ExitStack() as serving:
+        if runtime.watch is not None:
+            serving.enter_context(runtime.watch.served())
+        yield serving.enter_context(runtime.audience.served()) if runtime.audience else None

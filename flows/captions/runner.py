@@ -3,9 +3,10 @@
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
+from threading import Event as Flag
 
 from bytewax.dataflow import Dataflow
 
@@ -15,7 +16,7 @@ from connectors.messages.log import shown_on, tell
 from connectors.terminal.screen import Screen, is_gone
 from connectors.view.status import Status
 from flows.captions.graph import INPUTS, build
-from flows.captions.job import open_watch
+from flows.captions.job import served
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.recovery import recovery
 from flows.captions.runtime import Runtime
@@ -27,6 +28,7 @@ from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.errors import InputError, OutputError, SurtitleError
 from operators.events import Caption, Event, Partial, Translation
+from operators.observed import RunBegan
 from operators.text_layout import cleaned
 
 #: The events that can stand in for the stages before them, and the input that each of them is.
@@ -39,8 +41,12 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
     with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         profiled = Profile() if profile else None
         runtime = Runtime(settings, waiting.doing, waiting.at_position, [profiled] if profiled else [])
-        with closing(runtime.watch), closing(runtime.audience):
-            dataflow, where = _prepare(settings, runtime, waiting, settings_file)
+        dataflow = _prepare(settings, runtime, waiting, settings_file)
+        with served(runtime) as where:
+            if not settings.input.translations and not settings.input.captions:
+                runtime.translator()
+            # A line that went on moving would get in between the captions.
+            waiting.end()
             # Also what comes after the flow ends well when it is interrupted, to the last viewer.
             end.enter_context(interrupt_sets(runtime.stop))
             # Only a run that can begin leaves them behind: another try may be asked for something else.
@@ -48,32 +54,22 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
                 is_resumed = how is not None and how.is_resumed
                 begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
                 _tell_begin(settings, is_resumed=is_resumed)
-                runtime.watch.ready()
+                runtime.observers.observe(RunBegan())
                 with runtime.screen, shown_on(runtime.screen.tell):
                     _run(dataflow, runtime, how, settings.run.workers)
             unwritten = _sum_up(settings, runtime, profiled, quiet=quiet)
             if where and settings.input.microphone is None:
-                _stay(runtime)
+                _stay(where, runtime.stop)
         _complain(settings, runtime, unwritten)
 
 
-def _prepare(
-    settings: Settings, runtime: Runtime, waiting: Waiting, settings_file: Path | None
-) -> tuple[Dataflow, str | None]:
-    """All that can fail before there is a caption: the flow, and where a browser can read what it says."""
+def _prepare(settings: Settings, runtime: Runtime, waiting: Waiting, settings_file: Path | None) -> Dataflow:
+    """The flow, when all that was handed in has been looked at."""
     if settings.output.terminal:
         runtime.at_position = _told_on(runtime.screen, waiting.at_position)
     dataflow = build(settings, runtime, reading=[settings_file] if settings_file else [])
     _check(settings)
-    open_watch(runtime)
-    where = runtime.audience.open()
-    if where:
-        tell("web_opened", f"captions at {where}")
-    if not settings.input.translations and not settings.input.captions:
-        runtime.translator()
-    # A line that went on moving would get in between the captions.
-    waiting.end()
-    return dataflow, where
+    return dataflow
 
 
 def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
@@ -119,11 +115,11 @@ def _sum_up(settings: Settings, runtime: Runtime, profile: Profile | None, *, qu
     return unwritten
 
 
-def _stay(runtime: Runtime) -> None:
+def _stay(address: str, stop: Flag) -> None:
     """Let browsers read what there was, until Ctrl-C; at once when that is how the captions ended."""
-    if not runtime.stop.is_set():
-        tell("captions_stay", f"that was all; the captions stay until Ctrl-C at {runtime.audience.address}")
-        runtime.stop.wait()
+    if not stop.is_set():
+        tell("captions_stay", f"that was all; the captions stay until Ctrl-C at {address}")
+        stop.wait()
 
 
 def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Callable[[float, float], None]:

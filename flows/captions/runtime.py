@@ -1,6 +1,7 @@
 """What the stages of one process share besides events: the model, clock, screen, summary and stop."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from threading import Event as Flag
 from threading import Lock
@@ -12,6 +13,7 @@ from connectors.jsonl.source import JsonlSource
 from connectors.messages.log import tell
 from connectors.microphone.source import MicrophoneSource
 from connectors.terminal.drawing import open_screen
+from connectors.view.status import Status
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Progress, open_engine
 from flows.observe.audience import Audience
@@ -27,8 +29,16 @@ from operators.languages import language
 from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.metrics.tokenizers import erasure_signature, tokenizer
-from operators.models.pool import SessionPool, Usage
-from operators.observed import SoundLost, UpdateMeasured
+from operators.observed import (
+    LoadingBegan,
+    LoadingEnded,
+    MicrophoneChanged,
+    ModelLoaded,
+    RecognizerChanged,
+    RunEnded,
+    SoundLost,
+    UpdateMeasured,
+)
 from operators.recognizers.protocol import Recognizer
 from operators.trouble import TroubleWatch
 
@@ -55,7 +65,6 @@ class Runtime:
         self.at_position = at_position
         self._lock = Lock()
         self._translator: Translator | None = None
-        self._pool: SessionPool | None = None
         self._taken = 0
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
@@ -69,14 +78,14 @@ class Runtime:
         self.screen = open_screen(target.columns, is_logged=settings.messages.format == "json")
         #: How it goes with the language model.
         self.model = TroubleWatch(partial(tell, "model_trouble"))
-        #: Who watches in a browser; whoever runs the flow lets them in and closes.
-        self.audience = Audience(settings)
-        #: Who watches how it runs; whoever runs the flow opens and closes it.
-        self.watch = Watch(settings, lambda: self.audience.viewers, lambda: self.usage)
-        self.live = LiveStatus(self.screen, self.now, self.audience.status, self.watch)
+        #: Who watches in a browser, and who watches how it runs, where anybody is to.
+        self.audience = audience = Audience(settings) if settings.web.enabled else None
+        self.watch = _watch(settings, audience)
+        self.live = LiveStatus(self.screen, self.now, audience.status if audience else _nobody)
         #: Adds up what the run amounts to.
         self.summary = RunSummary(settings)
-        self.observers = Observers(self.summary, *more)
+        asked = [one for one in (audience, self.watch) if one is not None]
+        self.observers = Observers(self.summary, *asked, *more)
         #: Sees to the files that are written.
         self.outputs = OutputWatch(self.live.output)
         replayed = settings.input.captions is not None
@@ -92,21 +101,25 @@ class Runtime:
         """The process's translator, loaded when it is asked for first."""
         with self._lock:
             if self._translator is None:
-                with self.watch.loading():
+                with self._loading():
                     engine = open_engine(self._settings.translate, self._progress)
-                self._pool, self._translator = engine.pool, engine.translator(self._settings.translate)
+                self._translator = engine.translator(self._settings.translate)
+                self.observers.observe(ModelLoaded(lambda: engine.pool.usage))
             return self._translator
-
-    @property
-    def usage(self) -> Usage:
-        """What the model's cache holds."""
-        return Usage() if self._pool is None else self._pool.usage
 
     def recognizer(self, _stream: str) -> Recognizer:
         """A recogniser for one stream."""
-        with self.watch.loading():
+        with self._loading():
             spoken = self._settings.translate.source
-            return make_recognizer(self._settings.recognize, spoken=spoken, tell=self.live.recognizer)
+            return make_recognizer(self._settings.recognize, spoken=spoken, tell=self.tell_of_recognizer)
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        self.observers.observe(LoadingBegan())
+        try:
+            yield
+        finally:
+            self.observers.observe(LoadingEnded())
 
     def meter(self, resume: ErasureState | None) -> ErasureMeter:
         """The erasure meter of one stream."""
@@ -118,19 +131,26 @@ class Runtime:
         with self._lock:
             self._taken += 1
             self.live.caption(record)
-            self.audience.record(record, self.live.losses.lost_s)
-            self.watch.record(record)
 
     def lose(self, losses: Losses) -> None:
         """Tell of sound that was lost: all of it, so far."""
         self.observers.observe(SoundLost(losses))
         self.live.lose(losses)
 
+    def tell_of_microphone(self, sentence: str) -> None:
+        """Tell of a microphone that has gone, or is back."""
+        self.observers.observe(MicrophoneChanged(sentence, self.now()))
+        self.live.microphone(sentence)
+
+    def tell_of_recognizer(self, sentence: str) -> None:
+        """Tell what happens to the recogniser, on any thread."""
+        self.observers.observe(RecognizerChanged(sentence))
+        self.live.recognizer(sentence)
+
     def end(self) -> None:
         """Leave captions as they are: no more will come. It may be called again, and raises nothing."""
         self.screen.close()
-        self.audience.end()
-        self.watch.end()
+        self.observers.observe(RunEnded())
 
     def is_behind(self) -> bool:
         """Whether other workers have as much of a replay before them as they need to be kept busy.
@@ -143,3 +163,13 @@ class Runtime:
     def now(self) -> float:
         """Seconds since the streams began."""
         return self.source.now() if self.source else 0.0
+
+
+def _watch(settings: Settings, audience: Audience | None) -> Watch | None:
+    if settings.metrics.listen is None:
+        return None
+    return Watch(settings, lambda: 0 if audience is None else audience.viewers)
+
+
+def _nobody(_status: Status, _sentence: str | None) -> None:
+    pass

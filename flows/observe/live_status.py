@@ -6,7 +6,6 @@ from collections.abc import Callable
 from connectors.messages.log import tell
 from connectors.terminal.screen import Screen
 from connectors.view.status import Status
-from flows.observe.watch import Watch
 from operators.events import AudioChunk, ErasureRecord
 from operators.level import level
 from operators.losses import Losses
@@ -25,17 +24,14 @@ class LiveStatus:
         screen: Screen,
         now: Callable[[], float],
         show: Callable[[Status, str | None], None] = lambda _status, _sentence: None,
-        watch: Watch | None = None,
     ) -> None:
         """``now`` gives the present on the stream's clock, in seconds.
 
-        ``show`` gets each status as well, and the sentence about what is wrong while something is; ``watch``
-        what bears on health.
+        ``show`` gets each status as well, and the sentence about what is wrong while something is.
         """
         self._screen = screen
         self._now = now
         self._tell = show
-        self._watch = watch
         self._sentence: str | None = None
         #: Sound that was not heard, so far.
         self.losses = Losses()
@@ -68,14 +64,10 @@ class LiveStatus:
     def lose(self, losses: Losses) -> None:
         """Take note of sound that was lost: all of it, so far."""
         self.losses = losses
-        if self._watch is not None:
-            self._watch.lose(losses)
 
     def microphone(self, sentence: str) -> None:
         """Tell of a microphone that has gone, or is back; the next chunk says that it is there."""
         tell("microphone_changed", sentence)
-        if self._watch is not None:
-            self._watch.microphone(sentence)
         self._sentence = sentence
         self._is_absent = True
         self._show()
@@ -83,8 +75,6 @@ class LiveStatus:
     def recognizer(self, sentence: str) -> None:
         """Tell what happens to the recogniser, on any thread; the next caption says that it works."""
         tell("recognizer_changed", sentence)
-        if self._watch is not None:
-            self._watch.recognizer(sentence)
         self._sentence = sentence
         self._is_troubled = True
 
@@ -105,7 +95,7 @@ class LiveStatus:
             level_dbfs=self._level_dbfs,
             elapsed_s=now_s,
             lag_s=self._lag_s,
-            dropped_s=self.losses.total_s - self.losses.absent_s,
+            dropped_s=self.losses.lost_s,
             overtaken=self._overtaken,
         )
         self._screen.status(status)

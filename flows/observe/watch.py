@@ -10,69 +10,80 @@ from connectors.messages.log import tell
 from connectors.metrics.counters import CountMessages, RunMetrics
 from connectors.metrics.server import MetricsServer, parse_address
 from flows.settings.schema import Settings
-from operators.events import AudioChunk, ErasureRecord, Partial
 from operators.health import Health, Rule, Verdict
 from operators.level import level
 from operators.losses import Losses
 from operators.models.pool import Usage
+from operators.observed import (
+    LoadingBegan,
+    LoadingEnded,
+    MicrophoneChanged,
+    ModelLoaded,
+    Observed,
+    PartialHeard,
+    RecognizerChanged,
+    RunBegan,
+    RunEnded,
+    SoundHeard,
+    SoundLost,
+    UpdateMeasured,
+)
 
 
 class Watch:
-    """Counts and judges a run. Nothing of it runs, and it costs nothing, unless the settings ask for it."""
+    """Counts what happens in a run, and judges whether the run is well."""
 
-    def __init__(self, settings: Settings, viewers: Callable[[], int], usage: Callable[[], Usage]) -> None:
-        """Prepare it; nothing listens before `open`.
+    takes = frozenset(
+        {
+            RunBegan, RunEnded, LoadingBegan, LoadingEnded, ModelLoaded, SoundHeard, SoundLost,
+            MicrophoneChanged, RecognizerChanged, PartialHeard, UpdateMeasured,
+        }
+    )  # fmt: skip
+
+    def __init__(self, settings: Settings, viewers: Callable[[], int]) -> None:
+        """Prepare it; nothing listens before `served`.
 
         Args:
             viewers: Gives the number of viewers in browsers, on any thread.
-            usage: Gives what the model's cache holds, on any thread and without waiting.
 
         Raises:
             UsageError: for an address that is none.
         """
         asked = settings.metrics
+        address = parse_address(str(asked.listen))
         self._is_live = settings.is_live
-        self._server: MetricsServer | None = None
         self._losses = Losses()
+        self._usage: Callable[[], Usage] = Usage
         self._told: Verdict | None = None
         self._lock = Lock()
-        if asked.listen is None:
-            return
-        address = parse_address(str(asked.listen))
         self.health = Health(Rule(asked.stall_s, asked.unheard_s, asked.silence_dbfs), monotonic)
         self.metrics = metrics = RunMetrics()
-        self._counting = CountMessages(metrics)
         self._server = MetricsServer(address, metrics.registry, self.verdict)
         metrics.gauge("healthy", "1 while /healthz is green.", lambda: self.verdict().is_well)
         metrics.gauge("waiting_segments", "Segments that wait for a caption.", lambda: self.health.waiting)
         metrics.gauge("viewers", "Viewers in browsers.", viewers)
-        metrics.gauge("open_sessions", "Segments in the model's KV cache.", lambda: usage().sessions)
-        metrics.gauge("most_sessions", "Segments that there is room for.", lambda: usage().most_sessions)
-        metrics.gauge("kv_tokens", "Tokens in the model's KV cache.", lambda: usage().tokens)
+        metrics.gauge("open_sessions", "Segments in the model's KV cache.", lambda: self._usage().sessions)
+        metrics.gauge(
+            "most_sessions", "Segments that there is room for.", lambda: self._usage().most_sessions
+        )
+        metrics.gauge("kv_tokens", "Tokens in the model's KV cache.", lambda: self._usage().tokens)
 
-    @property
-    def is_on(self) -> bool:
-        """Whether anybody wants to know."""
-        return self._server is not None
-
-    def open(self) -> str | None:
-        """Listen, and say where; None where that was not asked for.
+    @contextmanager
+    def served(self) -> Iterator[str]:
+        """Serve metrics and health meanwhile, and tell the user where; the address of the metrics.
 
         Raises:
             OutputError: when the address cannot be listened on.
         """
-        if self._server is None:
-            return None
-        logging.getLogger().addHandler(self._counting)
-        address = self._server.start()
-        return (
-            f"{address} for all machines that reach this one" if self._server.is_open_to_others else address
-        )
-
-    def close(self) -> None:
-        """Listen no more; it may be called again, and before `open`."""
-        if self._server is not None:
-            logging.getLogger().removeHandler(self._counting)
+        counting = CountMessages(self.metrics)
+        logging.getLogger().addHandler(counting)
+        try:
+            address = self._server.start()
+            others = " for all machines that reach this one" if self._server.is_open_to_others else ""
+            tell("metrics_opened", f"metrics at {address}{others}", address=address)
+            yield address
+        finally:
+            logging.getLogger().removeHandler(counting)
             self._server.stop()
 
     def verdict(self) -> Verdict:
@@ -86,65 +97,42 @@ class Watch:
         Thread(target=_tell_of, args=(verdict,), name="health", daemon=True).start()
         return verdict
 
-    # What a run tells.
-
-    def ready(self) -> None:
-        """The run begins: from now on captions are owed."""
-        if self.is_on:
-            self.health.ready()
-
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        """While a model is loaded, nothing is owed."""
-        if self.is_on:
-            self.health.loads(1)
-        try:
-            yield
-        finally:
-            if self.is_on:
+    def observe(self, event: Observed) -> None:
+        """Count an event, and judge by it from now on."""
+        match event:
+            case RunBegan():
+                self.health.ready()
+            case RunEnded():
+                self.health.over()
+            case LoadingBegan():
+                self.health.loads(1)
+            case LoadingEnded():
                 self.health.loads(-1)
+            case ModelLoaded(usage):
+                self._usage = usage
+            case MicrophoneChanged(sentence):
+                self.health.lost(sentence)
+            case RecognizerChanged(sentence):
+                self.health.recognizer(sentence)
+            case _:
+                self._count(event)
 
-    def end(self) -> None:
-        """No more will come."""
-        if self.is_on:
-            self.health.over()
-
-    def audio(self, chunk: AudioChunk) -> AudioChunk:
-        """Take note of sound, and hand it on."""
-        self.metrics.heard(chunk.duration_s)
-        peak = level(chunk.pcm).peak_dbfs
-        self.health.audio(chunk.duration_s, peak, is_live=self._is_live, is_last=chunk.is_last)
-        return chunk
-
-    def partial(self, partial: Partial) -> Partial:
-        """Take note of a hypothesis, and hand it on."""
-        self.metrics.partial()
-        self.health.partial(partial.key, partial.revision)
-        return partial
-
-    def record(self, record: ErasureRecord) -> None:
-        """Take note of a caption that was shown."""
-        if self.is_on:
-            self.metrics.record(record)
-            is_lost = record.trouble is not None and record.trouble.is_loss
-            self.health.caption(record.key, record.revision, is_answer=not is_lost)
-
-    def lose(self, losses: Losses) -> None:
-        """Take note of sound that was lost: all of it, so far."""
-        if self.is_on:
-            before, self._losses = self._losses, losses
-            absent_s = losses.absent_s - before.absent_s
-            self.metrics.lost(losses.total_s - before.total_s - absent_s, absent_s)
-
-    def microphone(self, sentence: str) -> None:
-        """A microphone has gone, or is back; the next sound says that it is there."""
-        if self.is_on:
-            self.health.lost(sentence)
-
-    def recognizer(self, sentence: str) -> None:
-        """Something happened to the recogniser; the next hypothesis says that it works."""
-        if self.is_on:
-            self.health.recognizer(sentence)
+    def _count(self, event: Observed) -> None:
+        match event:
+            case SoundHeard(chunk):
+                self.metrics.heard(chunk.duration_s)
+                peak_dbfs = level(chunk.pcm).peak_dbfs
+                self.health.audio(chunk.duration_s, peak_dbfs, is_live=self._is_live, is_last=chunk.is_last)
+            case SoundLost(losses):
+                before, self._losses = self._losses, losses
+                self.metrics.lost(losses.lost_s - before.lost_s, losses.absent_s - before.absent_s)
+            case PartialHeard(partial):
+                self.metrics.partial()
+                self.health.partial(partial.key, partial.revision)
+            case UpdateMeasured(record):
+                self.metrics.record(record)
+                is_lost = record.trouble is not None and record.trouble.is_loss
+                self.health.caption(record.key, record.revision, is_answer=not is_lost)
 
 
 def _tell_of(verdict: Verdict) -> None:

@@ -2,18 +2,13 @@
 
 import math
 from io import StringIO
-from typing import Any
 
 import numpy as np
 
 from connectors.terminal.screen import Lines
 from connectors.view.status import Status
 from flows.observe.live_status import LiveStatus
-from flows.observe.watch import Watch
-from flows.settings.loading import load_settings
 from operators.events import AudioChunk
-from operators.losses import Losses
-from operators.models.pool import Usage
 
 
 class Watching:
@@ -56,21 +51,3 @@ def test_trouble_of_the_recogniser_is_told_with_the_next_sound() -> None:
         "waiting for the recogniser",
         "the connection is lost; trying again",
     )
-
-
-def test_a_microphone_that_is_gone_and_what_was_lost_reach_whoever_watches_the_run() -> None:
-    raw: dict[str, dict[str, Any]] = {"input": {"microphone": "default"}, "metrics": {"listen": 0}}
-    watch = Watch(load_settings(None, raw), lambda: 0, Usage)
-    watch.ready()
-    live = LiveStatus(Lines(StringIO()), lambda: 0.0, watch=watch)
-    live.hear(watch.audio(chunk(0.0)))
-    assert watch.health.verdict().is_well
-    live.microphone("the microphone is gone; waiting for it")
-    assert watch.health.verdict()[1:] == ("source_lost", "the microphone is gone; waiting for it")
-    live.lose(Losses(dropped_s=1.0))
-    live.lose(Losses(dropped_s=1.5, absent_s=20.0))
-    live.hear(watch.audio(chunk(21.5)))
-    assert watch.health.verdict().is_well
-    value = watch.metrics.registry.get_sample_value
-    names = ("audio", "lost_audio", "absent_audio")
-    assert [value(f"surtitle_{name}_seconds_total") for name in names] == [0.2, 1.5, 20.0]

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,15 +18,35 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typing_extensions import override
 
 from flows.captions.graph import build
+from flows.observe.observer import Observers
+from flows.observe.watch import Watch
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
-from operators.events import Partial
+from operators.events import AudioChunk, Partial
+from operators.losses import Losses
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.tokenizers import tokenizer
+from operators.models.pool import Usage
+from operators.observed import (
+    LoadingBegan,
+    LoadingEnded,
+    MicrophoneChanged,
+    ModelLoaded,
+    PartialHeard,
+    RunBegan,
+    RunEnded,
+    SoundHeard,
+    SoundLost,
+    UpdateMeasured,
+)
+from tests.flows.talk import captions
 from tests.recovering import ToyRuntime
 
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
@@ -216,10 +237,9 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(tmp_path:
     runtime = ToyRuntime(load_settings(None, raw))
     runtime.translator().__class__ = Hanging
     dataflow = build(load_settings(None, raw), runtime)
-    address = str(runtime.watch.open())
-    seen: list[str | None] = [health(address)["status"]]
+    seen: list[str] = []
 
-    def probe() -> None:
+    def probe(address: str) -> None:
         until(lambda: health(address)["cause"] == "captions_stalled")
         seen.append(health(address)["reason"])
         assert "surtitle_healthy 0.0" in get(address, "/metrics")[1]
@@ -227,14 +247,85 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(tmp_path:
         until(lambda: health(address)["status"] == "ok")
         runtime.stop.set()
 
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            runtime.watch.ready()
-            probing = pool.submit(probe)
-            run(dataflow, runtime.stop)
-            probing.result()
-        runtime.end()
+    assert runtime.watch is not None
+    with runtime.watch.served() as address, ThreadPoolExecutor(1) as pool:
         seen.append(health(address)["status"])
-    finally:
-        runtime.watch.close()
-    assert seen == ["starting", "no caption for 0 s despite speech", "over"]
+        runtime.observers.observe(RunBegan())
+        probing = pool.submit(probe, address)
+        run(dataflow, runtime.stop)
+        probing.result()
+        seen.append(health(address)["status"])
+    assert re.sub(r"\d+", "some", "; ".join(seen)) == "starting; no caption for some s despite speech; over"
+
+
+# What a watch makes of the events
+
+
+def chunk(start_s: float) -> AudioChunk:
+    pcm = np.full(1600, 16384, np.int16).tobytes()
+    return AudioChunk(stream="microphone", start_s=start_s, pcm=pcm)
+
+
+def live_watch() -> Watch:
+    return Watch(
+        load_settings(None, {"input": {"microphone": "default"}, "metrics": {"listen": 0}}), lambda: 3
+    )
+
+
+def counted(watch: Watch, *names: str) -> list[float | None]:
+    return [watch.metrics.registry.get_sample_value(f"surtitle_{name}") for name in names]
+
+
+def test_a_microphone_that_is_gone_is_no_good_health_until_it_is_heard_again() -> None:
+    watch = live_watch()
+    observers = Observers(watch)
+    assert watch.verdict().state == "starting"
+    observers.observe(RunBegan())
+    observers.observe(SoundHeard(chunk(0.0), 0.1))
+    assert watch.verdict().is_well
+    observers.observe(MicrophoneChanged("the microphone is gone; waiting for it", 0.2))
+    assert watch.verdict()[1:] == ("source_lost", "the microphone is gone; waiting for it")
+    observers.observe(SoundHeard(chunk(0.3), 0.4))
+    assert watch.verdict().is_well
+    observers.observe(RunEnded())
+    assert watch.verdict().state == "over"
+
+
+def test_while_a_model_is_loaded_nothing_is_owed() -> None:
+    watch = live_watch()
+    observers = Observers(watch)
+    for event, state in (
+        (RunBegan(), "ok"), (LoadingBegan(), "starting"), (LoadingBegan(), "starting"),
+        (LoadingEnded(), "starting"), (LoadingEnded(), "ok"),
+    ):  # fmt: skip
+        observers.observe(event)
+        assert watch.verdict().state == state
+    assert counted(watch, "open_sessions", "viewers") == [0, 3]
+    observers.observe(ModelLoaded(lambda: Usage(2, 4, 100)))
+    assert counted(watch, "open_sessions", "most_sessions", "kv_tokens") == [2, 4, 100]
+
+
+def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -> None:
+    watch = live_watch()
+    observers = Observers(watch)
+    caption = captions()[0]
+    partial = Partial(
+        stream="talk",
+        segment=0,
+        revision=0,
+        is_final=False,
+        text="Good",
+        start_s=0.0,
+        end_s=1.0,
+        arrival_s=1.0,
+    )
+    observers.observe(SoundHeard(chunk(0.0), 0.1))
+    observers.observe(SoundHeard(chunk(0.1), 0.2))
+    observers.observe(SoundLost(Losses(dropped_s=1.0)))
+    observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=20.0)))
+    names = ("audio", "lost_audio", "absent_audio")
+    assert counted(watch, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
+    observers.observe(PartialHeard(partial, 1.0))
+    assert counted(watch, "partials_total", "waiting_segments") == [1, 1]
+    observers.observe(UpdateMeasured(ErasureMeter(tokenizer("13a"), "").record(caption), 1.0))
+    assert counted(watch, "segments_total", "waiting_segments") == [1, 0]
