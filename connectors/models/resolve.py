@@ -9,7 +9,6 @@ a package index limits the size of a file. They are put together once, in the us
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,10 +21,7 @@ from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.writer import PARTIAL_SUFFIX, remove_abandoned
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
-
-#: Receives what is being done, and how much of it is done (0 to 1; None where nobody knows).
-Progress = Callable[[str, float | None], None]
-
+from operators.progress import Progress, silent
 
 #: Whether ``default`` is the model for captions where one was made for the direction. Off until that one was
 #: measured to be better in every column than the base model, which stays ``base``.
@@ -34,7 +30,7 @@ CAPTIONS_BY_DEFAULT = False
 _BLOCK_BYTES = 4 * 2**20
 
 
-def resolve_model(name: str, direction: Direction | None = None, *, progress: Progress | None = None) -> Path:
+def resolve_model(name: str, direction: Direction | None = None, *, progress: Progress = silent) -> Path:
     """Return the path of a complete GGUF file.
 
     Args:
@@ -49,14 +45,13 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         UsageError: a name that begins with ``hub:`` has another form, or no model for captions was made for
             the direction.
     """
-    tell = progress or _silent
     meant = _default(direction) if name == "default" else name
     if meant == "base":
-        return _base_model_path(tell)
+        return _base_model_path(progress)
     if meant == "captions":
-        return _captions_model_path(direction, tell)
+        return _captions_model_path(direction, progress)
     if name.startswith(HUB_PREFIX):
-        path = fetch_model(name, tell)
+        path = fetch_model(name, progress)
         check_gguf(path)
         return path
     path = Path(name)
@@ -64,10 +59,6 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         path = path.expanduser()
     check_gguf(path)
     return path
-
-
-def _silent(_what: str, _fraction: float | None) -> None:
-    """Report to nobody."""
 
 
 def _default(direction: Direction | None) -> str:

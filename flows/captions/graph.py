@@ -23,12 +23,13 @@ from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
 from operators.languages import language
 from operators.measure import measure
-from operators.observed import CaptionShown, Observed, PartialHeard, SoundHeard
+from operators.observed import CaptionShown, ModelAnswered, Observed, PartialHeard, SoundHeard
 from operators.recognize import recognize
 from operators.show import show
 from operators.subtitle import subtitle
 from operators.subtitles.writer import Columns
 from operators.translate import translate
+from operators.trouble import Trouble
 
 E = TypeVar("E", bound=Event)
 
@@ -87,7 +88,10 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
         return _replay(dataflow, Translation, settings.input.translations, settings, runtime)
     partials = _observed("observe-partials", _partials(dataflow, settings, runtime), PartialHeard, runtime)
     keep_up = settings.keeps_up
-    note = runtime.model.note
+
+    def note(trouble: Trouble | None, why: str) -> None:
+        runtime.observers.observe(ModelAnswered(trouble, why))
+
     translations = translate(
         "translate", partials, runtime.translator, runtime.clock, keep_up=keep_up, note=note
     )
@@ -106,8 +110,6 @@ def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Strea
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
         op.output("save-audio", recorded, WavSink(Path(settings.output.audio), watch=runtime.outputs))
     audio = _observed("observe-audio", audio, SoundHeard, runtime)
-    if settings.input.microphone:
-        audio = op.map("hear", audio, runtime.live.hear)
     return recognize("recognize", audio, runtime.recognizer, runtime.now if settings.is_live else None)
 
 
@@ -120,8 +122,7 @@ def _microphone(settings: Settings, runtime: Runtime) -> MicrophoneSource | None
         device=None if name == "default" else name,
         buffer_s=settings.input.buffer_s,
         stop=runtime.stop,
-        tell=runtime.tell_of_microphone,
-        lost=runtime.lose,
+        observe=runtime.observers.observe,
     )
 
 
@@ -132,8 +133,7 @@ def _recording(settings: Settings, runtime: Runtime) -> AudioFileSource:
         stream=Path(settings.input.audio).stem,
         realtime=settings.input.realtime,
         stop=runtime.stop,
-        progress=runtime.at_position,
-        truncated=runtime.complaints.append,
+        observe=runtime.at,
     )
 
 

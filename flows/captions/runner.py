@@ -55,7 +55,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
                 begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
                 _tell_begin(settings, is_resumed=is_resumed)
                 runtime.observers.observe(RunBegan())
-                with runtime.screen, shown_on(runtime.screen.tell):
+                with runtime.screen, shown_on(runtime.screen.notice):
                     _run(dataflow, runtime, how, settings.run.workers)
             unwritten = _sum_up(settings, runtime, profiled, quiet=quiet)
             if where and settings.input.microphone is None:
@@ -134,9 +134,7 @@ def _told_on(screen: Screen, at_position: Callable[[float, float], None]) -> Cal
 
 def _complain(settings: Settings, runtime: Runtime, unwritten: Sequence[str]) -> None:
     """End with what could not be written, and what was wrong with an input that was used all the same."""
-    complaints = list(runtime.complaints)
-    if broken := runtime.model.complaint():
-        complaints.append(broken)
+    complaints = runtime.messages.complaints()
     source = runtime.source
     if isinstance(source, JsonlSource) and source.rejected:
         lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"

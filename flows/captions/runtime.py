@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from threading import Event as Flag
 from threading import Lock
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 from connectors.audio.source import AudioFileSource
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.source import JsonlSource
-from connectors.messages.log import tell
 from connectors.microphone.source import MicrophoneSource
 from connectors.terminal.drawing import open_screen
-from connectors.view.status import Status
 from flows.engine.recognition import make_recognizer
-from flows.engine.translation import Progress, open_engine
+from flows.engine.translation import open_engine
 from flows.observe.audience import Audience
-from flows.observe.live_status import LiveStatus
+from flows.observe.live_status import StatusLine
+from flows.observe.messages import Messages
 from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary
 from flows.observe.watch import Watch
@@ -26,21 +24,19 @@ from operators.clock import Clock, VirtualClock, WallClock
 from operators.decoding.translator import Translator
 from operators.events import ErasureRecord
 from operators.languages import language
-from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.observed import (
     LoadingBegan,
     LoadingEnded,
-    MicrophoneChanged,
     ModelLoaded,
-    RecognizerChanged,
+    RecordingAt,
+    RecordingTruncated,
     RunEnded,
-    SoundLost,
     UpdateMeasured,
 )
+from operators.progress import Progress, silent
 from operators.recognizers.protocol import Recognizer
-from operators.trouble import TroubleWatch
 
 #: Events that a replay is ahead of the log when every one of them gets there.
 _MAX_AHEAD = 100
@@ -52,7 +48,7 @@ class Runtime:
     def __init__(
         self,
         settings: Settings,
-        progress: Progress | None = None,
+        progress: Progress = silent,
         at_position: Callable[[float, float], None] | None = None,
         more: Iterable[Observer] = (),
     ) -> None:
@@ -70,24 +66,22 @@ class Runtime:
         self.stop = Flag()
         #: The flow's source, once the flow is built.
         self.source: AudioFileSource | MicrophoneSource | JsonlSource[Any] | None = None
-        #: What is wrong with an input that is used all the same, as far as it goes.
-        self.complaints: list[str] = []
         self.clock: Clock = WallClock(self.now) if settings.is_live else VirtualClock()
         target = language(settings.translate.target)
         #: Where captions are seen; whoever runs the flow closes it.
         self.screen = open_screen(target.columns, is_logged=settings.messages.format == "json")
-        #: How it goes with the language model.
-        self.model = TroubleWatch(partial(tell, "model_trouble"))
         #: Who watches in a browser, and who watches how it runs, where anybody is to.
         self.audience = audience = Audience(settings) if settings.web.enabled else None
         self.watch = _watch(settings, audience)
-        self.live = LiveStatus(self.screen, self.now, audience.status if audience else _nobody)
+        #: Tells the user what happens.
+        self.messages = Messages()
+        line = StatusLine(self.screen, audience) if settings.input.microphone else None
         #: Adds up what the run amounts to.
         self.summary = RunSummary(settings)
-        asked = [one for one in (audience, self.watch) if one is not None]
-        self.observers = Observers(self.summary, *asked, *more)
+        asked = [one for one in (self.watch, line, audience) if one is not None]
+        self.observers = Observers(self.messages, self.summary, *asked, *more)
         #: Sees to the files that are written.
-        self.outputs = OutputWatch(self.live.output)
+        self.outputs = OutputWatch(self.observers.observe)
         replayed = settings.input.captions is not None
         self._signature = erasure_signature(target.tokenizer, None if replayed else settings.display.mask_k)
         self._tokenizer = tokenizer(target.tokenizer)
@@ -111,7 +105,7 @@ class Runtime:
         """A recogniser for one stream."""
         with self._loading():
             spoken = self._settings.translate.source
-            return make_recognizer(self._settings.recognize, spoken=spoken, tell=self.tell_of_recognizer)
+            return make_recognizer(self._settings.recognize, spoken=spoken, observe=self.observers.observe)
 
     @contextmanager
     def _loading(self) -> Iterator[None]:
@@ -130,22 +124,12 @@ class Runtime:
         self.observers.observe(UpdateMeasured(record, self.now()))
         with self._lock:
             self._taken += 1
-            self.live.caption(record)
 
-    def lose(self, losses: Losses) -> None:
-        """Tell of sound that was lost: all of it, so far."""
-        self.observers.observe(SoundLost(losses))
-        self.live.lose(losses)
-
-    def tell_of_microphone(self, sentence: str) -> None:
-        """Tell of a microphone that has gone, or is back."""
-        self.observers.observe(MicrophoneChanged(sentence, self.now()))
-        self.live.microphone(sentence)
-
-    def tell_of_recognizer(self, sentence: str) -> None:
-        """Tell what happens to the recogniser, on any thread."""
-        self.observers.observe(RecognizerChanged(sentence))
-        self.live.recognizer(sentence)
+    def at(self, event: RecordingAt | RecordingTruncated) -> None:
+        """Tell of a recording."""
+        if self.at_position is not None and isinstance(event, RecordingAt):
+            self.at_position(event.position_s, event.duration_s)
+        self.observers.observe(event)
 
     def end(self) -> None:
         """Leave captions as they are: no more will come. It may be called again, and raises nothing."""
@@ -169,7 +153,3 @@ def _watch(settings: Settings, audience: Audience | None) -> Watch | None:
     if settings.metrics.listen is None:
         return None
     return Watch(settings, lambda: 0 if audience is None else audience.viewers)
-
-
-def _nobody(_status: Status, _sentence: str | None) -> None:
-    pass

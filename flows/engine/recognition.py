@@ -5,6 +5,7 @@ from collections.abc import Callable
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.languages import language
+from operators.observed import RecognizerChanged
 from operators.recognizers.azure.settings import service
 from operators.recognizers.protocol import Recognizer
 from operators.recognizers.windowed.method import SpeechMethod
@@ -23,13 +24,13 @@ def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
 
 
 def make_recognizer(
-    settings: RecognizeSettings, *, spoken: str = "English", tell: Callable[[str], None]
+    settings: RecognizeSettings, *, spoken: str = "English", observe: Callable[[RecognizerChanged], None]
 ) -> Recognizer:
     """A recogniser for one stream; engines are imported here, as nobody needs all of them.
 
     Args:
         spoken: Name or code of the language that is spoken.
-        tell: Told what happens to it, in a sentence.
+        observe: Told what happens to it, on any thread.
 
     Raises:
         SurtitleError: when the engine, its model or what it needs to know is missing.
@@ -38,7 +39,7 @@ def make_recognizer(
         case "azure":
             from operators.recognizers.azure.recognizer import AzureRecognizer
 
-            return AzureRecognizer(settings.azure, tell)
+            return AzureRecognizer(settings.azure, observe)
         case "vosk":
             assert settings.model is not None, "check_recognizer has looked"
             from operators.recognizers.vosk import VoskRecognizer
@@ -53,7 +54,7 @@ def make_recognizer(
                 method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
                 certainty=settings.certainty,
                 threads=settings.threads,
-                tell=tell,
+                observe=observe,
             )
         case "whisper":
             assert settings.model is not None, "check_recognizer has looked"
@@ -66,5 +67,5 @@ def make_recognizer(
                 method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
                 certainty=settings.certainty,
                 threads=settings.threads,
-                tell=tell,
+                observe=observe,
             )
