@@ -15,10 +15,9 @@ from connectors.files.output import check_writable
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.reading import validate
 from connectors.jsonl.sink import JsonlSink
-from flows.captions.graph import build
 from flows.captions.job import flow
 from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs
-from flows.captions.runtime import Runtime
+from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
 from flows.settings.schema import OutputSettings
 from operators.errors import OutputError, SurtitleError
@@ -61,7 +60,7 @@ def test_two_outputs_that_are_one_file_are_refused(tmp_path: Path, link: Link) -
         output = {first: str(one), second: str(other)}
         settings = load_settings(None, {"input": {"captions": str(CAPTIONS)}, "output": output})
         with pytest.raises(SurtitleError, match="give each a file of its own"):
-            build(settings, Runtime(settings))
+            make_parts(settings)
     assert one.read_text() == "kept"
 
 
@@ -91,7 +90,7 @@ def test_no_way_in_lets_an_output_be_a_file_that_is_read(tmp_path: Path, output:
         }
         settings = load_settings(None, overrides)
         with pytest.raises(OutputError, match="the same run reads it"):
-            build(settings, Runtime(settings), reading=[read["settings"]])
+            make_parts(settings, reading=[read["settings"]])
         assert path.read_text() == f"{name} stays"
 
 
@@ -112,7 +111,7 @@ def test_lines_that_are_put_aside_go_over_no_output(tmp_path: Path) -> None:
     aside = {"captions": str(given), "skip_bad": True}
     settings = load_settings(None, {"input": aside, "output": {"log": f"{given}.rejected"}})
     with pytest.raises(SurtitleError, match="give each a file of its own"):
-        build(settings, Runtime(settings))
+        make_parts(settings)
 
 
 @pytest.mark.parametrize("mode", ["w", "a"])

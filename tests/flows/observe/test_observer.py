@@ -1,6 +1,9 @@
 """Those who look on at a run are told what they take, and cannot end it."""
 
 import logging
+import subprocess
+import sys
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -8,6 +11,19 @@ import pytest
 from flows.observe.observer import Observers
 from operators.losses import Losses
 from operators.observed import Observed, RecognizerChanged, RunBegan, RunEnded, SoundHeard, SoundLost
+
+CAPTIONS = str(Path(__file__).parents[2] / "samples" / "captions.jsonl")
+# A defect of ours in what looks on.
+BROKEN = """
+import sys
+from flows.cli import app as cli
+from flows.observe.profile import Profile
+def observe(*_arguments):
+    raise KeyError("a defect")
+Profile.observe = observe
+sys.argv = ["surtitle", "replay", sys.argv[1], "--profile"]
+cli.main()
+"""
 
 
 class Remembering:
@@ -66,3 +82,14 @@ def test_one_that_fails_is_told_of_once_and_left_out_and_the_others_are_told_all
     assert message.getMessage() == "Failing failed and is left out from now on; captions go on"
     assert message.exc_info is not None
     assert isinstance(message.exc_info[1], KeyError)
+
+
+def test_a_defect_in_what_looks_on_costs_no_caption_and_is_reported_when_the_run_is_over() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN, CAPTIONS], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 70
+    assert "segments  4 of 11 updates" in done.stdout
+    assert done.stderr.count("Traceback") == 1
+    assert "surtitle: Profile failed and is left out from now on; captions go on" in done.stderr
+    assert done.stderr.endswith("please report the lines above\n")

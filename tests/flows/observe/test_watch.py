@@ -24,6 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from typing_extensions import override
 
 from flows.captions.graph import build
+from flows.captions.parts import make_parts
 from flows.observe.observer import Observers
 from flows.observe.watch import Watch
 from flows.running.dataflow import run
@@ -47,7 +48,7 @@ from operators.observed import (
     UpdateMeasured,
 )
 from tests.flows.talk import captions
-from tests.recovering import ToyRuntime
+from tests.recovering import ToyShared
 
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 CAPTIONS = str(Path(__file__).parent.parent.parent / "samples" / "captions.jsonl")
@@ -234,9 +235,9 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(tmp_path:
         "output": {"terminal": False},
         "metrics": {"listen": 0, "stall_s": 0.1},
     }
-    runtime = ToyRuntime(load_settings(None, raw))
-    runtime.translator().__class__ = Hanging
-    dataflow = build(load_settings(None, raw), runtime)
+    parts = make_parts(load_settings(None, raw), ToyShared)
+    parts.shared.translator().__class__ = Hanging
+    dataflow = build(parts)
     seen: list[str] = []
 
     def probe(address: str) -> None:
@@ -245,14 +246,14 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(tmp_path:
         assert "surtitle_healthy 0.0" in get(address, "/metrics")[1]
         Hanging.may.set()
         until(lambda: health(address)["status"] == "ok")
-        runtime.stop.set()
+        parts.shared.stop.set()
 
-    assert runtime.watch is not None
-    with runtime.watch.served() as address, ThreadPoolExecutor(1) as pool:
+    assert parts.observers.watch is not None
+    with parts.observers.watch.served() as address, ThreadPoolExecutor(1) as pool:
         seen.append(health(address)["status"])
-        runtime.observers.observe(RunBegan())
+        parts.observers.observe(RunBegan())
         probing = pool.submit(probe, address)
-        run(dataflow, runtime.stop)
+        run(dataflow, parts.shared.stop)
         probing.result()
         seen.append(health(address)["status"])
     assert re.sub(r"\d+", "some", "; ".join(seen)) == "starting; no caption for some s despite speech; over"
