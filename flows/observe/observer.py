@@ -35,12 +35,13 @@ class Observers:
         self._taking = {
             kind: tuple(one for one in observers if kind in one.takes) for kind in get_args(Observed)
         }
-        self._failed: set[Observer] = set()
+        # By identity: an observer need not be hashable.
+        self._failed: set[int] = set()
 
     def observe(self, event: Observed) -> None:
         """Tell an event, on any thread; it raises nothing."""
         for one in self._taking[type(event)]:
-            if one in self._failed:
+            if id(one) in self._failed:
                 continue
             try:
                 one.observe(event)
@@ -57,7 +58,7 @@ class Observers:
         return bool(self._failed)
 
     def _leave_out(self, one: Observer, error: Exception) -> None:
-        self._failed.add(one)
+        self._failed.add(id(one))
         name = type(one).__name__
         sentence = f"{name} failed and is left out from now on; captions go on"
         tell("observer_failed", sentence, level=logging.ERROR, error=error, observer=name)

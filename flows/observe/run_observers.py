@@ -7,9 +7,9 @@ from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
 from flows.observe.live_status import StatusLine
 from flows.observe.messages import Messages
+from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary
-from flows.observe.watch import Watch
 from flows.settings.schema import Settings
 
 
@@ -25,9 +25,9 @@ class RunObservers(Observers):
         self.messages = Messages()
         self.summary = RunSummary(settings)
         self.audience = audience = Audience(settings) if settings.web.enabled else None
-        self.watch = None if settings.metrics.listen is None else Watch(settings, self._viewers)
+        self.monitoring = None if settings.metrics.listen is None else Monitoring(settings, self._viewers)
         line = StatusLine(screen, audience) if settings.input.microphone else None
-        asked = [one for one in (self.watch, line, audience) if one is not None]
+        asked = [one for one in (self.monitoring, line, audience) if one is not None]
         super().__init__(self.messages, self.summary, *asked, *others)
 
     @contextmanager
@@ -38,8 +38,8 @@ class RunObservers(Observers):
             OutputError: when an address cannot be listened on.
         """
         with ExitStack() as serving:
-            if self.watch is not None:
-                serving.enter_context(self.watch.served())
+            if self.monitoring is not None:
+                serving.enter_context(self.monitoring.served())
             yield None if self.audience is None else serving.enter_context(self.audience.served())
 
     def _viewers(self) -> int:

@@ -46,8 +46,8 @@ def test_metrics_and_captions_are_served_and_the_user_is_told_where(caplog: pyte
         metrics, captions = caplog.messages
     assert metrics.startswith("metrics at http://127.0.0.1:")
     assert captions == f"captions at {address}"
-    assert made.watch is not None
-    assert made.watch.metrics.registry.get_sample_value("surtitle_viewers") == 0
+    assert made.monitoring is not None
+    assert made.monitoring.metrics.registry.get_sample_value("surtitle_viewers") == 0
 
 
 def test_an_address_that_is_none_is_refused_before_anything_listens() -> None:

@@ -25,8 +25,8 @@ from typing_extensions import override
 
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
+from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observers
-from flows.observe.watch import Watch
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
@@ -248,8 +248,8 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(tmp_path:
         until(lambda: health(address)["status"] == "ok")
         parts.shared.stop.set()
 
-    assert parts.observers.watch is not None
-    with parts.observers.watch.served() as address, ThreadPoolExecutor(1) as pool:
+    assert parts.observers.monitoring is not None
+    with parts.observers.monitoring.served() as address, ThreadPoolExecutor(1) as pool:
         seen.append(health(address)["status"])
         parts.observers.observe(RunBegan())
         probing = pool.submit(probe, address)
@@ -259,7 +259,7 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(tmp_path:
     assert re.sub(r"\d+", "some", "; ".join(seen)) == "starting; no caption for some s despite speech; over"
 
 
-# What a watch makes of the events
+# What is made of the events
 
 
 def chunk(start_s: float) -> AudioChunk:
@@ -267,48 +267,48 @@ def chunk(start_s: float) -> AudioChunk:
     return AudioChunk(stream="microphone", start_s=start_s, pcm=pcm)
 
 
-def live_watch() -> Watch:
-    return Watch(
+def live_monitoring() -> Monitoring:
+    return Monitoring(
         load_settings(None, {"input": {"microphone": "default"}, "metrics": {"listen": 0}}), lambda: 3
     )
 
 
-def counted(watch: Watch, *names: str) -> list[float | None]:
-    return [watch.metrics.registry.get_sample_value(f"surtitle_{name}") for name in names]
+def counted(monitoring: Monitoring, *names: str) -> list[float | None]:
+    return [monitoring.metrics.registry.get_sample_value(f"surtitle_{name}") for name in names]
 
 
 def test_a_microphone_that_is_gone_is_no_good_health_until_it_is_heard_again() -> None:
-    watch = live_watch()
-    observers = Observers(watch)
-    assert watch.verdict().state == "starting"
+    monitoring = live_monitoring()
+    observers = Observers(monitoring)
+    assert monitoring.verdict().state == "starting"
     observers.observe(RunBegan())
     observers.observe(SoundHeard(chunk(0.0), 0.1))
-    assert watch.verdict().is_well
+    assert monitoring.verdict().is_well
     observers.observe(MicrophoneChanged("the microphone is gone; waiting for it", 0.2))
-    assert watch.verdict()[1:] == ("source_lost", "the microphone is gone; waiting for it")
+    assert monitoring.verdict()[1:] == ("source_lost", "the microphone is gone; waiting for it")
     observers.observe(SoundHeard(chunk(0.3), 0.4))
-    assert watch.verdict().is_well
+    assert monitoring.verdict().is_well
     observers.observe(RunEnded())
-    assert watch.verdict().state == "over"
+    assert monitoring.verdict().state == "over"
 
 
 def test_while_a_model_is_loaded_nothing_is_owed() -> None:
-    watch = live_watch()
-    observers = Observers(watch)
+    monitoring = live_monitoring()
+    observers = Observers(monitoring)
     for event, state in (
         (RunBegan(), "ok"), (LoadingBegan(), "starting"), (LoadingBegan(), "starting"),
         (LoadingEnded(), "starting"), (LoadingEnded(), "ok"),
     ):  # fmt: skip
         observers.observe(event)
-        assert watch.verdict().state == state
-    assert counted(watch, "open_sessions", "viewers") == [0, 3]
+        assert monitoring.verdict().state == state
+    assert counted(monitoring, "open_sessions", "viewers") == [0, 3]
     observers.observe(ModelLoaded(lambda: Usage(2, 4, 100)))
-    assert counted(watch, "open_sessions", "most_sessions", "kv_tokens") == [2, 4, 100]
+    assert counted(monitoring, "open_sessions", "most_sessions", "kv_tokens") == [2, 4, 100]
 
 
 def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -> None:
-    watch = live_watch()
-    observers = Observers(watch)
+    monitoring = live_monitoring()
+    observers = Observers(monitoring)
     caption = captions()[0]
     partial = Partial(
         stream="talk",
@@ -325,8 +325,8 @@ def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -
     observers.observe(SoundLost(Losses(dropped_s=1.0)))
     observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=20.0)))
     names = ("audio", "lost_audio", "absent_audio")
-    assert counted(watch, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
+    assert counted(monitoring, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
     observers.observe(PartialHeard(partial, 1.0))
-    assert counted(watch, "partials_total", "waiting_segments") == [1, 1]
+    assert counted(monitoring, "partials_total", "waiting_segments") == [1, 1]
     observers.observe(UpdateMeasured(ErasureMeter(tokenizer("13a"), "").record(caption), 1.0))
-    assert counted(watch, "segments_total", "waiting_segments") == [1, 0]
+    assert counted(monitoring, "segments_total", "waiting_segments") == [1, 0]

@@ -1,4 +1,4 @@
-"""Metrics and health as a part of a run: what its stages see, counted and judged, and served where asked."""
+"""Metrics and health of a run: what happens in it, counted and judged, and served to other programs."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ from operators.observed import (
 )
 
 
-class Watch:
+class Monitoring:
     """Counts what happens in a run, and judges whether the run is well."""
 
     takes = frozenset(
