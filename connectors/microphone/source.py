@@ -16,7 +16,6 @@ from connectors.microphone.resample import Resampler
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.losses import Losses
 from operators.observed import MicrophoneChanged, SoundLost
 
 _CHUNK_SAMPLES = SAMPLE_RATE // 10
@@ -74,11 +73,6 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         self.observe = observe
         self._buffer: CaptureBuffer | None = None
         self._capture: Capture | None = None
-
-    @property
-    def losses(self) -> Losses:
-        """All that was lost so far, in this run."""
-        return self._buffer.losses if self._buffer else Losses()
 
     def now(self) -> float:
         """The present on the stream's clock, in seconds; 0 until the first sample came."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from connectors.files.output import check_writable
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.reading import validate
 from connectors.jsonl.sink import JsonlSink
-from flows.captions.job import flow
+from flows.captions.job import flow, job
 from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs
 from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
@@ -211,6 +212,18 @@ def test_a_run_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (4, "")
         assert [path.name for path in tmp_path.iterdir()] == ["captions.jsonl"]
+
+
+def test_a_job_that_cannot_be_watched_leaves_nothing_behind(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        raw: dict[str, dict[str, Any]] = {
+            "input": {"captions": str(CAPTIONS)},
+            "output": {"terminal": False, "log": str(tmp_path / "log.jsonl")},
+            "metrics": {"listen": taken.getsockname()[1]},
+        }
+        with pytest.raises(OutputError, match="metrics cannot be served"):
+            job(load_settings(None, raw))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_gone_on_from_leaves_no_file_behind(tmp_path: Path) -> None:
