@@ -1,15 +1,11 @@
 """The status line of a live run, from the events that it is told."""
 
 import math
-from io import StringIO
 
 import msgspec
 import numpy as np
 import pytest
-from typing_extensions import override
 
-from connectors.terminal.screen import Lines
-from connectors.view.status import Status
 from flows.observe.live_status import LiveStatus, StatusLine
 from flows.observe.observer import Observers
 from operators.events import AudioChunk, ErasureRecord
@@ -24,6 +20,7 @@ from operators.observed import (
     SoundLost,
     UpdateMeasured,
 )
+from tests.flows.observe.seen import SeenStatus
 from tests.flows.talk import captions
 
 
@@ -92,20 +89,8 @@ def test_viewers_are_told_of_a_late_file_but_not_of_which() -> None:
     assert told(live)[1] is None
 
 
-class Seen(Lines):
-    """Remembers each status that it is shown."""
-
-    def __init__(self) -> None:
-        super().__init__(StringIO())
-        self.seen: list[Status] = []
-
-    @override
-    def status(self, status: Status) -> None:
-        self.seen.append(status)
-
-
 def test_the_line_is_drawn_with_each_sound_and_when_the_microphone_changes() -> None:
-    screen = Seen()
+    screen = SeenStatus()
     observers = Observers(StatusLine(screen, None))
     observers.observe(heard(0.1))
     observers.observe(UpdateMeasured(record(is_final=False), 0.2))

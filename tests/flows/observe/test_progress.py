@@ -1,33 +1,18 @@
 """How far a recording, or the loading of a model, is."""
 
 import logging
-from io import StringIO
 
 import pytest
-from typing_extensions import override
 
-from connectors.terminal.screen import Lines
-from connectors.view.status import Status
 from flows.observe.observer import Observers
 from flows.observe.progress import RecordingProgress
 from flows.running.waiting import Waiting
 from operators.observed import LoadingAt, RecordingAt
-
-
-class Seen(Lines):
-    """Remembers each status that it is shown."""
-
-    def __init__(self) -> None:
-        super().__init__(StringIO())
-        self.seen: list[Status] = []
-
-    @override
-    def status(self, status: Status) -> None:
-        self.seen.append(status)
+from tests.flows.observe.seen import SeenStatus
 
 
 def test_the_position_in_a_recording_is_the_status_of_the_screen() -> None:
-    screen = Seen()
+    screen = SeenStatus()
     observers = Observers(RecordingProgress(screen))
     observers.observe(RecordingAt(1.5, 60.0))
     observers.observe(RecordingAt(1.6, 0.0))
