@@ -48,3 +48,9 @@ class OutputError(SurtitleError):
 
 #: Exit code of a defect of surtitle itself (``EX_SOFTWARE`` of sysexits.h).
 INTERNAL_EXIT_CODE = 70
+
+
+class InternalError(SurtitleError):
+    """A part of surtitle failed that captions do not need; it was told with its traceback when it did."""
+
+    exit_code = INTERNAL_EXIT_CODE

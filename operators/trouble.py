@@ -4,7 +4,6 @@ An update whose answer is lost keeps the last good caption, and the next one is 
 answer that was cut is shown as far as it goes.
 """
 
-from collections.abc import Callable
 from enum import StrEnum
 from threading import Lock
 
@@ -74,18 +73,20 @@ _SAID = {
 
 
 class TroubleWatch:
-    """Takes note of how each update went; any thread may call it."""
+    """Takes note of how each update went, and says what is worth saying; any thread may call it."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        """``tell`` is given a sentence for the user: at the first trouble of most kinds, once."""
-        self._tell = tell
+    def __init__(self) -> None:
         self._lock = Lock()
         self._said: set[Trouble] = set()
         self._answered = False
         self._lost_in_a_row = 0
 
-    def note(self, trouble: Trouble | None, why: str) -> None:
-        """Take note of an update; ``why`` says which, and more for a person."""
+    def note(self, trouble: Trouble | None, why: str) -> list[str]:
+        """Take note of an update; ``why`` says which, and more for a person.
+
+        Returns:
+            Sentences for the user: at the first trouble of most kinds, once, and when the model is broken.
+        """
         with self._lock:
             was_broken = self._lost_in_a_row >= BROKEN
             is_lost = trouble is not None and trouble.is_loss
@@ -99,8 +100,7 @@ class TroubleWatch:
                 sentences.append(f"the model gave no answer {BROKEN} times in a row; captions stand still")
             elif was_broken and not is_lost:
                 sentences.append("the model answers again")
-        for sentence in sentences:
-            self._tell(sentence)
+        return sentences
 
     def complaint(self) -> str | None:
         """What is to be said at the end of a run whose model is broken: it failed to the last."""

@@ -23,6 +23,7 @@ from flows.running.dataflow import run
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
 from operators.level import level
+from operators.observed import MicrophoneChanged, SoundLost
 
 _ROOT = Path(__file__).parent.parent
 
@@ -132,11 +133,16 @@ def _listen(wav: Path, options: dict[str, Any]) -> None:
         )
         return chunk.key, chunk
 
+    def observe(event: MicrophoneChanged | SoundLost) -> None:
+        if isinstance(event, SoundLost):
+            say(lost=msgspec.to_builtins(event.losses))
+        else:
+            say(tell=event.sentence)
+
     source = MicrophoneSource(
         stream="stage",
         stop=stop,
-        tell=lambda sentence: say(tell=sentence),
-        lost=lambda losses: say(lost=msgspec.to_builtins(losses)),
+        observe=observe,
         **options,
     )
     flow = Dataflow("listening")

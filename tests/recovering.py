@@ -16,8 +16,9 @@ from typing_extensions import override
 from flows.captions.graph import build
 from flows.captions.job import job
 from flows.captions.outputs import begin_outputs, held_outputs
+from flows.captions.parts import make_parts
 from flows.captions.recovery import recovery
-from flows.captions.runtime import Runtime
+from flows.captions.shared import Shared
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.running.dataflow import run
@@ -30,8 +31,8 @@ from operators.recognizers.protocol import Hypothesis, Recognizer
 from tests.toy import ToyStore, ToyVocabulary
 
 
-class ToyRuntime(Runtime):
-    """A runtime whose models are toys, and take their time."""
+class ToyShared(Shared):
+    """Models that are toys, and take their time."""
 
     #: Seconds that an update takes at least.
     step_s = 0.005
@@ -55,7 +56,7 @@ class ToyRuntime(Runtime):
 class _Slow(Translator):
     @override
     def update(self, *arguments: Any, **options: Any) -> Any:
-        time.sleep(ToyRuntime.step_s)
+        time.sleep(ToyShared.step_s)
         return super().update(*arguments, **options)
 
 
@@ -80,19 +81,18 @@ class _ToyRecognizer:
 
 def flow(path: str) -> Dataflow:
     """The job that the settings describe, for Bytewax' own runner."""
-    settings = load_settings(Path(path))
-    return job(settings, ToyRuntime(settings))
+    return job(load_settings(Path(path)), ToyShared)
 
 
 def main(path: Path) -> None:
     """Run the flow that the settings describe."""
     settings = load_settings(path)
-    runtime = ToyRuntime(settings)
-    dataflow = build(settings, runtime, reading=[path])
-    with held_outputs(settings.output, runtime.outputs), recovery(settings) as how, runtime.screen:
+    parts = make_parts(settings, ToyShared, reading=[path])
+    dataflow = build(parts)
+    with held_outputs(settings.output, parts.outputs), recovery(settings) as how, parts.screen:
         is_resumed = how is not None and how.is_resumed
-        begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
-        run(dataflow, runtime.stop, runtime.release, how, settings.run.workers)
+        begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)
+        run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers)
 
 
 if __name__ == "__main__":

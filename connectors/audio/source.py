@@ -14,6 +14,7 @@ from connectors.audio.decoder import AudioDecoder, probe
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.observed import RecordingAt, RecordingTruncated
 
 # Real time hands over what a microphone would have queued, in batches that stay small.
 _MAX_DUE = 50
@@ -42,10 +43,8 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         realtime: Hand over each chunk when its last sample would have been spoken.
         chunk_s: Seconds in a chunk, from 0.01 to 10.
         stop: When set, the source ends. No chunk is the last one: the next run goes on with the recording.
-        progress: Called after each batch with the position and the duration, in seconds; the duration is
-            infinite where the file does not tell it.
-        truncated: Called at the end of a recording that ended before its header said so, with the sentence to
-            report when the flow is done.
+        observe: Told after each batch how far the recording is, and at its end if that came before the
+            header said so.
         clock: Seconds since any moment, for real time.
 
     Raises:
@@ -73,8 +72,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         realtime: bool = False,
         chunk_s: float = 0.1,
         stop: threading.Event | None = None,
-        progress: Callable[[float, float], None] | None = None,
-        truncated: Callable[[str], None] | None = None,
+        observe: Callable[[RecordingAt | RecordingTruncated], None] = lambda _event: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 0.01 <= chunk_s <= 10:
@@ -85,8 +83,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
         self.realtime = realtime
         self.chunk_samples = round(chunk_s * SAMPLE_RATE)
         self.stop = stop or threading.Event()
-        self.progress = progress or (lambda _position_s, _duration_s: None)
-        self._truncated = truncated
+        self.observe = observe
         self._clock = clock
         self._began: float | None = None
 
@@ -111,12 +108,13 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
 
     def end(self, decoder: AudioDecoder) -> None:
         """Report a recording that ended too early, now that it was read to its end."""
-        if self._truncated and decoder.missing_s >= _MISSING_FROM_S:
+        if decoder.missing_s >= _MISSING_FROM_S:
             there, promised = decoder.read_s, decoder.read_s + decoder.missing_s
-            self._truncated(
+            sentence = (
                 f"{self.path} ends after {there:.1f} s of the {promised:.1f} s its header promises; "
                 f"those {there:.1f} s were translated"
             )
+            self.observe(RecordingTruncated(sentence))
 
 
 class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
@@ -144,7 +142,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         else:
             # One at a time: its partials reach the viewer before the rest of the file is read.
             chunks = [self._next()]
-        source.progress(self._position / SAMPLE_RATE, source.info.duration_s)
+        source.observe(RecordingAt(self._position / SAMPLE_RATE, source.info.duration_s))
         return chunks
 
     @override

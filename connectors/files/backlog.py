@@ -19,6 +19,7 @@ from connectors.files.records import Held, P, RecordFile, T
 from connectors.files.watch import OutputWatch
 from operators.errors import OutputError
 from operators.missing import Missing, Span
+from operators.observed import OutputChanged
 
 #: Bytes of records that wait for one file: an hour of captions, two minutes of sound.
 MAX_WAITING_BYTES = 4 * 2**20
@@ -164,7 +165,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._on_disk = Span()
         if self._lost.records:
             self._reason = "it was deleted or cut short during the run"
-            self._tell(
+            self._say(
                 f"{self._target.path} was deleted or cut short, and begins anew: it lacks {self._lost}", False
             )
 
@@ -175,13 +176,13 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             self._overflows = True
             kept = f"{MAX_WAITING_BYTES // 2**20} MiB"
             path = self._target.path
-            self._tell(
+            self._say(
                 f"more waits for {path} than the {kept} that are kept: its oldest records are lost", True
             )
 
-    def _tell(self, sentence: str, is_late: bool) -> None:
+    def _say(self, sentence: str, is_late: bool) -> None:
         if self._watch is not None:
-            self._watch.tell(self._target.path, sentence, is_late)
+            self._watch.observe(OutputChanged(self._target.path, sentence, is_late))
 
     def _lag(self, error: WriteError) -> None:
         self._again_at = self._now() + _AGAIN_S
@@ -190,7 +191,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             self._waiting.clear()
             raise error from None
         if not self._is_lagging or error.reason != self._reason:
-            self._tell(
+            self._say(
                 f"{error}; {error.what_to_do}, and what it lacks is written then; captions go on",
                 True,
             )
@@ -199,5 +200,5 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
     def _is_written(self) -> None:
         if self._is_lagging:
             lacks = f"lacks {self._lost}" if self._lost.records else "lacks nothing"
-            self._tell(f"{self._target.path} is written again, and {lacks}", False)
+            self._say(f"{self._target.path} is written again, and {lacks}", False)
         self._is_lagging = self._overflows = False

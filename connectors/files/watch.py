@@ -7,17 +7,18 @@ from pathlib import Path
 
 from connectors.files.output import WriteError, inherited, lock
 from operators.missing import Missing
+from operators.observed import OutputChanged
 
 
 class OutputWatch:
     """Tells when a file cannot be written, and when it is again, and knows what each lacks.
 
     Args:
-        tell: Told on the worker's thread: the path of a file, a sentence, and whether the file is late now.
+        observe: Told on the worker's thread when a file cannot be written, and when it is again.
     """
 
-    def __init__(self, tell: Callable[[str, str, bool], None]) -> None:
-        self.tell = tell
+    def __init__(self, observe: Callable[[OutputChanged], None]) -> None:
+        self.observe = observe
         self._files: list[Callable[[], Missing | None]] = []
         self._held: dict[Path, int] = {}
         # Those that were not there before.

@@ -54,7 +54,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
             a partial when it arrived, a translation or caption when it was ready.
         batch_size: Events to hand over at once, at most.
         stop: When set, the source ends before its next batch.
-        wait: Says whether it is to hand nothing over for now.
+        wait: Says whether it is to hand nothing over for now, given how many events it has handed over.
 
     Raises:
         InputError: while the flow runs, with file, line, field and what was expected.
@@ -83,7 +83,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         realtime: bool = False,
         batch_size: int = 64,
         stop: threading.Event | None = None,
-        wait: Callable[[], bool] = lambda: False,
+        wait: Callable[[int], bool] = lambda _handed: False,
     ) -> None:
         self.path = path
         self.event_type = event_type
@@ -143,7 +143,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._source.begin(self._clock_s)
         self._awake = None
         batch: list[E] = []
-        if self._source.wait():
+        if self._source.wait(self._source.handed):
             self._awake = ALWAYS_DUE
             nap(_BREATH_S)
             return batch

@@ -12,31 +12,13 @@ from collections.abc import Callable
 import msgspec
 
 from operators.events import SAMPLE_RATE
+from operators.losses import Losses
 
 # A reported loss moves the clock from here on; anything below is how unevenly callbacks come.
 _JITTER_S = 0.05
 # A loss that nobody reports is believed when even the most punctual block of a while came too late.
 _UNREPORTED_FROM_S = 0.25
 _WHILE_S = 2.0
-
-
-class Losses(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said and never reached the flow."""
-
-    #: How often the device reported that samples were lost, and the seconds that this took away.
-    overflows: int = 0
-    overflow_s: float = 0.0
-    #: Seconds that were thrown away because the flow did not fetch them in time, the oldest first.
-    dropped_s: float = 0.0
-    #: Seconds without samples that nobody reported: lost on the way, or the device's clock is slow.
-    unreported_s: float = 0.0
-    #: Seconds during which there was no device.
-    absent_s: float = 0.0
-
-    @property
-    def total_s(self) -> float:
-        """All seconds that are missing."""
-        return self.overflow_s + self.dropped_s + self.unreported_s + self.absent_s
 
 
 class SampleRun(msgspec.Struct, frozen=True, eq=False):

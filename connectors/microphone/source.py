@@ -8,7 +8,7 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.microphone.buffer import CaptureBuffer, Losses
+from connectors.microphone.buffer import CaptureBuffer
 from connectors.microphone.capture import Capture
 from connectors.microphone.find_device import find_device
 from connectors.microphone.portaudio import InputDevice
@@ -16,6 +16,7 @@ from connectors.microphone.resample import Resampler
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.observed import MicrophoneChanged, SoundLost
 
 _CHUNK_SAMPLES = SAMPLE_RATE // 10
 # How long what was recorded waits to be fetched, at most: little beside a chunk.
@@ -45,8 +46,7 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         buffer_s: Seconds that are kept while the flow is busy, from 1 to 600; beyond, the oldest are lost.
         stop: When set, what was recorded is handed over and the source ends. No chunk is the last one: the
             stream is not over, and the next run goes on with it.
-        tell: Called on the flow's thread with a sentence when the microphone goes and when it is back.
-        lost: Called on the flow's thread with all losses so far whenever there are more.
+        observe: Told on the flow's thread when the microphone goes, when it is back, and when sound was lost.
 
     Raises:
         UsageError: when there is no such device, or several.
@@ -60,8 +60,7 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         device: str | int | None = None,
         buffer_s: float = 30.0,
         stop: threading.Event | None = None,
-        tell: Callable[[str], None] | None = None,
-        lost: Callable[[Losses], None] | None = None,
+        observe: Callable[[MicrophoneChanged | SoundLost], None] = lambda _event: None,
     ) -> None:
         if not 1 <= buffer_s <= 600:
             raise UsageError(f"buffer_s is {buffer_s}; give a value from 1 to 600 seconds")
@@ -71,15 +70,9 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         self.is_default = device is None
         self.buffer_s = buffer_s
         self.stop = stop or threading.Event()
-        self.tell = tell or (lambda _sentence: None)
-        self.lost = lost or (lambda _losses: None)
+        self.observe = observe
         self._buffer: CaptureBuffer | None = None
         self._capture: Capture | None = None
-
-    @property
-    def losses(self) -> Losses:
-        """All that was lost so far, in this run."""
-        return self._buffer.losses if self._buffer else Losses()
 
     def now(self) -> float:
         """The present on the stream's clock, in seconds; 0 until the first sample came."""
@@ -159,11 +152,11 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
 
     def _report(self) -> None:
         while self._capture.changes:
-            self._source.tell(self._capture.changes.popleft())
+            self._source.observe(MicrophoneChanged(self._capture.changes.popleft(), self._source.now()))
         losses = self._buffer.losses
         if losses is not self._losses and losses != self._losses:
             self._losses = losses
-            self._source.lost(losses)
+            self._source.observe(SoundLost(losses))
 
 
 def _joined(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

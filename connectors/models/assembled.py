@@ -1,7 +1,6 @@
 """Puts a model together: base weights, an adapter and the tokens that stay become one GGUF file."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,11 +15,11 @@ from operators.errors import InputError
 from operators.models.adapter import Adapter
 from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import Types, group_of, number_of
+from operators.progress import Progress
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, spell_prompts
 
 #: Counts up when the same parts make another file.
 _RECIPE = 1
-Progress = Callable[[str, float | None], None]
 
 
 class Parts(NamedTuple):

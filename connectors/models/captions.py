@@ -1,6 +1,5 @@
 """Models for captions: put together in the user's cache from the base model and files of ours."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable
@@ -13,8 +12,7 @@ from connectors.models.assembled import Parts, assemble, fingerprint
 from connectors.models.captions_folder import ADAPTER, VOCABULARY
 from connectors.models.writer import remove_abandoned, write_model
 from operators.errors import OutputError
-
-Progress = Callable[[str, float | None], None]
+from operators.progress import Progress
 
 
 def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:

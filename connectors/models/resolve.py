@@ -10,7 +10,6 @@ is one for the direction, and ``base`` elsewhere.
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,14 +22,12 @@ from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.writer import PARTIAL_SUFFIX, remove_abandoned
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
-
-#: Receives what is being done, and how much of it is done (0 to 1; None where nobody knows).
-Progress = Callable[[str, float | None], None]
+from operators.progress import Progress, silent
 
 _BLOCK_BYTES = 4 * 2**20
 
 
-def resolve_model(name: str, direction: Direction | None = None, *, progress: Progress | None = None) -> Path:
+def resolve_model(name: str, direction: Direction | None = None, *, progress: Progress = silent) -> Path:
     """Return the path of a complete GGUF file.
 
     Args:
@@ -45,14 +42,13 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         UsageError: a name that begins with ``hub:`` has another form, or no model for captions was made for
             the direction.
     """
-    tell = progress or _silent
     meant = _default(direction) if name == "default" else name
     if meant == "base":
-        return _base_model_path(tell)
+        return _base_model_path(progress)
     if meant == "captions":
-        return _captions_model_path(direction, tell)
+        return _captions_model_path(direction, progress)
     if name.startswith(HUB_PREFIX):
-        path = fetch_model(name, tell)
+        path = fetch_model(name, progress)
         check_gguf(path)
         return path
     path = Path(name)
@@ -60,10 +56,6 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         path = path.expanduser()
     check_gguf(path)
     return path
-
-
-def _silent(_what: str, _fraction: float | None) -> None:
-    """Report to nobody."""
 
 
 def _default(direction: Direction | None) -> str:

@@ -100,7 +100,7 @@ class _Drawn(Screen):
             self._draw()
 
     @override
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         with self._lock, contextlib.suppress(OutputError):
             self._draw(notice=self._sayable(f"surtitle: {sentence}"))
 

@@ -43,8 +43,8 @@ class Screen(ABC):
         """
 
     @abstractmethod
-    def tell(self, sentence: str) -> None:
-        """Tell the user something that is no caption: above the captions, or on standard error."""
+    def notice(self, sentence: str) -> None:
+        """Show the user a sentence that is no caption: above the captions, or on standard error."""
 
     @abstractmethod
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Lines(Screen):
         pass
 
     @override
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         with self._lock, contextlib.suppress(OSError):
             print(f"surtitle: {cleaned(sentence)}", file=sys.stderr, flush=True)
 
@@ -93,7 +93,7 @@ class LoggedLines(Lines):
     """The same, where messages are JSON: what is no caption goes where they all go."""
 
     @override
-    def tell(self, sentence: str) -> None:
+    def notice(self, sentence: str) -> None:
         tell("message", cleaned(sentence))
 
 

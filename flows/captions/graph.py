@@ -1,26 +1,32 @@
 """The captions flow: audio, partials, translations, captions, erasure records, each stage replaceable."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow, Stream
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.audio.sink import WavSink
-from connectors.audio.source import AudioFileSource
 from connectors.callback import CallbackSink
 from connectors.exports.subtitles import Format, SubtitleSink
 from connectors.jsonl.sink import JsonlSink
-from connectors.jsonl.source import JsonlSource
-from connectors.microphone.source import MicrophoneSource
-from flows.captions.outputs import check_files
-from flows.captions.runtime import Runtime
+from flows.captions.parts import Parts
 from flows.settings.schema import Settings
-from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language
+from operators.metrics.erasure import ErasureMeter, ErasureState
+from operators.metrics.tokenizers import erasure_signature, tokenizer
+from operators.observed import (
+    CaptionShown,
+    ModelAnswered,
+    Observed,
+    PartialHeard,
+    RunEnded,
+    SoundHeard,
+    UpdateMeasured,
+)
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.recognize import recognize
@@ -28,153 +34,128 @@ from operators.stages.show import show
 from operators.stages.subtitle import subtitle
 from operators.stages.translate import translate
 from operators.subtitles.writer import Columns
+from operators.trouble import Trouble
 
 E = TypeVar("E", bound=Event)
 
-#: The settings that name an input.
-INPUTS = ("audio", "microphone", "partials", "translations", "captions")
 
-#: Events that a source hands over together when time presses.
-_MAX_AT_ONCE = 1000
-
-
-def build(
-    settings: Settings,
-    runtime: Runtime,
-    end: Callable[[], None] | None = None,
-    reading: Iterable[Path] = (),
-) -> Dataflow:
+def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     """Chain the stages from the first one that is not replaced by a file of its events.
 
-    ``end`` is called when no more events will come, also after an error; the runtime's unless given.
-    ``reading`` are files that were read already, such as the one of the settings. Raises `UsageError` unless
-    exactly one input is given, and a file of its own for each output; `OutputError` for an output that cannot
-    be written, or is read.
+    ``end`` is called by each worker when no more events will come, also after an error; it must not raise.
     """
-    given = [name for name in INPUTS if getattr(settings.input, name)]
-    if len(given) != 1:
-        raise UsageError(
-            f"a flow needs exactly one input: set one of {', '.join(f'input.{name}' for name in INPUTS)}, "
-            f"not {' and '.join(given) or 'none'}"
-        )
-    check_files(settings, reading)
-    dataflow = Dataflow("captions")
-    captions = _captions(dataflow, settings, runtime)
+    settings, dataflow = parts.settings, Dataflow("captions")
+    captions = _captions(dataflow, parts)
     if settings.output.terminal:
-        captions = show("show", captions, runtime.screen.draw, runtime.clock)
-    if settings.web.enabled:
-        # After the screen, so that it costs the terminal's viewers nothing and shown_s says the same.
-        captions = op.map("publish", captions, runtime.audience.caption)
-    _save(captions, "captions", settings.output.captions, runtime)
-    _subtitle(captions, settings, runtime)
-    records = measure("measure", captions, runtime.meter)
-    _save(records, "log", settings.output.log, runtime)
-    # A job has nobody else who knows when the last caption was shown.
-    op.output("records", records, CallbackSink[ErasureRecord](runtime.take, end or runtime.end))
+        captions = show("show", captions, parts.screen.draw, parts.given.clock)
+    # After the screen, so that it costs the terminal's viewers nothing and shown_s says the same.
+    captions = _observed("observe-captions", captions, CaptionShown, parts)
+    _save(captions, "captions", settings.output.captions, parts)
+    _subtitle(captions, parts)
+    records = measure("measure", captions, _meter(settings))
+    _save(records, "log", settings.output.log, parts)
+
+    def measured(record: ErasureRecord) -> None:
+        parts.observers.observe(UpdateMeasured(record, parts.given.now()))
+        parts.given.pace.measured()
+
+    def over() -> None:
+        # A job has nobody else who knows when the last caption was shown.
+        parts.screen.close()
+        parts.observers.observe(RunEnded())
+        end()
+
+    op.output("records", records, CallbackSink[ErasureRecord](measured, over))
     return dataflow
 
 
-def _captions(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Stream[Caption]:
-    if settings.input.captions:
-        return _replay(dataflow, Caption, settings.input.captions, settings, runtime)
-    translations = _translations(dataflow, settings, runtime)
-    _save(translations, "translations", settings.output.translations, runtime)
-    return display("display", translations, settings.display.mask_k)
+def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
+    if parts.given.event_type is Caption:
+        return _input(dataflow, parts)
+    translations = _translations(dataflow, parts)
+    _save(translations, "translations", parts.settings.output.translations, parts)
+    return display("display", translations, parts.settings.display.mask_k)
 
 
-def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Stream[Translation]:
-    if settings.input.translations:
-        return _replay(dataflow, Translation, settings.input.translations, settings, runtime)
-    partials = _partials(dataflow, settings, runtime)
-    if runtime.watch.is_on:
-        partials = op.map("watch-partials", partials, runtime.watch.partial)
-    keep_up = settings.keeps_up
-    note = runtime.model.note
+def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
+    if parts.given.event_type is Translation:
+        return _input(dataflow, parts)
+    partials = _observed("observe-partials", _partials(dataflow, parts), PartialHeard, parts)
+    keep_up = parts.settings.keeps_up
+
+    def note(trouble: Trouble | None, why: str) -> None:
+        parts.observers.observe(ModelAnswered(trouble, why))
+
     translations = translate(
-        "translate", partials, runtime.translator, runtime.clock, keep_up=keep_up, note=note
+        "translate", partials, parts.shared.translator, parts.given.clock, keep_up=keep_up, note=note
     )
     # A replay translates all that it reads: what was overtaken is left out, so that it says the same again.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
-    _save(saved, "partials", settings.output.partials, runtime)
+    _save(saved, "partials", parts.settings.output.partials, parts)
     return translations
 
 
-def _partials(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> Stream[Partial]:
-    if settings.input.partials:
-        return _replay(dataflow, Partial, settings.input.partials, settings, runtime)
-    runtime.source = source = _microphone(settings, runtime) or _recording(settings, runtime)
-    audio = op.input("audio", dataflow, source)
-    if settings.output.audio:
+def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
+    if parts.given.event_type is Partial:
+        return _input(dataflow, parts)
+    audio: Stream[AudioChunk] = op.input("audio", dataflow, parts.given.source)
+    if parts.settings.output.audio:
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
-        op.output("save-audio", recorded, WavSink(Path(settings.output.audio), watch=runtime.outputs))
-    if runtime.watch.is_on:
-        audio = op.map("watch-audio", audio, runtime.watch.audio)
-    if settings.input.microphone:
-        audio = op.map("hear", audio, runtime.live.hear)
-    return recognize("recognize", audio, runtime.recognizer, runtime.now if settings.is_live else None)
+        op.output("save-audio", recorded, WavSink(Path(parts.settings.output.audio), watch=parts.outputs))
+    audio = _observed("observe-audio", audio, SoundHeard, parts)
+    now = parts.given.now if parts.settings.is_live else None
+    return recognize("recognize", audio, parts.shared.recognizer, now)
 
 
-def _microphone(settings: Settings, runtime: Runtime) -> MicrophoneSource | None:
-    name = settings.input.microphone
-    if name is None:
-        return None
-    return MicrophoneSource(
-        stream="microphone",
-        device=None if name == "default" else name,
-        buffer_s=settings.input.buffer_s,
-        stop=runtime.stop,
-        tell=runtime.live.microphone,
-        lost=runtime.live.lose,
-    )
+def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
+    """The events that are replayed."""
+    return op.input(parts.given.event_type.__name__.lower(), dataflow, parts.given.source)
 
 
-def _recording(settings: Settings, runtime: Runtime) -> AudioFileSource:
-    assert settings.input.audio is not None, "build has looked for an input"
-    return AudioFileSource(
-        Path(settings.input.audio),
-        stream=Path(settings.input.audio).stem,
-        realtime=settings.input.realtime,
-        stop=runtime.stop,
-        progress=runtime.at_position,
-        truncated=runtime.complaints.append,
-    )
-
-
-def _replay(
-    dataflow: Dataflow, event_type: type[E], path: str, settings: Settings, runtime: Runtime
+def _observed(
+    step_id: str,
+    events: Stream[E],
+    kind: type[SoundHeard] | type[PartialHeard] | type[CaptionShown],
+    parts: Parts,
 ) -> Stream[E]:
-    source = JsonlSource(
-        Path(path),
-        event_type,
-        skip_bad=settings.input.skip_bad,
-        # What is read together would be seen together; what comes too fast has to be, to be overtaken.
-        batch_size=_MAX_AT_ONCE if settings.keeps_up else 1,
-        realtime=settings.input.realtime,
-        stop=runtime.stop,
-        # What is overtaken never gets to the log.
-        wait=(lambda: False) if settings.keeps_up else runtime.is_behind,
-    )
-    runtime.source = source
-    return op.input(event_type.__name__.lower(), dataflow, source)
+    """The same events, of which observers are told; without a step where nobody wants to know."""
+    if not parts.observers.wants(kind):
+        return events
+    made: Callable[[Any, float], Observed] = kind
+
+    def tell(event: E) -> E:
+        parts.observers.observe(made(event, parts.given.now()))
+        return event
+
+    return op.map(step_id, events, tell)
 
 
-def _save(events: Stream[E], name: str, path: str | None, runtime: Runtime) -> None:
+def _save(events: Stream[E], name: str, path: str | None, parts: Parts) -> None:
     if path:
-        sink = JsonlSink(Path(path), watch=runtime.outputs)
+        sink = JsonlSink(Path(path), watch=parts.outputs)
         op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), sink)
 
 
-def _subtitle(captions: Stream[Caption], settings: Settings, runtime: Runtime) -> None:
+def _subtitle(captions: Stream[Caption], parts: Parts) -> None:
+    settings = parts.settings
     files: dict[Format, str | None] = {"srt": settings.output.srt, "vtt": settings.output.vtt}
     if not any(files.values()):
         return
     spoken, written = language(settings.translate.source), language(settings.translate.target)
     columns = Columns(source=spoken.columns, target=written.columns)
-    now = runtime.now if settings.is_live else None
+    now = parts.given.now if settings.is_live else None
     cues = subtitle("subtitle", captions, settings.output.subtitles, columns, now)
     for kind, path in files.items():
         if path:
-            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind, watch=runtime.outputs))
+            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind, watch=parts.outputs))
+
+
+def _meter(settings: Settings) -> Callable[[ErasureState | None], ErasureMeter]:
+    """What makes the erasure meter of one stream."""
+    target = language(settings.translate.target)
+    mask_k = None if settings.input.captions else settings.display.mask_k
+    signature, tokenize = erasure_signature(target.tokenizer, mask_k), tokenizer(target.tokenizer)
+    return lambda resume: ErasureMeter(tokenize, signature, resume)
 
 
 def _partial_of(translation: Translation) -> Partial:

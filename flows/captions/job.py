@@ -4,21 +4,24 @@
 ``-r FOLDER -s 1 -b 0`` a job that was killed goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
 
 from bytewax.dataflow import Dataflow
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
-from connectors.messages.log import tell
 from flows.captions.graph import build
-from flows.captions.outputs import begin_outputs, hold_outputs
+from flows.captions.outputs import begin_outputs, held_outputs
+from flows.captions.parts import Parts, make_parts
 from flows.captions.recovery import is_bytewax_cluster, is_bytewax_job, take_bytewax_folder
-from flows.captions.runtime import Runtime
+from flows.captions.shared import Shared
+from flows.observe.observer import Observe
 from flows.running.dataflow import let_interrupt_set
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
-from operators.errors import SurtitleError
+from operators.observed import RunBegan
 
 
 def flow(path: str) -> Dataflow:
@@ -26,43 +29,40 @@ def flow(path: str) -> Dataflow:
 
     Where Bytewax is given a folder for recovery, it need not be there yet, and belongs to this run.
     """
-    settings = begin_settings(Path(path))
-    return job(settings, Runtime(settings), reading=[Path(path)])
+    return job(begin_settings(Path(path)), reading=[Path(path)])
 
 
-def job(settings: Settings, runtime: Runtime, reading: Iterable[Path] = ()) -> Dataflow:
+def job(
+    settings: Settings,
+    make_shared: Callable[[Settings, Observe], Shared] = Shared,
+    reading: Iterable[Path] = (),
+) -> Dataflow:
     """The dataflow for Bytewax' own runner, which does not come back when it is over."""
+    closing, lock = ExitStack(), Lock()
 
     def end() -> None:
-        runtime.end()
-        runtime.audience.close()
-        runtime.watch.close()
-        runtime.outputs.close()
+        # Each worker says that it is over.
+        with lock:
+            closing.close()
 
-    dataflow = build(settings, runtime, end, reading)
-    # Processes of a cluster share the files: the one that gets a file's sink takes it.
-    if not is_bytewax_cluster():
-        hold_outputs(settings.output, runtime.outputs)
-    is_resumed = False
-    if is_bytewax_job():
-        try:
-            is_resumed = take_bytewax_folder(settings)
-        except SurtitleError:
-            runtime.outputs.close()
-            raise
-        let_interrupt_set(runtime.stop)
-    open_watch(runtime)
-    runtime.watch.ready()
-    where = runtime.audience.open()
-    if where:
-        tell("web_opened", f"captions at {where}")
-    if not is_bytewax_cluster():
-        begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
+    parts = make_parts(settings, make_shared, reading=reading)
+    dataflow = build(parts, end)
+    with ExitStack() as opened:
+        _begin(parts, opened)
+        closing.enter_context(opened.pop_all())
     return dataflow
 
 
-def open_watch(runtime: Runtime) -> None:
-    """Serve metrics and health where that was asked for, and say where. Raises `OutputError`."""
-    where = runtime.watch.open()
-    if where:
-        tell("metrics_opened", f"metrics at {where}", address=where)
+def _begin(parts: Parts, opened: ExitStack) -> None:
+    """Open what the run needs before its first event."""
+    settings, is_resumed = parts.settings, False
+    # Processes of a cluster share the files: the one that gets a file's sink takes it.
+    if not is_bytewax_cluster():
+        opened.enter_context(held_outputs(settings.output, parts.outputs))
+    if is_bytewax_job():
+        is_resumed = take_bytewax_folder(settings)
+        let_interrupt_set(parts.shared.stop)
+    opened.enter_context(parts.observers.served())
+    parts.observers.observe(RunBegan())
+    if not is_bytewax_cluster():
+        begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from connectors.jsonl.reading import event_type_of
 from connectors.messages.log import begin_messages, tell
-from flows.captions.runner import REPLAYED, caption
+from flows.captions.inputs import REPLAYED
+from flows.captions.runner import caption
 from flows.cli.bench import bench
 from flows.cli.bench_drafts import bench_drafts
 from flows.cli.bench_speech import bench_speech

@@ -1,6 +1,5 @@
 """The second model: loaded beside the first if it speaks in the same tokens, with its own sessions."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.vocabulary import first_difference
+from operators.progress import Progress
 from operators.trouble import ModelTrouble
 
 #: Branches of a tree.
@@ -86,18 +86,18 @@ def open_draft_model(
     model: LlamaModel,
     head: tuple[int, ...],
     context: ContextSettings,
-    tell: Callable[[str, float | None], None],
+    progress: Progress,
 ) -> DraftModel | None:
     """The settings' second model, for drafts of ``model``; None where there is none.
 
-    ``tell`` hears what is being done, and how much of it is.
+    ``progress`` hears what is being done, and how much of it is.
 
     Raises `InputError` if it cannot be used, or if its tokens are not those of ``model``.
     """
     if settings.draft_model is None:
         return None
-    path = resolve_model(settings.draft_model, settings.direction, progress=tell)
-    loading = partial(tell, "loading the draft model")
+    path = resolve_model(settings.draft_model, settings.direction, progress=progress)
+    loading = partial(progress, "loading the draft model")
     draft = model if path == model.path else LlamaModel(path, loading)
     difference = first_difference(model, draft)
     if difference is not None:

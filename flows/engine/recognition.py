@@ -7,6 +7,7 @@ from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.extras import needs_extra
 from operators.languages import language
+from operators.observed import RecognizerChanged
 from operators.recognizers.azure.settings import service
 from operators.recognizers.protocol import Recognizer
 from operators.recognizers.windowed.method import SpeechMethod
@@ -27,13 +28,13 @@ def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
 
 
 def make_recognizer(
-    settings: RecognizeSettings, *, spoken: str = "English", tell: Callable[[str], None]
+    settings: RecognizeSettings, *, spoken: str = "English", observe: Callable[[RecognizerChanged], None]
 ) -> Recognizer:
     """A recogniser for one stream; engines are imported here, as nobody needs all of them.
 
     Args:
         spoken: Name or code of the language that is spoken.
-        tell: Told what happens to it, in a sentence.
+        observe: Told what happens to it, on any thread.
 
     Raises:
         SurtitleError: when the engine, its model or what it needs to know is missing.
@@ -42,7 +43,7 @@ def make_recognizer(
         case "azure":
             from operators.recognizers.azure.recognizer import AzureRecognizer
 
-            return AzureRecognizer(settings.azure, tell)
+            return AzureRecognizer(settings.azure, observe)
         case "vosk":
             assert settings.model is not None, "check_recognizer has looked"
             from operators.recognizers.vosk import VoskRecognizer
@@ -57,7 +58,7 @@ def make_recognizer(
                 method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
                 certainty=settings.certainty,
                 threads=settings.threads,
-                tell=tell,
+                observe=observe,
             )
         case "whisper":
             assert settings.model is not None, "check_recognizer has looked"
@@ -70,5 +71,5 @@ def make_recognizer(
                 method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
                 certainty=settings.certainty,
                 threads=settings.threads,
-                tell=tell,
+                observe=observe,
             )

@@ -1,6 +1,6 @@
 """Decodes one segment of a file of partials, update by update, and records what each pass decided."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +17,7 @@ from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, o
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.events import Partial
+from operators.progress import Progress
 from operators.text_layout import cleaned
 
 # Bytes of a file with a trace: one of 200 updates with 100 tokens has a tenth.
@@ -59,11 +60,11 @@ def record(
     engine: Engine,
     settings: TranslateSettings,
     partials: Sequence[Partial],
-    tell: Callable[[str, float | None], None],
+    progress: Progress,
 ) -> Trace:
     """Translate a segment's updates with the settings' method, and tell what became of each token.
 
-    What segments before it said is not looked up. ``tell`` hears how much is done, from 0 to 1.
+    What segments before it said is not looked up. ``progress`` hears how much is done, from 0 to 1.
     """
     recorder = Recorder(engine.method(settings), engine.pool)
     translator = Translator(
@@ -71,7 +72,7 @@ def record(
     )
     state, updates = SegmentState(), list[UpdateTrace]()
     for number, partial in enumerate(partials):
-        tell("tracing", number / len(partials))
+        progress("tracing", number / len(partials))
         state, output = translator.update(partial.key, state, partial.text, is_final=partial.is_final)
         made = recorder.take()
         windows = (
@@ -80,7 +81,7 @@ def record(
         )
         updates.append(_update(partial, "".join(output.pieces), tuple(windows)))
     translator.release(partials[0].key, state)
-    tell("tracing", 1.0)
+    progress("tracing", 1.0)
     piece = engine.prompt.vocabulary.piece
     return Trace(
         surtitle=version("surtitle"),

@@ -30,13 +30,11 @@ from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_ro
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
+from operators.progress import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
 from operators.trouble import ModelTrouble
-
-#: Told what is being done and how much of it, from 0 to 1; None where that is not known.
-Progress = Callable[[str, float | None], None]
 
 
 class Engine(NamedTuple):
@@ -75,32 +73,31 @@ class Engine(NamedTuple):
         return method(settings, costs, self.heads, knows_unfinished=self.prompt.knows_unfinished)
 
 
-def open_engine(settings: TranslateSettings, progress: Progress | None = None) -> Engine:
+def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:
     """Load the model and evaluate the prompt's head, for any number of translators; raises likewise."""
     check_drafted(settings)
     check_heads(settings)
-    tell = progress or (lambda _what, _fraction: None)
     path = resolve_model(settings.model, settings.direction, progress=progress)
     try:
-        return _open(path, settings, tell)
+        return _open(path, settings, progress)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
 
 
-def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
-    model = LlamaModel(path, lambda fraction: tell("loading the model", fraction))
+def _open(path: Path, settings: TranslateSettings, progress: Progress) -> Engine:
+    model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
     prompt = select_prompt(model, _template(settings.template), settings.source, settings.target)
-    tuning = _tuning(path, model, tell) if settings.threads is None else Tuning(settings.threads)
-    tell("evaluating the prompt", None)
-    row_step = _row_step(path, model, tuning, tell)
+    tuning = _tuning(path, model, progress) if settings.threads is None else Tuning(settings.threads)
+    progress("evaluating the prompt", None)
+    row_step = _row_step(path, model, tuning, progress)
     memory = recurrent_memory(model, settings.sessions)
     context = _context_settings(settings, prompt, tuning, row_step, memory)
     pool = open_pool(settings, model, prompt.head, context, memory)
-    draft = open_draft_model(settings, model, prompt.head, context, tell)
+    draft = open_draft_model(settings, model, prompt.head, context, progress)
     return Engine(
         path, prompt, pool, draft, open_heads(settings, path), context,
-        cache(lambda: _pass_costs(path, model, context, tell)),
-        cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, tell)),
+        cache(lambda: _pass_costs(path, model, context, progress)),
+        cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
     )  # fmt: skip
 
 
@@ -137,7 +134,7 @@ def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
     return not prompt.knows_unfinished if chosen is None else chosen
 
 
-def _tuning(path: Path, model: LlamaModel, tell: Progress) -> Tuning:
+def _tuning(path: Path, model: LlamaModel, progress: Progress) -> Tuning:
     """What suits this model on this machine: measured at the first start, remembered afterwards."""
 
     def measure() -> Tuning:
@@ -146,31 +143,31 @@ def _tuning(path: Path, model: LlamaModel, tell: Progress) -> Tuning:
                 probe,
                 usable_cores(),
                 others_s,
-                done=lambda fraction: tell("finding out how many threads are fastest", fraction),
+                done=lambda fraction: progress("finding out how many threads are fastest", fraction),
             )
 
     return recalled(tuning_key(path), Tuning, measure)
 
 
-def _row_step(path: Path, model: LlamaModel, tuning: Tuning, tell: Progress) -> int:
+def _row_step(path: Path, model: LlamaModel, tuning: Tuning, progress: Progress) -> int:
     def measure() -> RowStep:
         with LlamaProbe(model) as probe:
             return measure_row_step(
                 lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows),
-                lambda fraction: tell("finding out how logits are computed fastest", fraction),
+                lambda fraction: progress("finding out how logits are computed fastest", fraction),
             )
 
     return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
 
 
-def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: Progress) -> PassCosts:
+def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
     """What a pass costs with so many threads."""
 
     def measure() -> PassCosts:
         with LlamaProbe(model) as probe:
             return measure_costs(
                 lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
-                lambda fraction: tell("measuring what a pass costs", fraction),
+                lambda fraction: progress("measuring what a pass costs", fraction),
             )
 
     return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)

@@ -1,1 +1,1 @@
-"""What a run shows of itself while it runs: status, metrics, health, captions in browsers."""
+"""Those who look on at a run: messages, status, summary, metrics, health, captions in browsers."""

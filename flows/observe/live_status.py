@@ -1,15 +1,23 @@
-"""What a live run tells of itself while it runs: whether it hears something, how loud, how late it is."""
+"""The status line of a live run: whether it hears something, how loud, how late it is."""
 
 import math
-from collections.abc import Callable
+from threading import Lock
 
-from connectors.messages.log import tell
-from connectors.microphone.buffer import Losses
 from connectors.terminal.screen import Screen
 from connectors.view.status import Status
-from flows.observe.watch import Watch
-from operators.events import AudioChunk, ErasureRecord
+from flows.observe.audience import Audience
+from operators.events import ErasureRecord
 from operators.level import level
+from operators.losses import Losses
+from operators.observed import (
+    MicrophoneChanged,
+    Observed,
+    OutputChanged,
+    RecognizerChanged,
+    SoundHeard,
+    SoundLost,
+    UpdateMeasured,
+)
 
 # For how long a partial is a sign that somebody speaks.
 _SPEECH_S = 1.5
@@ -18,27 +26,16 @@ _FALL_DB_PER_S = 30.0
 
 
 class LiveStatus:
-    """Puts together the status line of a live run, from what its stages see."""
+    """Puts the status together from what happened so far. Pure: events say when they happened."""
 
-    def __init__(
-        self,
-        screen: Screen,
-        now: Callable[[], float],
-        show: Callable[[Status, str | None], None] = lambda _status, _sentence: None,
-        watch: Watch | None = None,
-    ) -> None:
-        """``now`` gives the present on the stream's clock, in seconds.
+    takes = frozenset(
+        {SoundHeard, SoundLost, MicrophoneChanged, RecognizerChanged, UpdateMeasured, OutputChanged}
+    )
 
-        ``show`` gets each status as well, and the sentence about what is wrong while something is; ``watch``
-        what bears on health.
-        """
-        self._screen = screen
-        self._now = now
-        self._tell = show
-        self._watch = watch
-        self._sentence: str | None = None
-        #: Sound that was not heard, so far.
-        self.losses = Losses()
+    def __init__(self) -> None:
+        self._now_s = 0.0
+        self._wrong = ""
+        self._losses = Losses()
         self._is_absent = False
         self._is_troubled = False
         # Files that cannot be written for now.
@@ -49,67 +46,77 @@ class LiveStatus:
         self._lag_s: float | None = None
         self._overtaken = 0
 
-    def hear(self, chunk: AudioChunk) -> AudioChunk:
-        """Take note of a chunk, and hand it on."""
-        self._is_absent = False
-        end_s = chunk.start_s + chunk.duration_s
-        fallen = self._level_dbfs - _FALL_DB_PER_S * max(0.0, end_s - self._heard_s)
-        self._level_dbfs, self._heard_s = max(level(chunk.pcm).peak_dbfs, fallen), end_s
-        self._show()
-        return chunk
+    def observe(self, event: Observed) -> None:
+        """Take note of an event."""
+        match event:
+            case SoundHeard(chunk, at_s):
+                self._is_absent = False
+                self._now_s = at_s
+                self._meter(level(chunk.pcm).peak_dbfs, chunk.start_s + chunk.duration_s)
+            case SoundLost(losses):
+                self._losses = losses
+            case MicrophoneChanged(sentence, at_s):
+                self._wrong, self._is_absent, self._now_s = sentence, True, at_s
+            case RecognizerChanged(sentence):
+                self._wrong, self._is_troubled = sentence, True
+            case UpdateMeasured(record, at_s):
+                self._caption(record, at_s)
+            case OutputChanged(path, _, is_late):
+                (self._late_files.add if is_late else self._late_files.discard)(path)
 
-    def caption(self, record: ErasureRecord) -> None:
-        """Take note of a caption."""
+    def _meter(self, peak_dbfs: float, end_s: float) -> None:
+        fallen = self._level_dbfs - _FALL_DB_PER_S * max(0.0, end_s - self._heard_s)
+        self._level_dbfs, self._heard_s = max(peak_dbfs, fallen), end_s
+
+    def _caption(self, record: ErasureRecord, at_s: float) -> None:
         self._is_troubled = False
-        self._spoken_s = -math.inf if record.is_final else self._now()
+        self._spoken_s = -math.inf if record.is_final else at_s
         self._lag_s = record.latency_from_speech_s
         self._overtaken += record.overtaken
 
-    def lose(self, losses: Losses) -> None:
-        """Take note of sound that was lost: all of it, so far."""
-        self.losses = losses
-        if self._watch is not None:
-            self._watch.lose(losses)
-
-    def microphone(self, sentence: str) -> None:
-        """Tell of a microphone that has gone, or is back; the next chunk says that it is there."""
-        tell("microphone_changed", sentence)
-        if self._watch is not None:
-            self._watch.microphone(sentence)
-        self._sentence = sentence
-        self._is_absent = True
-        self._show()
-
-    def recognizer(self, sentence: str) -> None:
-        """Tell what happens to the recogniser, on any thread; the next caption says that it works."""
-        tell("recognizer_changed", sentence)
-        if self._watch is not None:
-            self._watch.recognizer(sentence)
-        self._sentence = sentence
-        self._is_troubled = True
-
-    def output(self, path: str, sentence: str, is_late: bool) -> None:
-        """Tell of a file that cannot be written for now, or is again."""
-        tell("write_failed" if is_late else "write_recovered", sentence, output=path)
-        (self._late_files.add if is_late else self._late_files.discard)(path)
-
-    def _show(self) -> None:
-        now_s = self._now()
-        state = "speech" if now_s - self._spoken_s < _SPEECH_S else "listening"
+    @property
+    def status(self) -> Status:
+        """The status at the last sound, or change of the microphone."""
+        state = "speech" if self._now_s - self._spoken_s < _SPEECH_S else "listening"
         if self._is_troubled:
             state = "waiting for the recogniser"
         if self._is_absent:
             state = "no microphone"
-        status = Status(
+        return Status(
             state=state,
             level_dbfs=self._level_dbfs,
-            elapsed_s=now_s,
+            elapsed_s=self._now_s,
             lag_s=self._lag_s,
-            dropped_s=self.losses.total_s - self.losses.absent_s,
+            dropped_s=self._losses.lost_s,
             overtaken=self._overtaken,
         )
-        self._screen.status(status)
-        is_wrong = self._is_absent or self._is_troubled
+
+    @property
+    def sentence(self) -> str | None:
+        """What is wrong, for viewers; None while nothing is."""
+        if self._is_absent or self._is_troubled:
+            return self._wrong
         # Viewers elsewhere need not know what files there are on this machine.
-        late = "a file of this run cannot be written for now" if self._late_files else None
-        self._tell(status, self._sentence if is_wrong else late)
+        return "a file of this run cannot be written for now" if self._late_files else None
+
+
+class StatusLine:
+    """Shows the status on the screen and to viewers, whenever there is sound or the microphone changes."""
+
+    takes = LiveStatus.takes
+
+    def __init__(self, screen: Screen, audience: Audience | None) -> None:
+        self._screen = screen
+        self._audience = audience
+        self._lock = Lock()
+        self._live = LiveStatus()
+
+    def observe(self, event: Observed) -> None:
+        """Take note of an event, and show what became of it."""
+        with self._lock:
+            self._live.observe(event)
+            status, sentence = self._live.status, self._live.sentence
+        if isinstance(event, SoundHeard | MicrophoneChanged):
+            self._screen.status(status)
+            if self._audience is not None:
+                self._audience.status(status, sentence)

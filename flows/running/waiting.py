@@ -8,10 +8,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from connectors.messages.log import tell
+from operators.observed import LoadingAt, Observed, RecordingAt
 
 
 class Waiting:
     """A progress line on stderr. It is silent when stderr is no terminal or the user asked for quiet."""
+
+    takes = frozenset({LoadingAt, RecordingAt})
 
     def __init__(self, *, quiet: bool, captions: bool) -> None:
         """With ``captions`` on the terminal these show how far a recording is; no line is drawn then."""
@@ -43,12 +46,15 @@ class Waiting:
             if fraction >= 1.0:
                 self.end()
 
-    def at_position(self, position_s: float, duration_s: float) -> None:
-        """Say how far a recording is."""
-        if self._captions and sys.stdout.isatty():
-            self.end()
-        elif duration_s > 0:
-            self.doing("translating the recording", position_s / duration_s)
+    def observe(self, event: Observed) -> None:
+        """Say how far the loading of a model, or a recording, is."""
+        match event:
+            case LoadingAt(what, fraction):
+                self.doing(what, fraction)
+            case RecordingAt() if self._captions and sys.stdout.isatty():
+                self.end()
+            case RecordingAt(position_s, duration_s) if duration_s > 0:
+                self.doing("translating the recording", position_s / duration_s)
 
     def end(self) -> None:
         """Take the line away."""

@@ -103,15 +103,15 @@ def with_toys() -> None:
     import flows.captions.runner
     from connectors.microphone import portaudio
     from operators.recognizers.protocol import Recognizer
-    from tests.recovering import ToyRuntime
+    from tests.recovering import ToyShared
 
-    class _Runtime(ToyRuntime):
+    class _Shared(ToyShared):
         def recognizer(self, _stream: str) -> Recognizer:
             return Counting()
 
     sound = Microphone()
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
-        (flows.captions.runner, "Runtime", _Runtime),
+        (flows.captions.runner, "Shared", _Shared),
         (flows.captions.runner, "check_recognizer", lambda *_given, **_how: None),
         (portaudio, "_sounddevice", lambda: sound),
     ]

@@ -23,7 +23,8 @@ from connectors.view.rows import settled
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
 from flows.captions.graph import build
-from flows.captions.runtime import Runtime
+from flows.captions.parts import make_parts
+from flows.captions.shared import Shared
 from flows.pages.report.gather import Gathered
 from flows.pages.report.page import page
 from flows.pages.report.reading import Reading
@@ -167,15 +168,15 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     translator = echo_translator()
-    monkeypatch.setattr(Runtime, "translator", lambda _self: translator)
+    monkeypatch.setattr(Shared, "translator", lambda _self: translator)
     texts = [[piece, piece + " and " + other] for piece, other in pairwise(NASTY)]
     texts.append(["".join(NASTY) * 2, "".join(NASTY) * 3])
     (tmp_path / "in").write_bytes(msgspec.json.Encoder().encode_lines(partials(texts)))
     files = ("captions", "partials", "translations", "log", "srt", "vtt")
     output = {name: str(tmp_path / name) for name in files}
-    runtime = Runtime(load_settings(None, {"input": {"partials": str(tmp_path / "in")}, "output": output}))
-    runtime.screen = open_screen(42, terminal := Tty())
-    run(build(runtime._settings, runtime), runtime.stop)
+    settings = load_settings(None, {"input": {"partials": str(tmp_path / "in")}, "output": output})
+    parts = make_parts(settings, screen=open_screen(42, terminal := Tty()))
+    run(build(parts), parts.shared.stop)
 
     assert is_harmless(OURS.sub("", terminal.getvalue()))
     assert len(caplog.messages) == 1

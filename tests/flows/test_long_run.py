@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typing_extensions import override
 
 from connectors.jsonl import source as jsonl
 from connectors.web.protocol import Bounds
 from flows.captions.graph import build
+from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from operators.events import ErasureRecord
 from operators.metrics.quantiles import Quantiles
-from tests.recovering import ToyRuntime
+from operators.observed import Observed, UpdateMeasured
+from tests.recovering import ToyShared
 from tests.soak import speech
 from tests.soak.verdict import faults
 from tests.soak.vitals import Sample
@@ -26,20 +26,19 @@ SEGMENTS = 300
 MAX_PER_SEGMENT = 32
 
 
-class Watched(ToyRuntime):
+class Held:
     """Knows how many bytes Python held after each tenth of the run."""
 
-    def __init__(self, settings: Path) -> None:
-        self.settings = load_settings(settings)
-        super().__init__(self.settings)
+    takes = frozenset({UpdateMeasured})
+
+    def __init__(self) -> None:
         self.held: list[int] = []
         self._ended = 0
 
-    @override
-    def take(self, record: ErasureRecord) -> None:
-        super().take(record)
-        self._ended += record.is_final
-        if record.is_final and self._ended % (SEGMENTS // 10) == 0:
+    def observe(self, event: Observed) -> None:
+        assert isinstance(event, UpdateMeasured)
+        self._ended += event.record.is_final
+        if event.record.is_final and self._ended % (SEGMENTS // 10) == 0:
             gc.collect()
             sys._clear_type_cache()  # the names of attributes that were looked up last, some thousands
             self.held.append(tracemalloc.get_traced_memory()[0])
@@ -54,7 +53,7 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
     monkeypatch.setattr("operators.metrics.tokenizers._REMEMBERED", 16)
     monkeypatch.setattr(Quantiles, "exact", 64)
-    monkeypatch.setattr(ToyRuntime, "step_s", 0.0)
+    monkeypatch.setattr(ToyShared, "step_s", 0.0)
     speech.write(tmp_path / "partials.jsonl", speech.synthetic(), SEGMENTS)
     settings = tmp_path / "surtitle.toml"
     settings.write_text(
@@ -62,10 +61,10 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
         f'[output]\nterminal = false\nlog = "{tmp_path}/log.jsonl"\ncaptions = "{tmp_path}/captions.jsonl"\n'
         f'srt = "{tmp_path}/talk.srt"\nvtt = "{tmp_path}/talk.vtt"\n'
     )
-    watched = Watched(settings)
+    parts = make_parts(load_settings(settings), ToyShared, observers=[watched := Held()])
     tracemalloc.start()
     try:
-        run(build(watched.settings, watched), watched.stop)
+        run(build(parts), parts.shared.stop)
     finally:
         tracemalloc.stop()
     assert len(watched.held) == 10

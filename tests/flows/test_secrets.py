@@ -26,8 +26,8 @@ TOKEN = "pass-the-Museum_77"
 # The program, all of it but the language model.
 PROGRAM = (
     "from flows.captions import runner as captioning; from flows.cli import app as cli; "
-    "from tests.recovering import ToyRuntime; "
-    "ToyRuntime.recognizer = captioning.Runtime.recognizer; captioning.Runtime = ToyRuntime; {} cli.main()"
+    "from tests.recovering import ToyShared; "
+    "ToyShared.recognizer = captioning.Shared.recognizer; captioning.Shared = ToyShared; {} cli.main()"
 )
 FILES = {
     "log.jsonl", "captions.jsonl", "partials.jsonl", "translations.jsonl", "talk.srt", "talk.vtt", "talk.wav",
@@ -139,7 +139,9 @@ def test_a_whole_run_and_its_report_show_no_secret(tmp_path: Path, in_file: bool
 
 def test_no_failure_shows_a_secret(tmp_path: Path) -> None:
     wrong = [HTTPStatus.UNAUTHORIZED]
-    defect = "ToyRuntime.take = lambda *_: {}['a defect'];"
+    defect = (
+        "from operators.metrics.erasure import ErasureMeter; ErasureMeter.record = lambda *_: {}['a defect'];"
+    )
     with running() as refusing, running() as serving:
         refusing.refusals = wrong
         cases = {

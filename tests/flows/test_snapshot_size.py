@@ -25,7 +25,7 @@ from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.translate import translate
 from tests.killing import ROOT, settings, speech
-from tests.recovering import ToyRuntime, main
+from tests.recovering import ToyShared, main
 
 WORDS = re.findall(r"[A-Za-z]+[,.]?", (ROOT / "docs" / "decoding.md").read_text())
 #: Of the base model.
@@ -96,7 +96,7 @@ def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_4_kib_in
 
 
 def test_segments_that_are_over_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ToyRuntime, "step_s", 0.0)
+    monkeypatch.setattr(ToyShared, "step_s", 0.0)
     few, many = (_after(tmp_path / str(segments), segments) for segments in (10, 100))
     assert many[0].keys() == {(step, key.replace("/10/", "/100/")) for step, key in few[0]}
     assert (

@@ -12,7 +12,7 @@ import srt as srt_reader
 import webvtt
 
 from flows.captions.graph import build
-from flows.captions.runtime import Runtime
+from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.subtitled import caption
@@ -111,9 +111,9 @@ def test_settings_that_cannot_be_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     settings = load_settings(None, {"input": {"captions": str(CAPTIONS)}, "output": output})
     with pytest.raises(UsageError, match=r"output\.srt and output\.vtt are both"):
-        build(settings, Runtime(settings))
+        build(make_parts(settings))
     output = {"srt": "/dev/null", "vtt": "/dev/null"}
     settings = load_settings(None, {"input": {"captions": str(CAPTIONS)}, "output": output})
-    build(settings, Runtime(settings))  # a device may be written by many
+    build(make_parts(settings))  # a device may be written by many
     with pytest.raises(UsageError, match=r"output\.subtitles"):
         load_settings(None, {"output": {"subtitles": "neither"}})

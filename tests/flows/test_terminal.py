@@ -82,7 +82,7 @@ with interrupt_sets(stop):
     while True:
         time.sleep(0.01)
         if stop.is_set():
-            screen.tell("stopping")
+            screen.notice("stopping")
             time.sleep(60)
 """
 

@@ -16,7 +16,7 @@ from connectors.web.messages import Languages, Message
 from flows.bench.corpus import load_corpus
 from flows.captions.graph import build
 from flows.captions.outputs import begin_outputs, held_outputs
-from flows.captions.runtime import Runtime
+from flows.captions.parts import make_parts
 from flows.cli.bench_drafts import bench_drafts
 from flows.cli.report import report
 from flows.running.dataflow import run
@@ -112,11 +112,11 @@ def check_replay(data: bytes, folder: Path) -> None:
     given: dict[str, Any] = {f"{kind.__name__.lower()}s": str(path)}
     output = OutputSettings(terminal=False, **files)
     settings = Settings(input=InputSettings(skip_bad=True, **given), output=output)
-    runtime = Runtime(settings)
-    flow = build(settings, runtime)
-    with held_outputs(output, runtime.outputs):
-        begin_outputs(output, runtime.outputs, is_resumed=False)
-        run(flow, runtime.stop, runtime.release)
+    parts = make_parts(settings)
+    flow = build(parts)
+    with held_outputs(output, parts.outputs):
+        begin_outputs(output, parts.outputs, is_resumed=False)
+        run(flow, parts.shared.stop, parts.given.close)
     hub = Hub(Languages(source="en", target="de"))
     for caption in read_events(folder / "out.captions", Caption):
         hub.caption(caption)
@@ -127,7 +127,7 @@ def check_replay(data: bytes, folder: Path) -> None:
         for line in (hub._speaks(stream.name).log.after(0) or b"").splitlines():
             if line.startswith(b"data: "):
                 msgspec.json.decode(line.removeprefix(b"data: "), type=Message)
-    msgspec.json.decode(msgspec.json.encode(runtime.summary(output.log)), type=Summary)
+    msgspec.json.decode(msgspec.json.encode(parts.observers.summary.summary(log=output.log)), type=Summary)
     assert (folder / "out.vtt").read_text(encoding="utf-8").startswith("WEBVTT")
 
 

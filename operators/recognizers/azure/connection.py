@@ -43,15 +43,15 @@ class AzureConnection:
     """Connects at once, without waiting for it.
 
     Args:
-        tell: Is told the events, on threads of the SDK's.
+        take: Takes the events, on threads of the SDK's.
 
     Raises:
         InputError: when the SDK cannot be used.
     """
 
-    def __init__(self, service: Service, settings: AzureSettings, tell: Callable[[Event], None]) -> None:
+    def __init__(self, service: Service, settings: AzureSettings, take: Callable[[Event], None]) -> None:
         try:
-            self._open(service, settings, tell)
+            self._open(service, settings, take)
         except (RuntimeError, ValueError, OSError):
             # Its message may quote the configuration, including the key.
             raise InputError(
@@ -59,7 +59,7 @@ class AzureConnection:
                 "and that OpenSSL 3 is installed"
             ) from None
 
-    def _open(self, service: Service, settings: AzureSettings, tell: Callable[[Event], None]) -> None:
+    def _open(self, service: Service, settings: AzureSettings, take: Callable[[Event], None]) -> None:
         key = service.key.reveal() if service.key else None
         config = sdk.SpeechConfig(
             subscription=key,
@@ -77,12 +77,12 @@ class AzureConnection:
         self._stream = sdk.audio.PushAudioInputStream(layout)
         self._recognizer = sdk.SpeechRecognizer(config, sdk.audio.AudioConfig(stream=self._stream))
         self._line = sdk.Connection.from_recognizer(self._recognizer)
-        self._line.connected.connect(lambda _event: tell(Connected()))
-        self._line.disconnected.connect(lambda _event: tell(Disconnected()))
-        self._recognizer.recognizing.connect(lambda event: tell(_result(event.result, is_final=False)))
-        self._recognizer.recognized.connect(lambda event: tell(_result(event.result, is_final=True)))
-        self._recognizer.canceled.connect(lambda event: tell(Over(_failure(event.result))))
-        self._recognizer.session_stopped.connect(lambda _event: tell(Over(Failure.STOPPED)))
+        self._line.connected.connect(lambda _event: take(Connected()))
+        self._line.disconnected.connect(lambda _event: take(Disconnected()))
+        self._recognizer.recognizing.connect(lambda event: take(_result(event.result, is_final=False)))
+        self._recognizer.recognized.connect(lambda event: take(_result(event.result, is_final=True)))
+        self._recognizer.canceled.connect(lambda event: take(Over(_failure(event.result))))
+        self._recognizer.session_stopped.connect(lambda _event: take(Over(Failure.STOPPED)))
         self._started = self._recognizer.start_continuous_recognition_async()
 
     def write(self, pcm: bytes) -> None:

@@ -6,6 +6,7 @@ No sentence quotes the service or its SDK, which may quote the configuration, th
 from collections.abc import Callable
 
 from operators.errors import InputError
+from operators.observed import RecognizerChanged
 from operators.recognizers.azure.conversation import Failure
 from operators.recognizers.azure.settings import Service
 
@@ -19,16 +20,16 @@ _REASONS = {
 
 
 class Notices:
-    """Tells what changes.
+    """Says what changes.
 
     Args:
         service: The service that is talked to.
-        tell: Is told the sentences.
+        observe: Told of each change.
     """
 
-    def __init__(self, service: Service, tell: Callable[[str], None]) -> None:
+    def __init__(self, service: Service, observe: Callable[[RecognizerChanged], None]) -> None:
         self._service = service
-        self._tell = tell
+        self._observe = observe
         self._is_connected = self._was_connected = False
         #: What was told of the present outage: nothing, that it is there, or that it lasts.
         self._told = 0
@@ -42,7 +43,7 @@ class Notices:
             sentence += f"; {lost_s:.1f} s of audio are lost, more than azure.replay_s keeps"
         self._is_connected = self._was_connected = True
         self._told = 0
-        self._tell(sentence)
+        self._say(sentence)
 
     def failed(self, failure: Failure, wait_s: float, *, is_longest: bool) -> None:
         """A connection failed, or could not be made; the next attempt comes after a wait.
@@ -64,16 +65,23 @@ class Notices:
         if failure is Failure.LOST and not self._was_connected:
             what = f"no connection to Azure, {place}, yet"
         if self._told == 0:
-            self._tell(f"{what}, trying again in {wait_s:.2g} s")
+            self._say(f"{what}, trying again in {wait_s:.2g} s")
         elif self._told == 1 and is_longest:
-            self._tell(f"still no connection to Azure, trying again every {wait_s:.2g} s")
+            self._observe(
+                RecognizerChanged(f"still no connection to Azure, trying again every {wait_s:.2g} s")
+            )
         self._told = max(self._told, 1 + is_longest)
         self._is_connected = False
 
     def gave_up(self, error: Exception) -> None:
         """The audio is over, and an error that nobody was to hear before what had been recognised."""
-        self._tell(str(error))
+        self._say(str(error))
 
     def ended_early(self, waited_s: float) -> None:
         """The audio is over, and the last results did not come in time."""
-        self._tell(f"Azure did not answer within {waited_s:g} s, so the last words may be missing")
+        self._observe(
+            RecognizerChanged(f"Azure did not answer within {waited_s:g} s, so the last words may be missing")
+        )
+
+    def _say(self, sentence: str) -> None:
+        self._observe(RecognizerChanged(sentence))

@@ -14,6 +14,7 @@ from time import monotonic
 from typing_extensions import override
 
 from operators.events import AudioChunk
+from operators.observed import RecognizerChanged
 from operators.recognizers.azure.audio_buffer import AudioBuffer
 from operators.recognizers.azure.connection import AzureConnection
 from operators.recognizers.azure.conversation import Conversation, Event, Failure
@@ -35,16 +36,16 @@ class AzureRecognizer(Recognizer):
 
     Args:
         settings: What is spoken, which service, and how long to wait for it.
-        tell: Is told in a sentence when the connection's state changes, on a thread of the recogniser's.
+        observe: Told when the connection's state changes, on a thread of the recogniser's.
 
     Raises:
         UsageError: if the settings and the environment do not name a possible service.
     """
 
-    def __init__(self, settings: AzureSettings, tell: Callable[[str], None]) -> None:
+    def __init__(self, settings: AzureSettings, observe: Callable[[RecognizerChanged], None]) -> None:
         self._service = service(settings)
         self._settings = settings
-        self._reports = Notices(self._service, tell)
+        self._reports = Notices(self._service, observe)
         #: Guards what follows, and is notified whenever there is something to do.
         self._changed = Condition()
         self._buffer = AudioBuffer(settings.replay_s)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from operators.errors import InputError
+from operators.observed import RecognizerChanged
 from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, Transcript
@@ -55,7 +56,7 @@ def moonshine_recognizer(
     method: SpeechMethod | None = None,
     certainty: float = CERTAINTY,
     threads: int | None = None,
-    tell: Callable[[str], None] = lambda _sentence: None,
+    observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
 ) -> WindowedRecognizer:
     """A recogniser of one stream. Models are loaded once per process, and shared.
 
@@ -65,7 +66,7 @@ def moonshine_recognizer(
         method: How windows are decoded; by default they end early with words that are not shown.
         certainty: Minimum probability of the last shown word of an unfinished text.
         threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
-        tell: Told what goes wrong, in a sentence.
+        observe: Told what goes wrong.
 
     Raises:
         InputError: if the folder is not such a model.
@@ -73,7 +74,7 @@ def moonshine_recognizer(
     folder = Path(model_path) if model_path else bundled_model()
     model = load_model(str(folder.absolute()), threads or min(2, os.cpu_count() or 1))
     transcriber = MoonshineTranscriber(model, method or SpeechMethod(stop_below=certainty), certainty)
-    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, tell=tell)
+    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, observe=observe)
 
 
 def bundled_model() -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from operators.languages import Language, language
+from operators.observed import RecognizerChanged
 from operators.recognizers.whisper.decoder import decode
 from operators.recognizers.whisper.model import WhisperModel, load_model
 from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, Transcript
@@ -63,7 +64,7 @@ def whisper_recognizer(
     method: SpeechMethod | None = None,
     certainty: float = CERTAINTY,
     threads: int | None = None,
-    tell: Callable[[str], None] = lambda _sentence: None,
+    observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
 ) -> WindowedRecognizer:
     """A recogniser of one stream. Models are loaded once per process, and shared.
 
@@ -74,7 +75,7 @@ def whisper_recognizer(
         method: How windows are decoded; by default they end early with words that are not shown.
         certainty: Minimum probability of the last shown word of an unfinished text.
         threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
-        tell: Told what goes wrong, in a sentence.
+        observe: Told what goes wrong.
 
     Raises:
         UsageError: if the model does not know the language, or the extra is not installed.
@@ -83,4 +84,4 @@ def whisper_recognizer(
     model = load_model(str(Path(model_path).absolute()), threads or min(2, os.cpu_count() or 1))
     prompt = model.files.vocabulary.prompt(spoken or language("English"))
     transcriber = WhisperTranscriber(model, prompt, method or SpeechMethod(stop_below=certainty), certainty)
-    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, tell=tell, rules=RULES)
+    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, observe=observe, rules=RULES)

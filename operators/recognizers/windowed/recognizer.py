@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.observed import RecognizerChanged
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.windowed.segmenter import Segmenter, SegmentRules, Window
 from operators.recognizers.windowed.voice import Samples, VoiceDetector, silero
@@ -34,7 +35,7 @@ class WindowedRecognizer(Recognizer):
     Args:
         transcriber: The engine.
         update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-        tell: Told what goes wrong, in a sentence.
+        observe: Told what goes wrong.
         make_detector: Makes the voice detector of a stretch of audio without gaps.
         rules: When an utterance is over.
     """
@@ -44,7 +45,7 @@ class WindowedRecognizer(Recognizer):
         transcriber: Transcriber,
         *,
         update_interval_s: float = 0.5,
-        tell: Callable[[str], None] = lambda _sentence: None,
+        observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
         make_detector: Callable[[], VoiceDetector] = silero,
         rules: SegmentRules | None = None,
     ) -> None:
@@ -52,7 +53,7 @@ class WindowedRecognizer(Recognizer):
             raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
         self._transcriber = transcriber
         self._interval_s = update_interval_s
-        self._tell = tell
+        self._observe = observe
         self._make_detector = make_detector
         self._rules = rules
         self._segmenter: Segmenter | None = None
@@ -106,7 +107,8 @@ class WindowedRecognizer(Recognizer):
                 text = self._transcriber.transcribe(window)
             except ModelTrouble as trouble:
                 if not self._is_failing:
-                    self._tell(f"{trouble}; the text stays as it was, and the next update tries again")
+                    sentence = f"{trouble}; the text stays as it was, and the next update tries again"
+                    self._observe(RecognizerChanged(sentence))
                 self._is_failing = True
             else:
                 self._is_failing = False

@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from connectors.audio.source import AudioFileSource, AudioPosition
 from connectors.audio.wav_header import read_wav_data
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.observed import RecordingAt, RecordingTruncated
 
 
 def tone(seconds: float, rate: int = SAMPLE_RATE, channels: int = 1) -> NDArray[np.int16]:
@@ -51,6 +53,16 @@ def run(path: Path, **kwargs: Any) -> list[AudioChunk]:
     )
     run_main(flow)  # type: ignore[no-untyped-call] # bytewax.testing has no annotations here
     return chunks
+
+
+def into(reports: list[str]) -> Callable[[RecordingAt | RecordingTruncated], None]:
+    """Appends what is said of a recording that ended too early."""
+
+    def observe(event: RecordingAt | RecordingTruncated) -> None:
+        if isinstance(event, RecordingTruncated):
+            reports.append(event.sentence)
+
+    return observe
 
 
 def samples_of(chunks: list[AudioChunk]) -> NDArray[np.int16]:
@@ -168,12 +180,13 @@ def test_a_recording_that_was_stopped_is_not_over(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "talk.wav", tone(5), SAMPLE_RATE)
     stop = threading.Event()
 
-    def progress(position_s: float, duration_s: float) -> None:
-        assert duration_s == 5.0
-        if position_s > 1.0:
+    def observe(event: RecordingAt | RecordingTruncated) -> None:
+        assert isinstance(event, RecordingAt)
+        assert event.duration_s == 5.0
+        if event.position_s > 1.0:
             stop.set()
 
-    chunks = run(tmp_path / "talk.wav", stop=stop, progress=progress)
+    chunks = run(tmp_path / "talk.wav", stop=stop, observe=observe)
 
     assert not any(chunk.is_last for chunk in chunks)
     assert 1.0 <= chunks[-1].start_s < 1.3
@@ -262,7 +275,7 @@ def test_what_a_truncated_wav_holds_is_heard_and_then_reported(tmp_path: Path) -
     path.write_bytes(wav_bytes(samples)[: 44 + 2 * 51_200])
     reports: list[str] = []
 
-    heard = samples_of(run(path, truncated=reports.append))
+    heard = samples_of(run(path, observe=into(reports)))
 
     assert np.array_equal(heard, samples[:51_200])
     assert probe(path).missing_s == pytest.approx(6.8)
@@ -281,7 +294,7 @@ def test_what_comes_before_the_damage_in_a_flac_is_heard_and_then_reported(
     path.write_bytes(content[: len(content) // 2] + (bytes(9000) if damage == "overwritten" else b""))
     reports: list[str] = []
 
-    heard = samples_of(run(path, truncated=reports.append))
+    heard = samples_of(run(path, observe=into(reports)))
 
     # A FLAC frame is 4096 samples; only the damaged one is lost.
     assert len(heard) > 5 * SAMPLE_RATE - 2 * 4096
@@ -303,7 +316,7 @@ def test_a_wav_from_a_pipe_is_whole_whatever_its_header_says(tmp_path: Path, rif
     path.write_bytes(content)
     reports: list[str] = []
 
-    assert np.array_equal(samples_of(run(path, truncated=reports.append)), samples)
+    assert np.array_equal(samples_of(run(path, observe=into(reports))), samples)
     assert probe(path).missing_s == 0
     assert reports == []
 
@@ -320,5 +333,5 @@ def test_a_flac_from_a_pipe_has_no_duration_and_is_whole(tmp_path: Path) -> None
     reports: list[str] = []
 
     assert math.isinf(probe(path).duration_s)
-    assert np.array_equal(samples_of(run(path, truncated=reports.append)), samples)
+    assert np.array_equal(samples_of(run(path, observe=into(reports))), samples)
     assert reports == []

@@ -83,7 +83,7 @@ class Desk:
     def __init__(self, held: Held[Event, int] | None = None) -> None:
         self.disk = Disk()
         self.told: list[str] = []
-        self.watch = OutputWatch(lambda _path, sentence, _is_late: self.told.append(sentence))
+        self.watch = OutputWatch(lambda event: self.told.append(event.sentence))
         self.now = 0.0
         self.backlog = Backlog[Event, int](self.disk, self.watch, held, lambda: self.now)
 
@@ -182,7 +182,7 @@ def told() -> list[str]:
 
 @pytest.fixture
 def watch(told: list[str]) -> OutputWatch:
-    return OutputWatch(lambda _path, sentence, _is_late: told.append(sentence))
+    return OutputWatch(lambda event: told.append(event.sentence))
 
 
 @pytest.fixture

@@ -404,7 +404,7 @@ def test_what_a_resumed_run_knows_of_segments_is_what_the_run_before_it_knew(tmp
 
 def test_a_source_that_is_to_wait_hands_nothing_over_and_looks_again_soon(tmp_path: Path) -> None:
     path, waits = write_events(tmp_path / "p.jsonl", events(4)), [True, False]
-    source = JsonlSource(path, Partial, wait=lambda: waits.pop(0))
+    source = JsonlSource(path, Partial, wait=lambda _handed: waits.pop(0))
     part = source.build_part("in", "part", None)
     assert part.next_batch() == []
     awake = part.next_awake()

@@ -117,7 +117,7 @@ def test_where_messages_are_json_the_screen_has_captions_alone(caplog: pytest.Lo
     out = StringIO()
     screen = open_screen(out=out, is_logged=True)
     with caplog.at_level(logging.INFO, "connectors"):
-        screen.tell("a file cannot be written\nfor now")
+        screen.notice("a file cannot be written\nfor now")
         screen.status(Status(state="listening"))
     assert [(one.message, one.levelname) for one in caplog.records] == [
         ("a file cannot be written for now", logging.getLevelName(NOTICE))

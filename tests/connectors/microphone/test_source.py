@@ -13,6 +13,7 @@ import pytest
 from connectors.microphone.source import MicrophonePosition, MicrophoneSource
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.observed import MicrophoneChanged, SoundLost
 from tests.fake_sound import FakeSound, device
 
 
@@ -139,14 +140,15 @@ def test_samples_of_any_rate_become_16_khz(sound: FakeSound) -> None:
 
 
 def test_losses_are_told_when_there_are_more_of_them(sound: FakeSound) -> None:
-    told: list[float] = []
-    microphone = Microphone(sound, buffer_s=1.0, lost=lambda losses: told.append(losses.dropped_s))
+    told: list[SoundLost | MicrophoneChanged] = []
+    microphone = Microphone(sound, buffer_s=1.0, observe=told.append)
     microphone.speak(1.5)
     microphone.partition.next_batch()
     microphone.partition.next_batch()
 
-    assert told == [pytest.approx(0.5, abs=0.011)]
-    assert microphone.source.losses.dropped_s == told[0]
+    (lost,) = told
+    assert isinstance(lost, SoundLost)
+    assert lost.losses.dropped_s == lost.losses.total_s == pytest.approx(0.5, abs=0.011)
     microphone.end()
 
 

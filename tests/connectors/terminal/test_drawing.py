@@ -80,7 +80,7 @@ def test_without_a_terminal_a_notice_goes_to_standard_error_and_a_status_nowhere
 ) -> None:
     with open_screen() as screen:
         screen.status(Status(state="listening"))
-        screen.tell("the microphone\x1b[2J is gone")
+        screen.notice("the microphone\x1b[2J is gone")
     assert capsys.readouterr() == ("", "surtitle: the microphone is gone\n")
 
 
@@ -142,7 +142,7 @@ def test_an_output_that_fails_is_an_output_error_which_only_drawing_raises(out: 
     screen.status(Status(state="listening"))
     with pytest.raises(OutputError, match="Broken pipe"):
         screen.draw([caption("Es", is_final=True)])
-    screen.tell("the microphone is gone")
+    screen.notice("the microphone is gone")
     screen.close()
 
 
@@ -303,7 +303,7 @@ def test_a_notice_scrolls_up_dim_like_history() -> None:
     stage = Stage()
     stage.screen.status(Status(state="listening"))
     stage.screen.draw([caption("Es war")])
-    stage.screen.tell("the microphone\x1b[2J is gone")
+    stage.screen.notice("the microphone\x1b[2J is gone")
     assert stage.rows() == ["surtitle: the microphone is gone", "Es war", "listening"]
     assert stage.terminal.dim == stage.rows()
     stage.screen.draw([caption("Es war", is_final=True)])

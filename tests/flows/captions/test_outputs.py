@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,10 +16,9 @@ from connectors.files.output import check_writable
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.reading import validate
 from connectors.jsonl.sink import JsonlSink
-from flows.captions.graph import build
-from flows.captions.job import flow
+from flows.captions.job import flow, job
 from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs
-from flows.captions.runtime import Runtime
+from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
 from flows.settings.schema import OutputSettings
 from operators.errors import OutputError, SurtitleError
@@ -61,7 +61,7 @@ def test_two_outputs_that_are_one_file_are_refused(tmp_path: Path, link: Link) -
         output = {first: str(one), second: str(other)}
         settings = load_settings(None, {"input": {"captions": str(CAPTIONS)}, "output": output})
         with pytest.raises(SurtitleError, match="give each a file of its own"):
-            build(settings, Runtime(settings))
+            make_parts(settings)
     assert one.read_text() == "kept"
 
 
@@ -91,7 +91,7 @@ def test_no_way_in_lets_an_output_be_a_file_that_is_read(tmp_path: Path, output:
         }
         settings = load_settings(None, overrides)
         with pytest.raises(OutputError, match="the same run reads it"):
-            build(settings, Runtime(settings), reading=[read["settings"]])
+            make_parts(settings, reading=[read["settings"]])
         assert path.read_text() == f"{name} stays"
 
 
@@ -112,7 +112,7 @@ def test_lines_that_are_put_aside_go_over_no_output(tmp_path: Path) -> None:
     aside = {"captions": str(given), "skip_bad": True}
     settings = load_settings(None, {"input": aside, "output": {"log": f"{given}.rejected"}})
     with pytest.raises(SurtitleError, match="give each a file of its own"):
-        build(settings, Runtime(settings))
+        make_parts(settings)
 
 
 @pytest.mark.parametrize("mode", ["w", "a"])
@@ -212,6 +212,18 @@ def test_a_run_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (4, "")
         assert [path.name for path in tmp_path.iterdir()] == ["captions.jsonl"]
+
+
+def test_a_job_that_cannot_be_watched_leaves_nothing_behind(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        raw: dict[str, dict[str, Any]] = {
+            "input": {"captions": str(CAPTIONS)},
+            "output": {"terminal": False, "log": str(tmp_path / "log.jsonl")},
+            "metrics": {"listen": taken.getsockname()[1]},
+        }
+        with pytest.raises(OutputError, match="metrics cannot be served"):
+            job(load_settings(None, raw))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_gone_on_from_leaves_no_file_behind(tmp_path: Path) -> None:

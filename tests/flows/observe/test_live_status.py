@@ -1,76 +1,102 @@
-"""What a live run tells of itself to those who watch it from elsewhere."""
+"""The status line of a live run, from the events that it is told."""
 
 import math
-from io import StringIO
-from typing import Any
 
+import msgspec
 import numpy as np
+import pytest
 
-from connectors.microphone.buffer import Losses
-from connectors.terminal.screen import Lines
-from connectors.view.status import Status
-from flows.observe.live_status import LiveStatus
-from flows.observe.watch import Watch
-from flows.settings.loading import load_settings
-from operators.events import AudioChunk
-from operators.models.pool import Usage
-
-
-class Watching:
-    """Remembers the last status and sentence."""
-
-    def __init__(self) -> None:
-        self.status = Status(state="")
-        self.sentence: str | None = None
-
-    def tell(self, status: Status, sentence: str | None) -> None:
-        self.status, self.sentence = status, sentence
+from flows.observe.live_status import LiveStatus, StatusLine
+from flows.observe.observer import Observers
+from operators.events import AudioChunk, ErasureRecord
+from operators.losses import Losses
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.tokenizers import tokenizer
+from operators.observed import (
+    MicrophoneChanged,
+    OutputChanged,
+    RecognizerChanged,
+    SoundHeard,
+    SoundLost,
+    UpdateMeasured,
+)
+from tests.flows.observe.seen import SeenStatus
+from tests.flows.talk import captions
 
 
-def chunk(start_s: float) -> AudioChunk:
-    pcm = np.full(1600, 16384, np.int16).tobytes()
-    return AudioChunk(stream="microphone", start_s=start_s, pcm=pcm)
+def heard(at_s: float, amplitude: int = 16384) -> SoundHeard:
+    """A chunk that has just been spoken."""
+    pcm = np.full(1600, amplitude, np.int16).tobytes()
+    return SoundHeard(AudioChunk(stream="microphone", start_s=at_s - 0.1, pcm=pcm), at_s)
+
+
+def told(live: LiveStatus) -> tuple[str, str | None]:
+    return live.status.state, live.sentence
+
+
+def record(*, is_final: bool, overtaken: int = 0) -> ErasureRecord:
+    made = ErasureMeter(tokenizer("13a"), "").record(captions()[0])
+    return msgspec.structs.replace(made, is_final=is_final, overtaken=overtaken)
 
 
 def test_the_sentence_about_a_microphone_that_has_gone_stays_until_it_is_heard_again() -> None:
-    watching = Watching()
-    live = LiveStatus(Lines(StringIO()), lambda: 0.0, watching.tell)
-    live.hear(chunk(0.0))
-    assert (watching.status.state, watching.sentence) == ("listening", None)
-    assert math.isclose(watching.status.level_dbfs or 0.0, -6.0, abs_tol=0.1)
-    live.microphone("the microphone has gone; plug it in again")
-    assert (watching.status.state, watching.sentence) == (
-        "no microphone",
-        "the microphone has gone; plug it in again",
-    )
-    live.hear(chunk(0.1))
-    assert (watching.status.state, watching.sentence) == ("listening", None)
+    live = LiveStatus()
+    live.observe(heard(0.1))
+    assert told(live) == ("listening", None)
+    assert live.status.level_dbfs == pytest.approx(-6.0, abs=0.1)
+    live.observe(MicrophoneChanged("the microphone has gone; plug it in again", 3.0))
+    assert told(live) == ("no microphone", "the microphone has gone; plug it in again")
+    assert live.status.elapsed_s == 3.0
+    live.observe(heard(5.0))
+    assert told(live) == ("listening", None)
+    assert live.status.elapsed_s == 5.0
 
 
-def test_trouble_of_the_recogniser_is_told_with_the_next_sound() -> None:
-    watching = Watching()
-    live = LiveStatus(Lines(StringIO()), lambda: 0.0, watching.tell)
-    live.recognizer("the connection is lost; trying again")
-    live.hear(chunk(0.0))
-    assert (watching.status.state, watching.sentence) == (
-        "waiting for the recogniser",
-        "the connection is lost; trying again",
-    )
+def test_trouble_of_the_recogniser_is_told_until_there_is_a_caption() -> None:
+    live = LiveStatus()
+    live.observe(RecognizerChanged("the connection is lost; trying again"))
+    live.observe(heard(0.1))
+    assert told(live) == ("waiting for the recogniser", "the connection is lost; trying again")
+    live.observe(UpdateMeasured(record(is_final=True), 0.5))
+    assert told(live) == ("listening", None)
 
 
-def test_a_microphone_that_is_gone_and_what_was_lost_reach_whoever_watches_the_run() -> None:
-    raw: dict[str, dict[str, Any]] = {"input": {"microphone": "default"}, "metrics": {"listen": 0}}
-    watch = Watch(load_settings(None, raw), lambda: 0, Usage)
-    watch.ready()
-    live = LiveStatus(Lines(StringIO()), lambda: 0.0, watch=watch)
-    live.hear(watch.audio(chunk(0.0)))
-    assert watch.health.verdict().is_well
-    live.microphone("the microphone is gone; waiting for it")
-    assert watch.health.verdict()[1:] == ("source_lost", "the microphone is gone; waiting for it")
-    live.lose(Losses(dropped_s=1.0))
-    live.lose(Losses(dropped_s=1.5, absent_s=20.0))
-    live.hear(watch.audio(chunk(21.5)))
-    assert watch.health.verdict().is_well
-    value = watch.metrics.registry.get_sample_value
-    names = ("audio", "lost_audio", "absent_audio")
-    assert [value(f"surtitle_{name}_seconds_total") for name in names] == [0.2, 1.5, 20.0]
+def test_somebody_speaks_for_a_while_after_a_partial_and_no_longer_after_a_final() -> None:
+    live = LiveStatus()
+    for is_final, states in ((False, ["speech", "listening"]), (True, ["listening", "listening"])):
+        live.observe(UpdateMeasured(record(is_final=is_final, overtaken=2), 10.0))
+        for at_s, state in zip((11.4, 11.6), states, strict=True):
+            live.observe(heard(at_s))
+            assert live.status.state == state
+    assert live.status.overtaken == 4
+    assert live.status.lag_s == pytest.approx(record(is_final=True).latency_from_speech_s)
+
+
+def test_the_meter_falls_slowly_and_lost_sound_is_told_but_no_absence() -> None:
+    live = LiveStatus()
+    live.observe(heard(0.1))
+    live.observe(heard(0.2, amplitude=0))
+    assert live.status.level_dbfs == pytest.approx(-9.0, abs=0.1)
+    live.observe(SoundLost(Losses(dropped_s=1.5, absent_s=20.0)))
+    assert live.status.dropped_s == 1.5
+
+
+def test_viewers_are_told_of_a_late_file_but_not_of_which() -> None:
+    live = LiveStatus()
+    live.observe(OutputChanged("/home/me/secret.jsonl", "it cannot be written", True))
+    assert told(live)[1] == "a file of this run cannot be written for now"
+    live.observe(OutputChanged("/home/me/secret.jsonl", "it is written again", False))
+    assert told(live)[1] is None
+
+
+def test_the_line_is_drawn_with_each_sound_and_when_the_microphone_changes() -> None:
+    screen = SeenStatus()
+    observers = Observers(StatusLine(screen, None))
+    observers.observe(heard(0.1))
+    observers.observe(UpdateMeasured(record(is_final=False), 0.2))
+    observers.observe(SoundLost(Losses(dropped_s=1.0)))
+    assert [status.state for status in screen.seen] == ["listening"]
+    observers.observe(heard(0.3))
+    observers.observe(MicrophoneChanged("the microphone is gone; waiting for it", 0.4))
+    assert [status.state for status in screen.seen] == ["listening", "speech", "no microphone"]
+    assert math.isclose(screen.seen[-1].dropped_s, 1.0)

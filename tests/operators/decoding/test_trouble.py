@@ -178,26 +178,25 @@ def test_a_model_that_was_taught_to_wait_may_say_nothing_until_it_has_said_somet
 
 def test_what_goes_wrong_is_said_once_and_what_lasts_is_said_to_last() -> None:
     said: list[str] = []
-    watch = TroubleWatch(said.append)
+    watch = TroubleWatch()
     for number in range(BROKEN + 5):
-        watch.note(Trouble.EMPTY if number % 2 else Trouble.FAILED_PASS, f"segment s/{number}")
+        said += watch.note(Trouble.EMPTY if number % 2 else Trouble.FAILED_PASS, f"segment s/{number}")
     assert len(said) == 3
     assert "segment s/0" in said[0]
     assert f"no answer {BROKEN} times in a row" in said[2]
     assert "no answer to the last 25 updates" in (watch.complaint() or "")
-    watch.note(Trouble.REPETITION, "segment s/1")
-    assert said[-1] == "the model answers again"
+    assert watch.note(Trouble.REPETITION, "segment s/1") == ["the model answers again"]
     assert watch.complaint() is None
 
 
 def test_a_model_that_never_answered_is_complained_of_however_short_the_run() -> None:
-    watch = TroubleWatch(lambda _: None)
+    watch = TroubleWatch()
     watch.note(Trouble.NOT_A_NUMBER, "")
     assert "no answer to the last update" in (watch.complaint() or "")
 
 
 def test_a_model_that_answered_and_then_failed_a_few_times_is_not_complained_of() -> None:
-    watch = TroubleWatch(lambda _: None)
+    watch = TroubleWatch()
     for trouble in [None, *[Trouble.FAILED_PASS] * (BROKEN - 1)]:
         watch.note(trouble, "")
     assert watch.complaint() is None

@@ -5,6 +5,7 @@ from threading import Condition
 from typing import Any
 
 from operators.events import AudioChunk
+from operators.observed import RecognizerChanged
 from operators.recognizers.azure.recognizer import AzureRecognizer
 from operators.recognizers.azure.settings import AzureSettings
 from operators.recognizers.protocol import Hypothesis
@@ -20,7 +21,7 @@ class Listener:
         self.told: list[str] = []
         self._changed = Condition()
         given = {"host": server.url, "key": KEY, **settings}
-        self.recognizer = AzureRecognizer(AzureSettings(**given), self._tell)
+        self.recognizer = AzureRecognizer(AzureSettings(**given), self._observe)
         self.heard: list[Hypothesis] = []
 
     def hear(self, given: Iterable[AudioChunk], pace_s: float = 0.004) -> None:
@@ -50,7 +51,7 @@ class Listener:
         """The texts of the finals."""
         return [hypothesis.text for hypothesis in self.heard if hypothesis.is_final]
 
-    def _tell(self, sentence: str) -> None:
+    def _observe(self, event: RecognizerChanged) -> None:
         with self._changed:
-            self.told.append(sentence)
+            self.told.append(event.sentence)
             self._changed.notify_all()

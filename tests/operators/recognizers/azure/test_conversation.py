@@ -146,7 +146,7 @@ def test_the_first_reason_counts_and_nothing_is_heard_after_it() -> None:
 
 def test_each_change_is_one_sentence_and_an_outage_is_no_flood() -> None:
     told: list[str] = []
-    reports = Notices(SERVICE, told.append)
+    reports = Notices(SERVICE, lambda event: told.append(event.sentence))
     for _ in range(5):
         reports.connected(0.0)
     reports.failed(Failure.LOST, 0.5123, is_longest=False)
@@ -170,14 +170,14 @@ def test_each_change_is_one_sentence_and_an_outage_is_no_flood() -> None:
 
 def test_a_service_that_was_never_reached_is_named() -> None:
     told: list[str] = []
-    Notices(SERVICE, told.append).failed(Failure.LOST, 0.5, is_longest=False)
+    Notices(SERVICE, lambda event: told.append(event.sentence)).failed(Failure.LOST, 0.5, is_longest=False)
 
     assert told == ["no connection to Azure, the region westeurope, yet, trying again in 0.5 s"]
 
 
 def test_a_request_that_was_good_before_is_tried_again() -> None:
     told: list[str] = []
-    reports = Notices(SERVICE, told.append)
+    reports = Notices(SERVICE, lambda event: told.append(event.sentence))
     with pytest.raises(InputError, match=r"azure\.language"):
         reports.failed(Failure.REQUEST, 0.5, is_longest=False)
     reports.connected(0.0)

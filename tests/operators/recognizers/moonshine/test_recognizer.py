@@ -148,7 +148,7 @@ def test_silence_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_model_that_fails_costs_one_update_and_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    recognizer = moonshine_recognizer(tell=said.append)
+    recognizer = moonshine_recognizer(observe=lambda event: said.append(event.sentence))
     run = MoonshineModel._run
     calls = iter(range(10_000))
 

@@ -54,7 +54,8 @@ def test_a_pass_that_fails_costs_its_update_and_no_more(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(WhisperModel, "encode", failing_later)
     told: list[str] = []
-    heard = hear(whisper_recognizer(model_path=TINY_EN, tell=told.append), chunks(SPEECH))
+    recognizer = whisper_recognizer(model_path=TINY_EN, observe=lambda event: told.append(event.sentence))
+    heard = hear(recognizer, chunks(SPEECH))
 
     assert heard[:2] == whole[:2]
     assert {one.text for one in heard if one.segment == 0} == {whole[0].text, whole[1].text}

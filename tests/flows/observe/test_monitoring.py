@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,16 +18,37 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typing_extensions import override
 
 from flows.captions.graph import build
+from flows.captions.parts import make_parts
+from flows.observe.monitoring import Monitoring
+from flows.observe.observer import Observers
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import Translator
-from operators.events import Partial
-from tests.recovering import ToyRuntime
+from operators.events import AudioChunk, Partial
+from operators.losses import Losses
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.tokenizers import tokenizer
+from operators.models.pool import Usage
+from operators.observed import (
+    LoadingBegan,
+    LoadingEnded,
+    MicrophoneChanged,
+    ModelLoaded,
+    PartialHeard,
+    RunBegan,
+    RunEnded,
+    SoundHeard,
+    SoundLost,
+    UpdateMeasured,
+)
+from tests.flows.talk import captions
+from tests.recovering import ToyShared
 
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 CAPTIONS = str(Path(__file__).parent.parent.parent / "samples" / "captions.jsonl")
@@ -213,28 +235,98 @@ def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(tmp_path:
         "output": {"terminal": False},
         "metrics": {"listen": 0, "stall_s": 0.1},
     }
-    runtime = ToyRuntime(load_settings(None, raw))
-    runtime.translator().__class__ = Hanging
-    dataflow = build(load_settings(None, raw), runtime)
-    address = str(runtime.watch.open())
-    seen: list[str | None] = [health(address)["status"]]
+    parts = make_parts(load_settings(None, raw), ToyShared)
+    parts.shared.translator().__class__ = Hanging
+    dataflow = build(parts)
+    seen: list[str] = []
 
-    def probe() -> None:
+    def probe(address: str) -> None:
         until(lambda: health(address)["cause"] == "captions_stalled")
         seen.append(health(address)["reason"])
         assert "surtitle_healthy 0.0" in get(address, "/metrics")[1]
         Hanging.may.set()
         until(lambda: health(address)["status"] == "ok")
-        runtime.stop.set()
+        parts.shared.stop.set()
 
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            runtime.watch.ready()
-            probing = pool.submit(probe)
-            run(dataflow, runtime.stop)
-            probing.result()
-        runtime.end()
+    assert parts.observers.monitoring is not None
+    with parts.observers.monitoring.served() as address, ThreadPoolExecutor(1) as pool:
         seen.append(health(address)["status"])
-    finally:
-        runtime.watch.close()
-    assert seen == ["starting", "no caption for 0 s despite speech", "over"]
+        parts.observers.observe(RunBegan())
+        probing = pool.submit(probe, address)
+        run(dataflow, parts.shared.stop)
+        probing.result()
+        seen.append(health(address)["status"])
+    assert re.sub(r"\d+", "some", "; ".join(seen)) == "starting; no caption for some s despite speech; over"
+
+
+# What is made of the events
+
+
+def chunk(start_s: float) -> AudioChunk:
+    pcm = np.full(1600, 16384, np.int16).tobytes()
+    return AudioChunk(stream="microphone", start_s=start_s, pcm=pcm)
+
+
+def live_monitoring() -> Monitoring:
+    return Monitoring(
+        load_settings(None, {"input": {"microphone": "default"}, "metrics": {"listen": 0}}), lambda: 3
+    )
+
+
+def counted(monitoring: Monitoring, *names: str) -> list[float | None]:
+    return [monitoring.metrics.registry.get_sample_value(f"surtitle_{name}") for name in names]
+
+
+def test_a_microphone_that_is_gone_is_no_good_health_until_it_is_heard_again() -> None:
+    monitoring = live_monitoring()
+    observers = Observers(monitoring)
+    assert monitoring.verdict().state == "starting"
+    observers.observe(RunBegan())
+    observers.observe(SoundHeard(chunk(0.0), 0.1))
+    assert monitoring.verdict().is_well
+    observers.observe(MicrophoneChanged("the microphone is gone; waiting for it", 0.2))
+    assert monitoring.verdict()[1:] == ("source_lost", "the microphone is gone; waiting for it")
+    observers.observe(SoundHeard(chunk(0.3), 0.4))
+    assert monitoring.verdict().is_well
+    observers.observe(RunEnded())
+    assert monitoring.verdict().state == "over"
+
+
+def test_while_a_model_is_loaded_nothing_is_owed() -> None:
+    monitoring = live_monitoring()
+    observers = Observers(monitoring)
+    for event, state in (
+        (RunBegan(), "ok"), (LoadingBegan(), "starting"), (LoadingBegan(), "starting"),
+        (LoadingEnded(), "starting"), (LoadingEnded(), "ok"),
+    ):  # fmt: skip
+        observers.observe(event)
+        assert monitoring.verdict().state == state
+    assert counted(monitoring, "open_sessions", "viewers") == [0, 3]
+    observers.observe(ModelLoaded(lambda: Usage(2, 4, 100)))
+    assert counted(monitoring, "open_sessions", "most_sessions", "kv_tokens") == [2, 4, 100]
+
+
+def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -> None:
+    monitoring = live_monitoring()
+    observers = Observers(monitoring)
+    caption = captions()[0]
+    partial = Partial(
+        stream="talk",
+        segment=0,
+        revision=0,
+        is_final=False,
+        text="Good",
+        start_s=0.0,
+        end_s=1.0,
+        arrival_s=1.0,
+    )
+    observers.observe(SoundHeard(chunk(0.0), 0.1))
+    observers.observe(SoundHeard(chunk(0.1), 0.2))
+    observers.observe(SoundLost(Losses(dropped_s=1.0)))
+    observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=20.0)))
+    names = ("audio", "lost_audio", "absent_audio")
+    assert counted(monitoring, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
+    observers.observe(PartialHeard(partial, 1.0))
+    assert counted(monitoring, "partials_total", "waiting_segments") == [1, 1]
+    observers.observe(UpdateMeasured(ErasureMeter(tokenizer("13a"), "").record(caption), 1.0))
+    assert counted(monitoring, "segments_total", "waiting_segments") == [1, 0]

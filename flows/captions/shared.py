@@ -1,0 +1,54 @@
+"""What the workers of one process share: the stop, and the models, of which two would fight for the cores."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event as Flag
+from threading import Lock
+
+from flows.engine.recognition import make_recognizer
+from flows.engine.translation import open_engine
+from flows.observe.observer import Observe
+from flows.settings.schema import Settings
+from operators.decoding.translator import Translator
+from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
+from operators.recognizers.protocol import Recognizer
+
+
+class Shared:
+    """One per process and flow; any worker may ask it."""
+
+    def __init__(self, settings: Settings, observe: Observe) -> None:
+        """``observe`` is told of loading, and what happens to recognisers."""
+        self._settings = settings
+        self._observe = observe
+        self._lock = Lock()
+        self._translator: Translator | None = None
+        #: When set, sources end as if their input had ended.
+        self.stop = Flag()
+
+    def translator(self) -> Translator:
+        """The process's translator, loaded when it is asked for first."""
+        with self._lock:
+            if self._translator is None:
+                with self._loading():
+                    engine = open_engine(self._settings.translate, self._progress)
+                self._translator = engine.translator(self._settings.translate)
+                self._observe(ModelLoaded(lambda: engine.pool.usage))
+            return self._translator
+
+    def recognizer(self, _stream: str) -> Recognizer:
+        """A recogniser for one stream."""
+        with self._loading():
+            spoken = self._settings.translate.source
+            return make_recognizer(self._settings.recognize, spoken=spoken, observe=self._observe)
+
+    def _progress(self, what: str, fraction: float | None) -> None:
+        self._observe(LoadingAt(what, fraction))
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        self._observe(LoadingBegan())
+        try:
+            yield
+        finally:
+            self._observe(LoadingEnded())

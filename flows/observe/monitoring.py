@@ -1,0 +1,142 @@
+"""Metrics and health of a run: what happens in it, counted and judged, and served to other programs."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock, Thread
+from time import monotonic
+
+from connectors.messages.log import tell
+from connectors.metrics.counters import CountMessages, RunMetrics
+from connectors.metrics.server import MetricsServer, parse_address
+from flows.settings.schema import Settings
+from operators.health import Health, Rule, Verdict
+from operators.level import level
+from operators.losses import Losses
+from operators.models.pool import Usage
+from operators.observed import (
+    LoadingBegan,
+    LoadingEnded,
+    MicrophoneChanged,
+    ModelLoaded,
+    Observed,
+    PartialHeard,
+    RecognizerChanged,
+    RunBegan,
+    RunEnded,
+    SoundHeard,
+    SoundLost,
+    UpdateMeasured,
+)
+
+
+class Monitoring:
+    """Counts what happens in a run, and judges whether the run is well."""
+
+    takes = frozenset(
+        {
+            RunBegan, RunEnded, LoadingBegan, LoadingEnded, ModelLoaded, SoundHeard, SoundLost,
+            MicrophoneChanged, RecognizerChanged, PartialHeard, UpdateMeasured,
+        }
+    )  # fmt: skip
+
+    def __init__(self, settings: Settings, viewers: Callable[[], int]) -> None:
+        """Prepare it; nothing listens before `served`.
+
+        Args:
+            viewers: Gives the number of viewers in browsers, on any thread.
+
+        Raises:
+            UsageError: for an address that is none.
+        """
+        asked = settings.metrics
+        address = parse_address(str(asked.listen))
+        self._is_live = settings.is_live
+        self._losses = Losses()
+        self._usage: Callable[[], Usage] = Usage
+        self._told: Verdict | None = None
+        self._lock = Lock()
+        self.health = Health(Rule(asked.stall_s, asked.unheard_s, asked.silence_dbfs), monotonic)
+        self.metrics = metrics = RunMetrics()
+        self._server = MetricsServer(address, metrics.registry, self.verdict)
+        metrics.gauge("healthy", "1 while /healthz is green.", lambda: self.verdict().is_well)
+        metrics.gauge("waiting_segments", "Segments that wait for a caption.", lambda: self.health.waiting)
+        metrics.gauge("viewers", "Viewers in browsers.", viewers)
+        metrics.gauge("open_sessions", "Segments in the model's KV cache.", lambda: self._usage().sessions)
+        metrics.gauge(
+            "most_sessions", "Segments that there is room for.", lambda: self._usage().most_sessions
+        )
+        metrics.gauge("kv_tokens", "Tokens in the model's KV cache.", lambda: self._usage().tokens)
+
+    @contextmanager
+    def served(self) -> Iterator[str]:
+        """Serve metrics and health meanwhile, and tell the user where; the address of the metrics.
+
+        Raises:
+            OutputError: when the address cannot be listened on.
+        """
+        counting = CountMessages(self.metrics)
+        logging.getLogger().addHandler(counting)
+        try:
+            address = self._server.start()
+            others = " for all machines that reach this one" if self._server.is_open_to_others else ""
+            tell("metrics_opened", f"metrics at {address}{others}", address=address)
+            yield address
+        finally:
+            logging.getLogger().removeHandler(counting)
+            self._server.stop()
+
+    def verdict(self) -> Verdict:
+        """How the run is; a change is told, on a thread that may wait: whoever asks must not."""
+        verdict = self.health.verdict()
+        with self._lock:
+            before, self._told = self._told, verdict
+        if before is None or before.cause == verdict.cause:
+            return verdict
+        # A terminal that takes nothing, for instance, may be what is wrong.
+        Thread(target=_tell_of, args=(verdict,), name="health", daemon=True).start()
+        return verdict
+
+    def observe(self, event: Observed) -> None:
+        """Count an event, and judge by it from now on."""
+        match event:
+            case RunBegan():
+                self.health.ready()
+            case RunEnded():
+                self.health.over()
+            case LoadingBegan():
+                self.health.loads(1)
+            case LoadingEnded():
+                self.health.loads(-1)
+            case ModelLoaded(usage):
+                self._usage = usage
+            case MicrophoneChanged(sentence):
+                self.health.lost(sentence)
+            case RecognizerChanged(sentence):
+                self.health.recognizer(sentence)
+            case _:
+                self._count(event)
+
+    def _count(self, event: Observed) -> None:
+        match event:
+            case SoundHeard(chunk):
+                self.metrics.heard(chunk.duration_s)
+                peak_dbfs = level(chunk.pcm).peak_dbfs
+                self.health.audio(chunk.duration_s, peak_dbfs, is_live=self._is_live, is_last=chunk.is_last)
+            case SoundLost(losses):
+                before, self._losses = self._losses, losses
+                self.metrics.lost(losses.lost_s - before.lost_s, losses.absent_s - before.absent_s)
+            case PartialHeard(partial):
+                self.metrics.partial()
+                self.health.partial(partial.key, partial.revision)
+            case UpdateMeasured(record):
+                self.metrics.record(record)
+                is_lost = record.trouble is not None and record.trouble.is_loss
+                self.health.caption(record.key, record.revision, is_answer=not is_lost)
+
+
+def _tell_of(verdict: Verdict) -> None:
+    if verdict.cause is not None:
+        tell("health_failing", str(verdict.reason), level=logging.WARNING, cause=verdict.cause)
+    else:
+        tell("health_recovered", "all is well again", level=logging.INFO)

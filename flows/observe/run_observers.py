@@ -1,0 +1,46 @@
+"""Those who look on at a captions run, as its settings ask for them."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from connectors.terminal.screen import Screen
+from flows.observe.audience import Audience
+from flows.observe.live_status import StatusLine
+from flows.observe.messages import Messages
+from flows.observe.monitoring import Monitoring
+from flows.observe.observer import Observer, Observers
+from flows.observe.summary import RunSummary
+from flows.settings.schema import Settings
+
+
+class RunObservers(Observers):
+    """Messages and the summary always, all others where somebody is to see what they see."""
+
+    def __init__(self, settings: Settings, screen: Screen, others: Iterable[Observer] = ()) -> None:
+        """Prepare them; nothing listens before `served`.
+
+        Raises:
+            UsageError: for an address or a token that is none.
+        """
+        self.messages = Messages()
+        self.summary = RunSummary(settings)
+        self.audience = audience = Audience(settings) if settings.web.enabled else None
+        self.monitoring = None if settings.metrics.listen is None else Monitoring(settings, self._viewers)
+        line = StatusLine(screen, audience) if settings.input.microphone else None
+        asked = [one for one in (self.monitoring, line, audience) if one is not None]
+        super().__init__(self.messages, self.summary, *asked, *others)
+
+    @contextmanager
+    def served(self) -> Iterator[str | None]:
+        """Serve metrics and captions meanwhile, where that was asked for; where captions can be read.
+
+        Raises:
+            OutputError: when an address cannot be listened on.
+        """
+        with ExitStack() as serving:
+            if self.monitoring is not None:
+                serving.enter_context(self.monitoring.served())
+            yield None if self.audience is None else serving.enter_context(self.audience.served())
+
+    def _viewers(self) -> int:
+        return 0 if self.audience is None else self.audience.viewers

@@ -1,0 +1,53 @@
+"""What a run amounts to, added up while it runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+
+from connectors.files.output import inherited
+from connectors.jsonl.reading import read_events
+from flows.settings.schema import Settings
+from operators.events import ErasureRecord
+from operators.losses import Losses
+from operators.metrics.summary import Summary, SummaryMeter
+from operators.missing import Missing
+from operators.observed import Observed, SoundLost, UpdateMeasured
+from operators.secret import to_plain
+
+
+class RunSummary:
+    """Adds up updates and losses for the closing summary."""
+
+    takes = frozenset({UpdateMeasured, SoundLost})
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = Lock()
+        self._meter = SummaryMeter()
+        self._losses = Losses()
+
+    def observe(self, event: Observed) -> None:
+        """Add an update, or remember what was lost."""
+        match event:
+            case UpdateMeasured(record):
+                with self._lock:
+                    self._meter.add(record)
+            case SoundLost(losses):
+                self._losses = losses
+
+    def summary(self, missing: Sequence[Missing] = (), log: str | None = None) -> Summary:
+        """The summary so far, or of all that an erasure log holds where that can be read back.
+
+        ``missing`` is what the files of the run lack.
+        """
+        meter = self._meter
+        # What went into a pipe, a device or standard output cannot be read back.
+        can_read = log is not None and Path(log).is_file() and inherited(Path(log)) is None
+        if log is not None and can_read and log not in (one.path for one in missing):
+            meter = SummaryMeter()
+            for record in read_events(Path(log), ErasureRecord):
+                meter.add(record)
+        settings = to_plain(self._settings)
+        lost_s, absent_s = self._losses.lost_s, self._losses.absent_s
+        with self._lock:
+            return meter.summary(settings, lost_s=lost_s, absent_s=absent_s, missing=missing)

@@ -1,0 +1,84 @@
+"""The input of a run, and the clock that goes with it."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from threading import Event as Flag
+from typing import Any
+
+import pytest
+
+from connectors.jsonl.source import JsonlSource
+from connectors.microphone.source import MicrophoneSource
+from flows.captions.inputs import Input, make_input
+from flows.settings.loading import load_settings
+from operators.clock import VirtualClock, WallClock
+from operators.errors import UsageError
+from operators.events import AudioChunk, Caption, Partial
+from tests.fake_sound import FakeSound, device
+
+CAPTIONS = Path(__file__).parents[2] / "samples" / "captions.jsonl"
+
+
+def made(**given: Any) -> Input:
+    return make_input(load_settings(None, {"input": given}), lambda _event: None, Flag())
+
+
+@pytest.mark.parametrize("given", [{}, {"partials": "a.jsonl", "captions": "b.jsonl"}])
+def test_exactly_one_input_is_asked_for_by_name(given: dict[str, str]) -> None:
+    wrong = " and ".join(f"{name}" for name in given) or "none"
+    with pytest.raises(UsageError, match=f"set one of input.audio, .*, not {wrong}$"):
+        made(**given)
+
+
+def test_a_replay_has_a_clock_of_its_own_and_in_real_time_that_of_its_source() -> None:
+    fast, slow = made(partials="a.jsonl"), made(captions="b.jsonl", realtime=True)
+    assert (fast.event_type, slow.event_type) == (Partial, Caption)
+    assert isinstance(fast.clock, VirtualClock)
+    assert isinstance(slow.clock, WallClock)
+    assert isinstance(slow.source, JsonlSource)
+    assert slow.now() == 0.0
+    slow.source.begin(7.0)
+    assert slow.now() >= 7.0
+    assert slow.clock.done("talk", 0.0, 0.0) >= 7.0
+
+
+def test_a_microphone_is_found_but_not_opened_until_it_is_heard_and_can_be_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sound = FakeSound(device("Laptop Mic"))
+    sound.hosts[0]["default_input_device"] = 0
+    monkeypatch.setitem(sys.modules, "sounddevice", sound)
+    given = made(microphone="default")
+    assert given.event_type is AudioChunk
+    assert isinstance(given.source, MicrophoneSource)
+    assert sound.calls == []
+    given.close()
+    with pytest.raises(UsageError, match="no such"):
+        made(microphone="no such")
+
+
+def test_lines_that_were_put_aside_are_complained_of_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "captions.jsonl"
+    path.write_bytes(CAPTIONS.read_bytes() + b"no event\nnor this\n")
+    given = made(captions=str(path), skip_bad=True)
+    assert given.complaint() is None
+    assert isinstance(given.source, JsonlSource)
+    part = given.source.build_part("in", "file", None)
+    with suppress(StopIteration):
+        while True:
+            part.next_batch()
+    part.close()
+    complaint = f"2 lines were not valid and put aside in {path}.rejected; the others were used"
+    assert given.complaint() == complaint
+
+
+def test_a_replay_waits_for_what_it_handed_over_to_be_measured() -> None:
+    given = made(captions=str(CAPTIONS))
+    assert isinstance(given.source, JsonlSource)
+    given.source.handed = 100
+    part = given.source.build_part("in", "file", None)
+    assert part.next_batch() == []
+    given.pace.measured()
+    assert len(part.next_batch()) == 1
+    part.close()

@@ -1,0 +1,52 @@
+"""What viewers in browsers get of a run's events."""
+
+from typing import Any
+
+import pytest
+
+from connectors.messages.log import NOTICE
+from connectors.view.status import Status
+from flows.observe.audience import Audience
+from flows.observe.observer import Observers
+from flows.settings.loading import load_settings
+from operators.losses import Losses
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.tokenizers import tokenizer
+from operators.observed import CaptionShown, RunEnded, SoundLost, UpdateMeasured
+from tests.connectors.web.browser import follow
+from tests.flows.talk import captions
+
+
+def audience(**web: Any) -> Audience:
+    raw = {"input": {"audio": "talk.wav"}, "web": {"enabled": True, "port": 0, **web}}
+    return Audience(load_settings(None, raw))
+
+
+def test_captions_figures_and_the_end_are_published() -> None:
+    one = audience()
+    observers = Observers(one)
+    caption = captions()[0]
+    observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=4.0)))
+    observers.observe(CaptionShown(caption, 1.0))
+    observers.observe(UpdateMeasured(ErasureMeter(tokenizer("13a"), "").record(caption), 1.0))
+    one.status(Status(state="no microphone"), "the microphone is gone; waiting for it")
+    observers.observe(RunEnded())
+    with one.served() as address, follow(int(address.rstrip("/").rpartition(":")[2])) as viewer:
+        page = viewer.until_over()
+    assert page.text == [caption.shown]
+    assert page.figures is not None
+    assert (page.figures["updates"], page.figures["lost_s"]) == (1, 1.5)
+    assert page.state == "no microphone"
+
+
+def test_whoever_runs_it_is_told_where_and_a_token_only_when_nobody_else_knows_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(NOTICE)
+    with audience().served() as address:
+        assert caplog.messages == [f"captions at {address}"]
+    caplog.clear()
+    with audience(token="given-by-whoever-runs-it").served() as address:
+        (said,) = caplog.messages
+    assert said.startswith(f"captions at {address} for those who add ?token=…")
+    assert "given-by" not in said

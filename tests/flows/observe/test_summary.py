@@ -1,0 +1,60 @@
+"""What a run amounts to, from the events that it is told."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from flows.observe.observer import Observers
+from flows.observe.profile import Profile
+from flows.observe.summary import RunSummary
+from flows.settings.loading import load_settings
+from operators.events import Effort, ErasureRecord
+from operators.losses import Losses
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.tokenizers import tokenizer
+from operators.missing import Missing, Span
+from operators.observed import SoundLost, UpdateMeasured
+from tests.flows.talk import captions
+
+
+def records() -> list[ErasureRecord]:
+    meter = ErasureMeter(tokenizer("13a"), "tok:13a")
+    return [meter.record(caption) for caption in captions()]
+
+
+def test_updates_and_losses_are_in_the_summary() -> None:
+    summary = RunSummary(load_settings(None, {"web": {"token": "a-secret-that-stays-one"}}))
+    observers = Observers(summary)
+    for record in records():
+        observers.observe(UpdateMeasured(record, 0.0))
+    observers.observe(SoundLost(Losses(dropped_s=1.0)))
+    observers.observe(SoundLost(Losses(dropped_s=1.5, overflow_s=0.5, absent_s=3.0)))
+    made = summary.summary()
+    assert (made.segments, made.updates) == (4, 15)
+    assert (made.lost_s, made.absent_s) == (2.0, 3.0)
+    assert "token" not in made.settings["web"]
+
+
+def test_a_log_is_summed_up_instead_where_it_is_whole(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(msgspec.json.Encoder().encode_lines(records()[:7]))
+    summary = RunSummary(load_settings(None))
+    Observers(summary).observe(UpdateMeasured(records()[0], 0.0))
+    assert summary.summary(log=str(log)).updates == 7
+    assert summary.summary(log=str(tmp_path / "elsewhere.jsonl")).updates == 1
+    missing = Missing(path=str(log), span=Span(records=1), reason="the disk is full")
+    cut = summary.summary([missing], str(log))
+    assert (cut.updates, cut.missing) == (1, (missing,))
+
+
+def test_a_profile_counts_what_the_model_does_not_account_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([10.0, 10.5, 11.5])
+    monkeypatch.setattr("flows.observe.profile.perf_counter", lambda: next(times))
+    profile = Profile()
+    observers = Observers(profile)
+    for model_s in (0.1, 0.2, 0.3):
+        record = msgspec.structs.replace(records()[0], effort=Effort(model_s=model_s))
+        observers.observe(UpdateMeasured(record, 0.0))
+    assert profile.overheads_s.count == 2
+    assert profile.overheads_s.total == pytest.approx(0.3 + 0.7)
