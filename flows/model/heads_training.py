@@ -23,7 +23,7 @@ from connectors.machine.cpu import usable_cores
 from connectors.models.assembled import sum_of
 from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
-from connectors.models.writer import write_model
+from connectors.models.writer import check_place, write_model
 from flows.model.heads_measured import RULES, measured
 from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_record
 from operators.decoding.conditioning import Conditioning
@@ -86,6 +86,7 @@ def run(job: HeadsJob) -> None:
     check_distinct(
         [("--output", job.output), ("its record", job.record)], [path, *(file for file, _ in job.pairs)]
     )
+    check_place(job.output)
     corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.pairs]
     learned, held_out = _split(corpora, job)
     with closing(LlamaModel(path)) as model:

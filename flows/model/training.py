@@ -18,7 +18,7 @@ from connectors.gguf.values import Entry, encode
 from connectors.models.adapter import adapter_file, read_adapter
 from connectors.models.assembled import sum_of
 from connectors.models.resolve import resolve_model
-from connectors.models.writer import write_model
+from connectors.models.writer import check_place, write_model
 from flows.model.in_torch import ends, torch_model
 from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
 from operators.errors import UsageError
@@ -80,6 +80,7 @@ def run(job: TrainingJob) -> None:
     path = resolve_model(job.model, Direction.of(job.source, job.target))
     written = [("--output", job.output), ("its state", job.state), ("its record", job.record)]
     check_distinct(written, [path, *(pairs for pairs, _ in job.pairs), job.begin, *(job.judged or ())])
+    check_place(job.output)
     file = read_gguf(path)
     corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.pairs]
     model = LlamaModel(path)

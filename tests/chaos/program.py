@@ -149,7 +149,8 @@ def _answer(asked: dict[str, Any]) -> NoReturn:
     os.chdir(asked["folder"])
     os.environ.update(asked["environment"])
     for number, path in enumerate((os.devnull, asked["stdout"], asked["stderr"])):
-        flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        # What is there stays, as it does behind ``>>``.
+        flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND
         os.dup2(os.open(path, flags), number)
     if not asked["is_real"]:
         with_toys()
