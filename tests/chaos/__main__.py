@@ -30,8 +30,10 @@ _TOTAL_S = 570.0
 
 def main(arguments: list[str]) -> int:
     """Try; the exit code says whether all held."""
-    # A shell lets what runs in the background ignore it, and its children would, too.
+    # A shell lets what runs in the background ignore these, as nohup does, and its children would, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     first = int(os.environ.get("SURTITLE_CHAOS_SEED") or secrets.randbelow(10**9))
     total_s = float(os.environ.get("SURTITLE_CHAOS_S") or _TOTAL_S)
     broken: list[str] = []

@@ -98,7 +98,12 @@ class Trial:
         try:
             stdout, stderr = process.communicate(timeout=within_s)
         except subprocess.TimeoutExpired:
-            raise Broken(f"it did not end within {within_s:.0f} s: {_stack(process.pid)}") from None
+            where = _stack(process.pid)
+            process.send_signal(signal.SIGUSR2)
+            time.sleep(1.0)
+            process.kill()
+            told = process.communicate()[1]
+            raise Broken(f"it did not end within {within_s:.0f} s: {where}\n{told}") from None
         see(process.returncode != 70 and "Traceback" not in stderr, f"a defect:\n{stderr}")
         self.see_nothing_left(process)
         return Ended(process.returncode, stdout or "", stderr or "")

@@ -12,7 +12,8 @@ import pytest
 from connectors.files.output import WriteError
 from connectors.files.whole import whole_file, write_whole
 from operators.errors import InputError
-from tests.flows.cli.test_report import captions, write
+from tests.flows.cli.test_report import write
+from tests.flows.talk import captions
 
 SURTITLE = Path(sys.executable).with_name("surtitle")
 SAMPLE = Path(__file__).parents[2] / "samples" / "partials.jsonl"
@@ -71,16 +72,21 @@ def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
     tmp_path: Path, small: list[str], command: str, mode: str
 ) -> None:
     talk = write(tmp_path / "captions.jsonl", captions())
-    arguments, begins, ends, printed = {
+    asked: dict[str, tuple[list[object], str, str, str]] = {
         "page": (["trace", SAMPLE, *small, "-o"], "<!doctype html>", "</html>", "How segment 0"),
         "trace": (["trace", SAMPLE, *small, "--json"], '{"version":1,', "}\n", "How segment 0"),
         "log": (["report", talk, "--simulstream"], '{"id":0,', "}\n", "segments"),
-    }[command]
+    }
+    arguments, begins, ends, printed = asked[command]
     path = tmp_path / "out"
     path.write_text("old\n")
     with path.open(mode) as out:
         done = subprocess.run(
-            [SURTITLE, *arguments, "/dev/stdout"], stdout=out, stderr=subprocess.PIPE, text=True, check=False
+            [SURTITLE, *map(str, arguments), "/dev/stdout"],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert (done.returncode, done.stderr) == (0, "")
     text = path.read_text()
@@ -103,7 +109,7 @@ def test_pairs_and_models_take_the_place_of_no_device(tmp_path: Path, small: lis
     assert (done.stdout, done.stderr) == ("Good morning.\tGuten Morgen.\nprinted\n", "")
     texts = tmp_path / "texts"
     texts.write_text("Good morning.\n")
-    command = [SURTITLE, "model", "prune", small[1], "--texts", texts, "-o", "device"]
+    command = [str(SURTITLE), "model", "prune", small[1], "--texts", str(texts), "-o", "device"]
     with (tmp_path / "out").open("w") as out:
         done = subprocess.run(
             command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, check=False
