@@ -74,7 +74,7 @@ def attempt(trial: Trial) -> None:
     """Replay a talk, and do something to its files meanwhile."""
     random = trial.random
     what = random.choice(
-        ["outputs", "outputs", "outputs", "disk", "limit", "input", "model", "recovery folder"]
+        ["outputs", "outputs", "outputs", "disk", "limit", "input", "model", "folder", "recovery folder"]
     )
     trial.note(what)
     given, segments = _translated(trial) if what == "model" else _replayed(trial)
@@ -168,16 +168,23 @@ def _disturb(trial: Trial, what: str, files: dict[str, Path], process: "subproce
             trial.note(change.__name__.strip("_"))
             change(trial, trial.folder / name)
         case _:
-            folder = trial.folder / "run"
-            if random.random() < 0.5:
-                trial.note("renamed")
-                folder.rename(folder.with_name("other"))
-            else:
-                trial.note("removed")
-                shutil.rmtree(folder, ignore_errors=True)
+            _take_away(trial, trial.folder / ("there" if what == "folder" else "run"))
     if random.random() < 0.2:
         trial.note("and stopped")
         process.send_signal(signal.SIGTERM)
+
+
+def _take_away(trial: Trial, folder: Path) -> None:
+    if trial.random.random() < 0.5:
+        trial.note("renamed")
+        folder.rename(folder.with_name("other"))
+    else:
+        trial.note("removed")
+        shutil.rmtree(folder, ignore_errors=True)
+    time.sleep(trial.random.uniform(0.0, 2.0))
+    if folder.name == "there" and trial.random.random() < 0.5:
+        trial.note("made again")
+        folder.mkdir()
 
 
 def _see_nothing_vanishes(
@@ -219,4 +226,5 @@ def _all(path: Path) -> list[list[Any]]:
 
 def _was_kept(trial: Trial, path: Path) -> bool:
     """Whether nobody took away what was in a file: whoever does so knows it."""
-    return not any(path.name in note for note in trial.notes if not note.startswith("surtitle"))
+    changes = [note for note in trial.notes if not note.startswith("surtitle")]
+    return "folder" not in changes and not any(path.name in note for note in changes)
