@@ -53,10 +53,16 @@ class MappedFile:
 
     def check(self) -> None:
         """Raise `InputError` where the file is not what it was; what was read of it since may be wrong."""
-        if self.is_cut or os.fstat(self._file).st_size != self._size:
+        if os.fstat(self._file).st_size != self._size:
             raise InputError(
                 f"{self.path} was cut short or written over while it was in use: "
                 "put the whole file there and start again"
+            )
+        if self.is_cut:
+            # It was so for a moment, or its disk failed: the signal is the same.
+            raise InputError(
+                f"{self.path} could not be read while it was in use, though it is as long as before: "
+                "check its disk, and start again"
             )
 
     def is_called(self, inode: int, name: bytes) -> bool:
