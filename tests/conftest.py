@@ -24,13 +24,13 @@ settings.load_profile("patient")
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.
 LONGEST_FIRST = (
     "test_readme.py",
-    "test_cli.py",
+    "test_app.py",
     "test_bench.py",
     "test_recovery.py",
-    "test_web_page.py",
+    "test_caption_page.py",
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.
-HEARD = {"test_readme.py", "test_live.py", "test_microphone.py"}
+HEARD = {"test_readme.py", "test_live.py", "test_recording.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -29,7 +29,9 @@ COMMANDS = [
 def folder(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
     """A folder with the files that the README speaks of."""
     folder = tmp_path_factory.mktemp("readme")
-    shutil.copy(ROOT / "tests" / "samples" / "partials.jsonl", folder)
+    # A command may be tried before the one whose captions it reads.
+    for name in ("partials.jsonl", "captions.jsonl"):
+        shutil.copy(ROOT / "tests" / "samples" / name, folder)
     shutil.copy(speech, folder / "talk.wav")
     settings = next(block for kind, block in BLOCKS if kind == "toml")
     (folder / "surtitle.toml").write_text(settings)

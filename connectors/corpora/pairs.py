@@ -8,10 +8,10 @@ import gzip
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, cast
 
-from connectors.files.output import check_writable
-from operators.errors import InputError, OutputError
+from connectors.files.whole import whole_file
+from operators.errors import InputError
 from operators.training.pairs import Pair
 
 #: A line of two sentences is never this long.
@@ -53,18 +53,13 @@ def write_aligned(path: Path, pairs: Iterable[Pair]) -> None:
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a file that is there as a whole or not at all, compressed if its name ends in .gz."""
-    check_writable(path)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with cast(
-            TextIO, (gzip.open if path.suffix == ".gz" else open)(partial, "wt", encoding="utf-8")
-        ) as file:
-            file.writelines(lines)
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written, {error.strerror}: name another file") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        if path.suffix == ".gz":
+            # Neither its name nor the time: the same pairs are the same file.
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                packed.writelines(line.encode() for line in lines)
+        else:
+            file.writelines(line.encode() for line in lines)
 
 
 def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:

@@ -7,12 +7,13 @@ added to and took from the end of the stream's text. The scorers take the sum of
 computation-aware delay. Their setting ``detokenizer_type`` is ``simuleval``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from operators.errors import InputError, OutputError
+from connectors.files.whole import whole_file
+from operators.errors import InputError
 from operators.events import Caption
 from operators.metrics.emissions import EmissionMeter
 from operators.metrics.tokenizers import Tokenizer
@@ -23,61 +24,30 @@ from operators.metrics.tokenizers import Tokenizer
 _JUST_AFTER_S = 1e-6
 
 
-class SimulstreamLog:
-    """Writes captions as a simulstream log.
+class _Log:
+    """The lines of a log, from one caption to the next."""
 
-    Delivery: best effort; a file that could not be finished is left as far as it got.
-
-    Args:
-        path: The log; it is overwritten.
-        tokenize: Splits what captions show: into words, or into characters.
-
-    Raises:
-        OutputError: when it cannot be written.
-    """
-
-    def __init__(self, path: Path, tokenize: Tokenizer) -> None:
-        self._path = path
+    def __init__(self, tokenize: Tokenizer) -> None:
         self._tokenize = tokenize
         #: By stream: its id in the log, and what turns its captions into emissions.
         self._streams: dict[str, tuple[int, EmissionMeter]] = {}
         self._recordings: dict[str, str] = {}
-        self._encoder = msgspec.json.Encoder()
-        try:
-            self._file = path.open("wb")
-        except OSError as error:
-            raise self._error(error) from None
 
-    def __enter__(self) -> "SimulstreamLog":
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        try:
-            self._file.close()
-        except OSError as error:
-            raise self._error(error) from None
-
-    def write(self, caption: Caption) -> None:
-        """Add one caption.
-
-        Raises:
-            InputError: when its stream cannot be told from another one in this format.
-        """
+    def lines(self, caption: Caption) -> Iterator[dict[str, object]]:
+        """What one caption adds."""
         if caption.stream not in self._streams:
-            self._begin(caption.stream)
+            yield self._begin(caption.stream)
         number, meter = self._streams[caption.stream]
         emission = meter.emit(caption)
-        self._write(
-            {
-                "id": number,
-                "total_audio_processed": emission.heard_s + _JUST_AFTER_S,
-                "computation_time": max(0.0, emission.behind_s - _JUST_AFTER_S),
-                "generated_tokens": emission.generated,
-                "deleted_tokens": emission.deleted,
-            }
-        )
+        yield {
+            "id": number,
+            "total_audio_processed": emission.heard_s + _JUST_AFTER_S,
+            "computation_time": max(0.0, emission.behind_s - _JUST_AFTER_S),
+            "generated_tokens": emission.generated,
+            "deleted_tokens": emission.deleted,
+        }
 
-    def _begin(self, stream: str) -> None:
+    def _begin(self, stream: str) -> dict[str, object]:
         # What readers go by is the name without folder and suffix: a stream's dots must not be one.
         recording = f"{stream}.wav"
         stem = PurePosixPath(recording).stem
@@ -89,20 +59,22 @@ class SimulstreamLog:
         self._recordings[stem] = stream
         number = len(self._streams)
         self._streams[stream] = (number, EmissionMeter(self._tokenize))
-        self._write({"id": number, "metadata": {"wav_name": recording}})
-
-    def _write(self, line: dict[str, object]) -> None:
-        try:
-            self._file.write(self._encoder.encode(line) + b"\n")
-        except OSError as error:
-            raise self._error(error) from None
-
-    def _error(self, error: OSError) -> OutputError:
-        return OutputError(f"{self._path} cannot be written: {error.strerror}")
+        return {"id": number, "metadata": {"wav_name": recording}}
 
 
 def write_simulstream(captions: Iterable[Caption], path: Path, tokenize: Tokenizer) -> None:
-    """Write captions as a simulstream log; errors as in `SimulstreamLog`."""
-    with SimulstreamLog(path, tokenize) as log:
+    """Write captions as a simulstream log, whole or not at all.
+
+    Args:
+        captions: What was shown, in its order.
+        path: The log.
+        tokenize: Splits what captions show: into words, or into characters.
+
+    Raises:
+        InputError: when a stream cannot be told from another one in this format.
+        OutputError: when it cannot be written.
+    """
+    log, encoder = _Log(tokenize), msgspec.json.Encoder()
+    with whole_file(path) as file:
         for caption in captions:
-            log.write(caption)
+            file.writelines(encoder.encode(line) + b"\n" for line in log.lines(caption))

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from connectors.gguf.header import TENSOR_BLOCKS, check_gguf
 from connectors.gguf.values import ARRAY, FORMATS, STRING, Entry, Value, decode, packed
+from operators.mapped import MappedFile, check_mapped
 
 _ALIGNMENT = 32
 _ALIGNMENT_KEY = "general.alignment"
@@ -59,7 +61,10 @@ def read_gguf(path: Path) -> GgufFile:
         InputError: the file is missing, unreadable, of another kind, damaged or cut short.
     """
     check_gguf(path)  # from here on what the header says about lengths is true
+    watched = MappedFile(path)
     mapped: Bytes = np.memmap(path, np.uint8, "r")
+    # Tensors are parts of it.
+    finalize(mapped, watched.close)
     cursor = _Cursor(mapped.data)
     cursor.position = 8
     tensors, count = cursor.number("Q"), cursor.number("Q")
@@ -88,7 +93,8 @@ def write_gguf(
 
     It must not be the file that the tensors are mapped from.
 
-    Raises `OSError` where it cannot be written.
+    Raises `OSError` where it cannot be written, `InputError` where a file that tensors are mapped from was
+    changed meanwhile.
     """
     kept = {key: entry for key, entry in entries.items() if key != _ALIGNMENT_KEY}
     infos, place = [], 0
@@ -115,6 +121,7 @@ def write_gguf(
                 if progress is not None:
                     progress(done / place)
             file.write(bytes(_padded(len(tensor.data)) - len(tensor.data)))
+        check_mapped()
         file.flush()
         os.fsync(file.fileno())
 

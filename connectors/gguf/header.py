@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from operators.errors import InputError
+from operators.mapped import MappedFile
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -124,8 +125,10 @@ def check_gguf(path: Path) -> None:
                     f"{path} is not a GGUF model, it begins with {magic!r}: "
                     "name a .gguf file, or convert the model with llama.cpp"
                 )
-            with closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as data:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            with closing(MappedFile(path)) as watched, closing(mapped) as data:
                 end, size = _end_of_tensors(_Cursor(data)), len(data)
+                watched.check()
     except _DamageError as damage:
         raise InputError(f"{path} is damaged, {damage}: fetch the model again") from None
     except OSError as error:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from connectors.files.output import inherited
 from connectors.gguf.file import GgufFile, write_gguf
 from operators.errors import OutputError
 
@@ -19,12 +20,11 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
     """Write ``file`` to ``path``, and return its sha256. ``progress`` is told the fraction done.
 
     Processes that do this at the same time each write a file of their own; the last one stays.
-    A link stays one. Raises `OutputError` where it cannot be written, and for a device or pipe, whose name a
-    file would take.
+    A link stays one. Raises `OutputError` where it cannot be written, and for a device, a pipe or what this
+    process was started with, such as standard output, whose place a file would take.
     """
+    check_place(path)
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise OutputError(f"{path} cannot be written: a model needs a regular file")
     try:
         handle, name = tempfile.mkstemp(PARTIAL_SUFFIX, f"{target.name}.", target.parent)
         os.close(handle)
@@ -43,6 +43,12 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
             f"{path} cannot be written, {error.strerror}: make room for {size:.0f} MB, or name another file"
         ) from None
     return sha256
+
+
+def check_place(path: Path) -> None:
+    """Raise `OutputError` where a file would take the place of a device, a pipe or standard output."""
+    if (path.exists() and not path.is_file()) or inherited(path) is not None:
+        raise OutputError(f"{path} cannot be written: a model needs a regular file")
 
 
 def remove_abandoned(target: Path) -> None:

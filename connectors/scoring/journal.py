@@ -56,6 +56,9 @@ class Journal(Generic[T]):
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        if not self.count:
+            # A run that could not begin leaves nothing behind.
+            self.remove()
         os.close(self._file)
 
     def append(self, result: T) -> None:

@@ -1,5 +1,6 @@
 """The benchmark's pictures: erasure and quality against the bias, speedup against acceptance."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from connectors.files.whole import write_whole
 from flows.bench.row import MethodRow
 from flows.bench.tables import label
 from operators.errors import OutputError
@@ -40,11 +42,10 @@ def write_plots(rows: Sequence[MethodRow], caption: str, folder: Path) -> list[P
     paths = []
     for name, figure in pictures.items():
         path = folder / name
-        try:
-            with mpl.rc_context(_STYLE):
-                figure.savefig(path, metadata={"Date": None})
-        except OSError as error:
-            raise OutputError(f"{path}: the plot cannot be written ({error.strerror})") from None
+        drawn = io.BytesIO()
+        with mpl.rc_context(_STYLE):
+            figure.savefig(drawn, format="svg", metadata={"Date": None})
+        write_whole(path, drawn.getvalue())
         paths.append(path)
     return paths
 

@@ -44,7 +44,7 @@ def assemble(
     from connectors.models.assembled import assemble as assembled
     from connectors.models.captions import cached_path
     from connectors.models.resolve import resolve_model
-    from connectors.models.writer import write_model
+    from connectors.models.writer import check_place, write_model
     from operators.models.tensor_types import parse_types
     from operators.prompts.trained import TrainedPrompts, labels_of
 
@@ -57,6 +57,7 @@ def assemble(
         parts = Parts(path, adapter, vocabulary, types, prompts)
         made = output or cached_path(parts)
         check_distinct([("--output", made)], [path, adapter, vocabulary])
+        check_place(made)
         file = assembled(parts, waiting.doing)
         sha256 = write_model(made, file, lambda part: waiting.doing(f"writing {made.name}", part))
     tokens = file.tensors["token_embd.weight"].shape[-1]

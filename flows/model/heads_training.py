@@ -21,7 +21,7 @@ from connectors.gguf.values import encode
 from connectors.machine.cpu import usable_cores
 from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
-from connectors.models.writer import write_model
+from connectors.models.writer import check_place, write_model
 from flows.model.heads_measured import RULES, measured
 from flows.model.jobs import HeadsJob
 from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_record
@@ -58,6 +58,7 @@ def run(job: HeadsJob) -> None:
     check_distinct(
         [("--output", job.output), ("its record", job.record)], [path, *(file for file, _ in job.shares)]
     )
+    check_place(job.output)
     corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.shares]
     learned, held_out = _split(corpora, job)
     with closing(LlamaModel(path)) as model:

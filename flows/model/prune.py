@@ -53,13 +53,15 @@ def prune(
     from connectors.models.resolve import resolve_model
     from connectors.models.vocabulary import tokenizer_of
     from connectors.models.vocabulary_list import list_entries, list_file
-    from connectors.models.writer import write_model
+    from connectors.models.writer import check_place, write_model
     from operators.models.pruning.choice import Choice
 
     scripts = {script for name in languages or ["English"] for script in language(name).scripts}
     with Waiting(quiet=False, captions=False) as waiting:
         path = resolve_model(model, progress=waiting.doing)
         check_distinct([("--output", output), ("--vocabulary", vocabulary)], [path, *texts])
+        for made in filter(None, (output, vocabulary)):
+            check_place(made)
         file = read_gguf(path)
         tokenizer = tokenizer_of(file, path)
         counts = _counts(path, texts, waiting)

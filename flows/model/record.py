@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from operators.errors import InputError, OutputError
+from connectors.files.whole import write_whole
+from operators.errors import InputError
 
 
 class Used(msgspec.Struct, frozen=True):
@@ -81,12 +82,7 @@ class HeadsRecord(msgspec.Struct, kw_only=True):
 
 def write_record(path: Path, record: TrainingRecord | HeadsRecord) -> None:
     """Write it as JSON. Raises `OutputError`."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written, {error.strerror}: name another file") from None
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
 def read_record(path: Path) -> TrainingRecord:

@@ -17,7 +17,7 @@ from connectors.gguf.file import GgufFile, read_gguf
 from connectors.gguf.values import Entry, encode
 from connectors.models.adapter import adapter_file, read_adapter
 from connectors.models.resolve import resolve_model
-from connectors.models.writer import write_model
+from connectors.models.writer import check_place, write_model
 from flows.model.in_torch import ends, torch_model
 from flows.model.jobs import TrainingJob
 from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
@@ -41,7 +41,7 @@ _SAVE_EVERY_S = 300.0
 #: Fields of the job that are recorded in another way, or say nothing about what is learned.
 _UNRECORDED = (
     "pairs", "output", "model", "tokens", "rate", "judged", "reference", "judge_lines", "judge_every",
-    "compiles",
+    "compiles", "kinds",
 )  # fmt: skip
 #: Sentences of each corpus whose words the noise draws from.
 _LEXICON = 20_000
@@ -52,6 +52,7 @@ def run(job: TrainingJob) -> None:
     path = resolve_model(job.model, Direction.of(job.source, job.target))
     written = [("--output", job.output), ("its state", job.state), ("its record", job.record)]
     check_distinct(written, [path, *(one.path for one in job.shares), job.begin, job.judged, job.reference])
+    check_place(job.output)
     file = read_gguf(path)
     corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.shares]
     model = LlamaModel(path)
@@ -131,7 +132,8 @@ class _Run:
 def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> TrainingRecord:
     """The record of this run: of a new one, or of the one that is gone on with."""
     record = TrainingRecord(
-        settings=job.recorded(*_UNRECORDED) | {"schedule": Schedule(job.tokens, job.rate)._asdict()},
+        settings=job.recorded(*_UNRECORDED)
+        | {"schedule": Schedule(job.tokens, job.rate)._asdict(), "types": job.types},
         model=Used(path.name, sha256_of(path)),
         data=[
             Used(pairs.name, sha256_of(pairs), share, len(corpus.pairs))

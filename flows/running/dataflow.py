@@ -5,7 +5,7 @@ import signal
 import sys
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from threading import Event as Flag
 from types import FrameType
@@ -15,6 +15,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig
 from bytewax.testing import cluster_main, run_main
 
+from connectors.recovery.clock import told_of_clock
 from connectors.recovery.folder import store_error
 from operators.errors import SurtitleError
 
@@ -45,7 +46,8 @@ def run(
     if recovery is not None:
         interval = timedelta(seconds=recovery.interval_s)
         options = {"epoch_interval": interval, "recovery_config": recovery.config}
-    with interrupt_sets(stop), _no_panic_text():
+    clock = told_of_clock(recovery.config.db_dir) if recovery else nullcontext()
+    with interrupt_sets(stop), _no_panic_text(), clock:
         try:
             if workers == 1:
                 # Not a cluster of one: the thread that waits for its worker takes a third of the speed away.

@@ -9,6 +9,7 @@ from typing import NoReturn
 import llama_cpp as llama
 
 from operators.errors import InputError
+from operators.mapped import MappedFile
 from operators.models.kinds import USE_ANOTHER, is_recurrent, other_kind
 
 
@@ -22,7 +23,13 @@ class LlamaModel:
         """
         be_quiet()
         self.path = path
-        self.handle: ctypes.c_void_p | None = _load(path, progress)
+        self._file = MappedFile(path)
+        try:
+            self.handle: ctypes.c_void_p | None = _load(path, progress)
+        except InputError:
+            # What llama.cpp makes of a file that is cut short meanwhile says nothing.
+            self.check()
+            raise
         self.is_recurrent = is_recurrent(self.handle)
         kind = other_kind(self.handle)
         if kind is not None:
@@ -40,11 +47,16 @@ class LlamaModel:
         self.close()
         raise InputError(f"{self.path}: {name} is {kind}; {USE_ANOTHER}")
 
+    def check(self) -> None:
+        """Raise `InputError` where the file was changed since it was loaded: weights may be wrong."""
+        self._file.check()
+
     def close(self) -> None:
         """Free the weights."""
         if self.handle:
             llama.llama_model_free(self.handle)
             self.handle = None
+        self._file.close()
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Token ids of ``text`` as part of a prompt. Only with ``special`` can it spell control tokens.

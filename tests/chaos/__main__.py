@@ -14,13 +14,14 @@ import traceback
 from collections.abc import Callable
 from itertools import count
 
-from tests.chaos import changes, clients, options, signals, twice
+from tests.chaos import changes, clients, clocks, options, signals, twice
 from tests.chaos.trial import Broken, Trial
 
 #: What is tried by each part, and its share of the time.
 PARTS: dict[str, tuple[Callable[[Trial], None], float]] = {
     "options": (options.attempt, 0.25),
-    "signals": (signals.attempt, 0.35),
+    "signals": (signals.attempt, 0.25),
+    "clocks": (clocks.attempt, 0.10),
     "clients": (clients.attempt, 0.15),
     "changes": (changes.attempt, 0.15),
     "twice": (twice.attempt, 0.10),
@@ -30,8 +31,10 @@ _TOTAL_S = 570.0
 
 def main(arguments: list[str]) -> int:
     """Try; the exit code says whether all held."""
-    # A shell lets what runs in the background ignore it, and its children would, too.
+    # A shell lets what runs in the background ignore these, as nohup does, and its children would, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     first = int(os.environ.get("SURTITLE_CHAOS_SEED") or secrets.randbelow(10**9))
     total_s = float(os.environ.get("SURTITLE_CHAOS_S") or _TOTAL_S)
     broken: list[str] = []

@@ -14,6 +14,8 @@ from typing import Any
 
 from tests.chaos.talk import talk
 from tests.chaos.trial import LINES, SUBTITLES, SURTITLE, Ended, Trial, records, see
+from tests.killing import speech
+from tests.tiny_gguf import pieces, write_model
 
 _SECONDS = 6.0
 _FILES = {name: file for name, file in {**LINES, **SUBTITLES}.items() if name != "--save-translations"}
@@ -34,6 +36,13 @@ def _rename(_trial: Trial, path: Path) -> None:
 
 def _remove(_trial: Trial, path: Path) -> None:
     path.unlink()
+
+
+def _write_over(trial: Trial, path: Path) -> None:
+    """What ``cp`` does: for a moment there is nothing, and then something else."""
+    path.write_bytes(b"")
+    time.sleep(trial.random.uniform(0.0, 0.5))
+    path.write_bytes(b"GGUF" * trial.random.randint(0, 10**5))
 
 
 def _replace(_trial: Trial, path: Path) -> None:
@@ -64,16 +73,18 @@ _CHANGES: tuple[Callable[[Trial, Path], None], ...] = (
 def attempt(trial: Trial) -> None:
     """Replay a talk, and do something to its files meanwhile."""
     random = trial.random
-    segments = talk(trial.folder / "talk.jsonl", seconds=_SECONDS, segments=60)
-    what = random.choice(["outputs", "outputs", "outputs", "disk", "limit", "input", "recovery folder"])
+    what = random.choice(
+        ["outputs", "outputs", "outputs", "disk", "limit", "input", "model", "folder", "recovery folder"]
+    )
     trial.note(what)
+    given, segments = _translated(trial) if what == "model" else _replayed(trial)
     with _disk(trial, what) as folder:
         files = {option: folder / file for option, file in _FILES.items()}
         arguments = ["--recovery", trial.folder / "run"] if random.random() < 0.5 else []
         if what == "recovery folder":
             arguments = ["--recovery", trial.folder / "run"]
         process = trial.start(
-            SURTITLE, "replay", trial.folder / "talk.jsonl", "--realtime", *arguments,
+            SURTITLE, "replay", *given, "--realtime", *arguments,
             "--summary", trial.folder / "summary.json", *(one for pair in files.items() for one in pair),
         )  # fmt: skip
         _wait_for(files["--captions"], process)
@@ -83,10 +94,29 @@ def attempt(trial: Trial) -> None:
         see(ended.code in (0, 3, 4), f"exit code {ended.code}: {ended.stderr}")
         see(ended.code != 0 or not ended.stderr.count("Error"), ended.stderr)
         trial.note(f"exit code {ended.code}:", ended.stderr)
+        # Whoever cuts a model short may do it when no pass is needed any more.
+        is_told = any(
+            why in ended.stderr for why in ("was cut short or written over", "could not be read while")
+        )
+        see(what != "model" or ended.code == (3 if is_told else 0), f"exit code {ended.code}: {ended.stderr}")
         _see_nothing_vanishes(trial, what, files, ended, segments)
         if what == "recovery folder" and ended.code == 0:
             return
         trial.see_unlocked()
+
+
+def _replayed(trial: Trial) -> tuple[list[object], int]:
+    """What to replay where no model is needed, and its segments."""
+    path = trial.folder / "talk.jsonl"
+    return [path], talk(path, seconds=_SECONDS, segments=60)
+
+
+def _translated(trial: Trial) -> tuple[list[object], int]:
+    """The same with a model that babbles."""
+    path, model = trial.folder / "talk.jsonl", trial.folder / "model.gguf"
+    speech(path, 5)
+    write_model(model, pieces({}))
+    return [path, "--model", model, "--threads", "1"], 5
 
 
 @contextlib.contextmanager
@@ -134,21 +164,29 @@ def _disturb(trial: Trial, what: str, files: dict[str, Path], process: "subproce
                 trial.note("there is room again")
                 with contextlib.suppress(ProcessLookupError):
                     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_NO_LIMIT, _NO_LIMIT))
-        case "input":
-            change = random.choice([_cut_to_nothing, _cut_somewhere, _rename, _remove, _replace])
+        case "input" | "model":
+            name, more = ("talk.jsonl", _replace) if what == "input" else ("model.gguf", _write_over)
+            change = random.choice([_cut_to_nothing, _cut_somewhere, _rename, _remove, more])
             trial.note(change.__name__.strip("_"))
-            change(trial, trial.folder / "talk.jsonl")
+            change(trial, trial.folder / name)
         case _:
-            folder = trial.folder / "run"
-            if random.random() < 0.5:
-                trial.note("renamed")
-                folder.rename(folder.with_name("other"))
-            else:
-                trial.note("removed")
-                shutil.rmtree(folder, ignore_errors=True)
+            _take_away(trial, trial.folder / ("there" if what == "folder" else "run"))
     if random.random() < 0.2:
         trial.note("and stopped")
         process.send_signal(signal.SIGTERM)
+
+
+def _take_away(trial: Trial, folder: Path) -> None:
+    if trial.random.random() < 0.5:
+        trial.note("renamed")
+        folder.rename(folder.with_name("other"))
+    else:
+        trial.note("removed")
+        shutil.rmtree(folder, ignore_errors=True)
+    time.sleep(trial.random.uniform(0.0, 2.0))
+    if folder.name == "there" and trial.random.random() < 0.5:
+        trial.note("made again")
+        folder.mkdir()
 
 
 def _see_nothing_vanishes(
@@ -167,7 +205,7 @@ def _see_nothing_vanishes(
     for option, path in files.items():
         held = [record for one in _all(path) for record in one]
         if option in LINES:
-            numbers = [record["segment"] for record in held]
+            numbers = [(record["segment"], record["revision"]) for record in held]
             see(
                 sorted(set(numbers)) == sorted(numbers) or "rotated" in str(_names(path)),
                 f"{path.name} has records twice: {numbers}",
@@ -190,4 +228,5 @@ def _all(path: Path) -> list[list[Any]]:
 
 def _was_kept(trial: Trial, path: Path) -> bool:
     """Whether nobody took away what was in a file: whoever does so knows it."""
-    return not any(path.name in note for note in trial.notes if not note.startswith("surtitle"))
+    changes = [note for note in trial.notes if not note.startswith("surtitle")]
+    return "folder" not in changes and not any(path.name in note for note in changes)

@@ -55,6 +55,13 @@ def _too_much(client: socket.socket, random: Random) -> None:
     client.sendall(random.randbytes(300_000))
 
 
+def _half_closed(client: socket.socket, random: Random) -> None:
+    """Says all that it has to say, and reads nothing of the answer."""
+    client.sendall(_ask(random))
+    client.shutdown(socket.SHUT_WR)
+    time.sleep(random.uniform(0.0, _SECONDS))
+
+
 def _noise(client: socket.socket, random: Random) -> None:
     for _ in range(20):
         client.sendall(random.randbytes(random.randrange(1, 5000)))
@@ -102,7 +109,7 @@ def _tls(client: socket.socket, random: Random) -> None:
 
 
 _ATTACKS: tuple[Attack, ...] = (
-    _nothing, _half, _drip, _too_much, _noise, _body, _pipelines, _slow, _reads, _frames, _tls
+    _nothing, _half, _half_closed, _drip, _too_much, _noise, _body, _pipelines, _slow, _reads, _frames, _tls
 )  # fmt: skip
 
 

@@ -34,11 +34,15 @@ _ALSO = {
 }
 #: Commands of which the models are toys: the others load the tiny one that they are given.
 _TOYS = ("live", "file", "replay")
+#: Commands that refuse the tiny model, as only Gemma can be trained.
+_REFUSING = ("model distill", "model heads", "model train")
 #: Files that a command makes beside one that it is given.
 _BESIDE = (".rejected", ".json", ".state", ".partial", ".tsv.gz")
+#: What is in the file that standard output goes into, and has to stay.
+_BEFORE = "it was here before\n"
 _WAYS = (
     "same path", "relative path", "symbolic link", "hard link", "link to its folder", "dangling link",
-    "inside", "beside",
+    "inside", "beside", "standard output",
 )  # fmt: skip
 
 
@@ -57,6 +61,7 @@ class _Warm:
         """Run a command in the trial's folder."""
         outside = trial.folder.with_name(trial.folder.name + ".told")
         outside.mkdir()
+        (outside / "out").write_text(_BEFORE)
         asked = {
             "arguments": arguments, "folder": str(trial.folder / "here"), "is_real": is_real, "seconds": 120,
             "stdout": str(outside / "out"), "stderr": str(outside / "err"),
@@ -67,6 +72,10 @@ class _Warm:
         print(json.dumps(asked), file=self._process.stdin, flush=True)
         code = json.loads(self._process.stdout.readline())
         told = [(outside / name).read_text(errors="replace") for name in ("out", "err")]
+        see(
+            told[0].startswith(_BEFORE) or code is None,
+            f"what was in standard output is gone: {told[0][:80]!r}",
+        )
         for path in outside.iterdir():
             path.unlink()
         outside.rmdir()
@@ -85,7 +94,7 @@ def attempt(trial: Trial) -> None:
     commands = sorted({one.command for one in paths()})
     command = trial.random.choice(commands)
     its = [one for one in paths() if one.command == command]
-    if command not in _known and command != "model train":
+    if command not in _known and command not in _REFUSING:
         _known.add(command)
         apart = Path_(command, "", "", is_required=False, kind="")
         done = _run(trial, command, its, apart, apart, "apart")
@@ -128,7 +137,8 @@ def _run(trial: Trial, command: str, its: list[Path_], first: Path_, other: Path
     before = _tree(trial.folder)
     trial.note("surtitle", *arguments)
     done = _warm[0].run(trial, arguments, is_real=command not in _TOYS)
-    _judge(done, before, _tree(trial.folder), {one: given[one.name] for one in its if one.name in given})
+    named = {one: given[one.name] for one in its if one.name in given}
+    _judge(done, before, trial.folder, named)
     return done
 
 
@@ -142,7 +152,7 @@ def _join(trial: Trial, first: Path_, other: Path_, way: str, given: dict[str, P
     """Make one file of two options."""
     one = given[first.name]
     _begin(trial, first, one, way)
-    given[other.name] = _other(trial, one, way)
+    given[other.name] = _other(trial, one, other, way)
 
 
 def _begin(trial: Trial, first: Path_, one: Path, way: str) -> None:
@@ -155,7 +165,7 @@ def _begin(trial: Trial, first: Path_, one: Path, way: str) -> None:
             one.write_text("kept\n")
 
 
-def _other(trial: Trial, one: Path, way: str) -> Path:
+def _other(trial: Trial, one: Path, other: Path_, way: str) -> Path:
     link = one.with_name("link." + one.name)
     match way:
         case "symbolic link" | "dangling link":
@@ -174,6 +184,8 @@ def _other(trial: Trial, one: Path, way: str) -> Path:
             link = one.with_name(one.name + trial.random.choice(_BESIDE))
             if trial.random.random() < 0.5:
                 link.write_text("kept\n")
+        case "standard output" if other.kind == FILE:
+            link = Path("/dev/stdout")
         case _:
             link = one
     return link
@@ -194,11 +206,12 @@ def _tree(folder: Path) -> dict[str, bytes | str]:
 def _judge(
     done: Ended,
     before: dict[str, bytes | str],
-    after: dict[str, bytes | str],
+    folder: Path,
     given: dict[Path_, Path],
 ) -> None:
     see(done.code in DOCUMENTED, f"exit code {done.code}:\n{done.stderr}")
     see("Traceback" not in done.stderr, done.stderr)
+    after = _tree(folder)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if done.code:
         see(done.stderr.strip(), "it was refused without a word")
@@ -207,8 +220,7 @@ def _judge(
     read = {os.path.realpath(path) for one, path in given.items() if not one.is_written}
     gone = [name for name in changed if name in before and before[name] != "a folder"]
     for name in gone:
-        path = next(iter(given.values())).parent.parent / name
-        see(os.path.realpath(path) not in read, f"{name} was read, and is changed")
+        see(os.path.realpath(folder / name) not in read, f"{name} was read, and is changed")
     written = [os.path.realpath(path) for one, path in given.items() if one.kind == FILE]
     see(len(set(written)) == len(written), f"two outputs were one file, and nobody said so: {done.stdout}")
 

@@ -4,6 +4,9 @@ Everything else is the real command line. Without arguments it is warm: it reads
 each from a process of its own that is forked, and needs no time to start.
 """
 
+import faulthandler
+import os
+import signal
 import sys
 
 from flows.main import end_on_interrupt, main
@@ -11,10 +14,10 @@ from flows.main import end_on_interrupt, main
 if __name__ == "__main__" and len(sys.argv) > 1:
     # The program does so while it is imported.
     end_on_interrupt()
+    # Where its threads are, for who waits for its end in vain. While a flow runs, descriptor 2 leads nowhere.
+    faulthandler.register(signal.SIGUSR2, os.fdopen(os.dup(2), "w"))
 
 import json
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -149,7 +152,8 @@ def _answer(asked: dict[str, Any]) -> NoReturn:
     os.chdir(asked["folder"])
     os.environ.update(asked["environment"])
     for number, path in enumerate((os.devnull, asked["stdout"], asked["stderr"])):
-        flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        # What is there stays, as it does behind ``>>``.
+        flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND
         os.dup2(os.open(path, flags), number)
     if not asked["is_real"]:
         with_toys()

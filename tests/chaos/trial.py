@@ -59,6 +59,8 @@ class Trial:
         self._temporary = tempfile.TemporaryDirectory(prefix="surtitle-chaos-", ignore_cleanup_errors=True)
         self.folder = Path(self._temporary.name)
         self._processes: list[subprocess.Popen[str]] = []
+        #: What its processes find in their environment.
+        self.environment: dict[str, str] = dict(os.environ)
         #: What was done, for the one who looks for what went wrong.
         self.notes: list[str] = []
 
@@ -80,7 +82,7 @@ class Trial:
     def start(self, program: Sequence[str], *arguments: object, **options: Any) -> "subprocess.Popen[str]":
         """Start a program in the trial's folder, in a session of its own."""
         paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONPATH": paths, **options.pop("environment", {})}
+        environment = {**self.environment, "PYTHONPATH": paths, **options.pop("environment", {})}
         options = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
@@ -98,7 +100,12 @@ class Trial:
         try:
             stdout, stderr = process.communicate(timeout=within_s)
         except subprocess.TimeoutExpired:
-            raise Broken(f"it did not end within {within_s:.0f} s: {_stack(process.pid)}") from None
+            where = _stack(process.pid)
+            process.send_signal(signal.SIGUSR2)
+            time.sleep(1.0)
+            process.kill()
+            told = process.communicate()[1]
+            raise Broken(f"it did not end within {within_s:.0f} s: {where}\n{told}") from None
         see(process.returncode != 70 and "Traceback" not in stderr, f"a defect:\n{stderr}")
         self.see_nothing_left(process)
         return Ended(process.returncode, stdout or "", stderr or "")

@@ -22,12 +22,14 @@ from tests.soak.verdict import faults
 from tests.soak.vitals import Sample
 
 SEGMENTS = 300
+#: How often it is looked at what is held.
+SAMPLES = 20
 #: Less than an entry of anything takes.
 MAX_PER_SEGMENT = 32
 
 
 class Held:
-    """Knows how many bytes Python held after each tenth of the run."""
+    """Knows how many bytes Python held at each of so many times."""
 
     takes = frozenset({UpdateMeasured})
 
@@ -38,7 +40,7 @@ class Held:
     def observe(self, event: Observed) -> None:
         assert isinstance(event, UpdateMeasured)
         self._ended += event.record.is_final
-        if event.record.is_final and self._ended % (SEGMENTS // 10) == 0:
+        if event.record.is_final and self._ended % (SEGMENTS // SAMPLES) == 0:
             gc.collect()
             sys._clear_type_cache()  # the names of attributes that were looked up last, some thousands
             self.held.append(tracemalloc.get_traced_memory()[0])
@@ -67,10 +69,11 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
         run(build(parts), parts.shared.stop)
     finally:
         tracemalloc.stop()
-    assert len(watched.held) == 10
+    assert len(watched.held) == SAMPLES
     # What was just then under way comes on top of what is kept: the least of several is what was kept.
-    early, late = min(watched.held[1:5]), min(watched.held[6:10])
-    assert (late - early) / (5 * SEGMENTS / 10) < MAX_PER_SEGMENT, watched.held
+    half = SAMPLES // 2
+    early, late = min(watched.held[half // 5 : half]), min(watched.held[half + half // 5 :])
+    assert (late - early) / (SEGMENTS / 2) < MAX_PER_SEGMENT, watched.held
 
 
 def samples(**last: Any) -> list[Sample]:

@@ -1,9 +1,8 @@
 """A run whose clock is set by an hour: captions and subtitles come when speech does all the same."""
 
-import os
+import re
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -14,29 +13,13 @@ import pytest
 
 from operators.events import Partial
 from tests.flows.test_live import wait_for
+from tests.stepped_clock import SteppedClock
 
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
-SOURCE = Path(__file__).parents[1] / "stepped_clock.c"
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs a C compiler and LD_PRELOAD"
 )
-
-
-class SteppedClock:
-    """A wall clock of a program's own."""
-
-    def __init__(self, folder: Path) -> None:
-        library = folder / "stepped_clock.so"
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, SOURCE], check=True)
-        self._step = folder / "step"
-        self.set(0)
-        self.environment = {**os.environ, "LD_PRELOAD": str(library), "CLOCK_STEP": str(self._step)}
-
-    def set(self, seconds: int) -> None:
-        """Set it to so many seconds from what is right."""
-        with os.fdopen(os.open(self._step, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as step:
-            step.write(struct.pack("l", seconds))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +52,7 @@ def test_live_captions_and_subtitles_go_on_when_the_clock_is_set(
     given.write_bytes(partial(0, 0.5, is_final=True) + b"".join(waits))
     clock.set(0)
     command = [SURTITLE, "replay", given, "--realtime", "--quiet", *small]
-    command += ["--captions", captions, "--srt", subtitles]
+    command += ["--captions", captions, "--srt", subtitles, "--recovery", tmp_path / "run"]
     with subprocess.Popen(
         list(map(str, command)), env=clock.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
@@ -82,6 +65,11 @@ def test_live_captions_and_subtitles_go_on_when_the_clock_is_set(
                 wait_for(subtitles, "-->")
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None
-            assert (process.wait(30), process.stderr.read()) == (0, b"")
+            assert process.wait(30) == 0
+            back, again = process.stderr.read().decode().splitlines()
+            assert re.match(
+                rf"surtitle: the clock was set back: for 3\d\d\d s nothing .* in {tmp_path}/run; to", back
+            )
+            assert again == f"surtitle: what is done is remembered in {tmp_path}/run again"
         finally:
             process.kill()

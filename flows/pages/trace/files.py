@@ -5,6 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from connectors.files.whole import write_whole
 from flows.pages.svg import rect, tag, text
 from flows.pages.trace.cells import FORMS, cells
 from flows.pages.trace.graph import graph
@@ -31,10 +32,7 @@ def write_pictures(trace: Trace, folder: Path) -> list[Path]:
     paths = []
     for stem, picture in pictures(trace):
         path = folder / f"{stem}.svg"
-        try:
-            path.write_text(picture.file(), encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise OutputError(f"{path}: the picture cannot be written ({error.strerror})") from None
+        write_whole(path, picture.file().encode())
         paths.append(path)
     return paths
 

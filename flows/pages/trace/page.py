@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 from markupsafe import Markup
 
+from connectors.files.whole import write_whole
 from flows.pages.document import packaged, policy, render
 from flows.pages.trace.picture import safe, style_sheet
 from flows.pages.trace.section import section
 from flows.settings.schema import TranslateSettings
 from operators.decoding.trace import Trace
-from operators.errors import OutputError
 
 # Settings that are told even if they are the usual ones.
 _ALWAYS = ("from", "to", "method", "bias", "final_bias")
@@ -18,10 +18,7 @@ _ALWAYS = ("from", "to", "method", "bias", "final_bias")
 
 def write_trace_page(trace: Trace, path: Path) -> None:
     """Write the page; raises `OutputError`."""
-    try:
-        path.write_text(trace_page(trace), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    write_whole(path, trace_page(trace).encode())
 
 
 def trace_page(trace: Trace) -> str:

@@ -19,7 +19,6 @@ from connectors.files.backlog import Backlog
 from connectors.files.output import WriteError
 from connectors.files.records import Held
 from connectors.files.watch import OutputWatch
-from connectors.files.whole import write_whole
 from connectors.jsonl.reading import validate
 from connectors.jsonl.sink import JsonlSink
 from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial
@@ -316,34 +315,3 @@ def test_a_device_without_room_is_told_once(watch: OutputWatch, told: list[str])
     assert [str(one) for one in watch.missing()] == [
         "/dev/full lacks 4 records (0.0 s to 7.0 s): No space left on device"
     ]
-
-
-# Files that are written at once
-
-
-def test_a_file_that_finds_no_room_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "summary.json"
-    write_whole(path, b"first")
-    path.chmod(0o640)
-    write_whole(path, b"second")
-    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"second", 0o640)
-
-    def half(self: Path, data: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(data[:2])
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(WriteError, match=r"summary\.json cannot be written: No space left"):
-        write_whole(path, b"third")
-    assert path.read_bytes() == b"second"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_link_stays_a_link_and_a_device_is_written(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "target")
-    write_whole(tmp_path / "link", b"new")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "target").read_bytes() == b"new"
-    with pytest.raises(WriteError, match="/dev/full cannot be written"):
-        write_whole(Path("/dev/full"), b"new")

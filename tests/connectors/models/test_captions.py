@@ -80,7 +80,7 @@ def test_weights_are_stored_in_the_types_that_the_adapter_was_trained_for(base: 
         number_of(kind, 32) for kind in ("Q8_0", "Q4_0", "Q5_0")
     ]
     write_adapter(folder / ADAPTER, noise(), types="ffn=Q3_X")
-    with pytest.raises(InputError, match=r"adapter\.gguf: .*'Q3_X' is not a type"):
+    with pytest.raises(InputError, match=r"adapter\.gguf: .*'Q3_X' is not a tensor type"):
         made_model(base, folder, lambda _what, _part: None)
 
 

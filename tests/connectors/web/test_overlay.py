@@ -87,16 +87,17 @@ def test_the_last_lines_stand_whole(captions: CaptionServer, visit: Visit) -> No
 def test_it_fades_in_silence_and_what_was_said_does_not_come_back(
     captions: CaptionServer, browser: Browser
 ) -> None:
-    page = browser.new_page(reduced_motion="reduce")  # a page of its own, for its clock stays changed
+    # A page of its own, for its clock stays changed. That goes on meanwhile: there must be room for a wait.
+    page = browser.new_page(reduced_motion="reduce")
     page.clock.install()
-    page.goto(captions.page + "?overlay=1&fade=5")
+    page.goto(captions.page + "?overlay=1&fade=30")
     expect(page.locator("html[data-live]")).to_be_attached()
     captions.say(0, "Guten Morgen.", final=True)
     expect_shown(page, "Guten Morgen.")
     assert _alpha(page).max() == 1
-    page.clock.fast_forward(4000)
+    page.clock.fast_forward(10_000)
     assert _alpha(page).max() == 1
-    page.clock.fast_forward(2000)
+    page.clock.fast_forward(20_000)
     expect(page.locator("html[data-quiet]")).to_be_attached()
     assert _alpha(page).max() == 0
     captions.say(1, "Danach")

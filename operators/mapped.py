@@ -1,0 +1,150 @@
+"""Files that are mapped into memory, and what is done when somebody cuts one short or writes over it.
+
+A process that reads what is no longer in a file that it has mapped is killed (SIGBUS). Here, on Linux, it
+reads zeros instead, whoever reads, llama.cpp's threads among them; and what was made of them is thrown away
+with the error that `MappedFile.check` raises. So a run ends as on any other input that cannot be used.
+"""
+
+import ctypes
+import mmap
+import os
+import platform
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet, finalize
+
+from operators.errors import InputError
+
+_PROT_READ, _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS = 0x1, 0x02, 0x10, 0x20
+_SA_SIGINFO = 4
+# Where the address is in what Linux tells of a signal, and what it says of one that somebody has sent.
+_CODE_AT, _ADDRESS_AT = 8, 16
+
+#: The files that are watched now.
+_watched: "WeakSet[MappedFile]" = WeakSet()
+
+
+class MappedFile:
+    """A file that is mapped by whoever makes this, or by a library that is told its path.
+
+    It is watched until this is closed, or nobody has it any more.
+
+    Raises:
+        InputError: when it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        _survive()
+        self.path = path
+        try:
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read, {error.strerror}: check its permissions") from None
+        self._end = finalize(self, os.close, self._file)
+        status = os.fstat(self._file)
+        self._size = status.st_size
+        self._inode, self._name = status.st_ino, os.fsencode(os.path.realpath(path))
+        #: Whether something was read that is no longer there.
+        self.is_cut = False
+        _watched.add(self)
+
+    def check(self) -> None:
+        """Raise `InputError` where the file is not what it was; what was read of it since may be wrong."""
+        if os.fstat(self._file).st_size != self._size:
+            raise InputError(
+                f"{self.path} was cut short or written over while it was in use: "
+                "put the whole file there and start again"
+            )
+        if self.is_cut:
+            # It was so for a moment, or its disk failed: the signal is the same.
+            raise InputError(
+                f"{self.path} could not be read while it was in use, though it is as long as before: "
+                "check its disk, and start again"
+            )
+
+    def is_called(self, inode: int, name: bytes) -> bool:
+        """Whether Linux calls it so in its list of what is mapped."""
+        # It may have been renamed; and some file systems have another number for it there.
+        return inode == self._inode or name == self._name
+
+    def close(self) -> None:
+        """Stop watching: the file is no longer mapped. It may be called again."""
+        _watched.discard(self)
+        self._end()
+
+
+def check_mapped() -> None:
+    """Raise `InputError` where one of the files that are mapped is not what it was."""
+    for file in list(_watched):
+        file.check()
+
+
+class _Action(ctypes.Structure):
+    """``struct sigaction`` of Linux' C libraries on machines of 64 bits."""
+
+    _fields_ = (
+        ("handler", ctypes.c_void_p),
+        ("mask", ctypes.c_ubyte * 128),
+        ("flags", ctypes.c_int),
+        ("restorer", ctypes.c_void_p),
+    )
+
+
+_Handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+#: What was in its place before.
+_before = _Action()
+
+
+# Not one of Python's own handlers: those run when the faulty read is over, and it never is.
+@_Handler  # type: ignore[untyped-decorator]  # ctypes types no decorator
+def _on_bus_error(number: int, info: int, _context: object) -> None:
+    with suppress(Exception):
+        if ctypes.c_int.from_address(info + _CODE_AT).value > 0:
+            address = ctypes.c_void_p.from_address(info + _ADDRESS_AT).value or 0
+            if _is_replaced(address):
+                return
+    # None of ours: as if this were not here.
+    _library.sigaction(number, ctypes.byref(_before), None)
+    _library.raise_(number)
+
+
+def _is_replaced(address: int) -> bool:
+    """Put zeros where a watched file has nothing any more, from an address on; whether there was one."""
+    page = address - address % mmap.PAGESIZE
+    for line in Path("/proc/self/maps").read_bytes().splitlines():
+        span, rights, _offset, _device, inode, *name = line.split(maxsplit=5)
+        start, end = (int(one, 16) for one in span.split(b"-"))
+        if start <= address < end and rights.startswith(b"r--"):
+            found = [file for file in _watched if file.is_called(int(inode), b"".join(name))]
+            for file in found:
+                file.is_cut = True
+            how = _MAP_PRIVATE | _MAP_FIXED | _MAP_ANONYMOUS
+            return bool(found) and _library.mmap(page, end - page, _PROT_READ, how, -1, 0) == page
+    return False
+
+
+def _open_library() -> Any:
+    library: Any = ctypes.CDLL(None)
+    library.mmap.restype = ctypes.c_void_p
+    size, number = ctypes.c_size_t, ctypes.c_int
+    library.mmap.argtypes = (ctypes.c_void_p, size, number, number, number, ctypes.c_long)
+    library.raise_ = library["raise"]
+    return library
+
+
+_is_known = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+_library: Any = _open_library() if _is_known else None
+
+
+def _survive() -> None:
+    """Have reads of what was cut off answered with zeros, from the first file on."""
+    if _library is None or _watched:
+        return
+    action = _Action(handler=ctypes.cast(_on_bus_error, ctypes.c_void_p).value, flags=_SA_SIGINFO)
+    before = _Action()
+    _library.sigaction(signal.SIGBUS, ctypes.byref(action), ctypes.byref(before))
+    if before.handler != action.handler:
+        ctypes.pointer(_before)[0] = before

@@ -1,0 +1,120 @@
+"""Files that are written at once: whole or as before, and what is not a file's own is left in its place."""
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from connectors.files.output import WriteError
+from connectors.files.whole import whole_file, write_whole
+from operators.errors import InputError
+from tests.flows.cli.test_report import write
+from tests.flows.talk import captions
+
+SURTITLE = Path(sys.executable).with_name("surtitle")
+SAMPLE = Path(__file__).parents[2] / "samples" / "partials.jsonl"
+
+
+@contextmanager
+def limited(size: int) -> Iterator[None]:
+    """Let no file become larger."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_file_that_finds_no_room_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    write_whole(path, b"first")
+    path.chmod(0o640)
+    write_whole(path, b"second")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"second", 0o640)
+    with limited(3), pytest.raises(WriteError, match=r"summary\.json cannot be written: File too large"):
+        write_whole(path, b"third")
+    assert path.read_bytes() == b"second"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_in_the_block_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("before")
+
+    def write_half() -> None:
+        with whole_file(path) as file:
+            file.write(b"half")
+            raise InputError("no more")
+
+    with pytest.raises(InputError):
+        write_half()
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_a_link_and_a_device_is_written(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+    with pytest.raises(WriteError, match="/dev/full cannot be written"):
+        write_whole(Path("/dev/full"), b"new")
+
+
+@pytest.mark.parametrize("mode", ["w", "a"])
+@pytest.mark.parametrize("command", ["page", "trace", "log"])
+def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
+    tmp_path: Path, small: list[str], command: str, mode: str
+) -> None:
+    talk = write(tmp_path / "captions.jsonl", captions())
+    asked: dict[str, tuple[list[object], str, str, str]] = {
+        "page": (["trace", SAMPLE, *small, "-o"], "<!doctype html>", "</html>", "How segment 0"),
+        "trace": (["trace", SAMPLE, *small, "--json"], '{"version":1,', "}\n", "How segment 0"),
+        "log": (["report", talk, "--simulstream"], '{"id":0,', "}\n", "segments"),
+    }
+    arguments, begins, ends, printed = asked[command]
+    path = tmp_path / "out"
+    path.write_text("old\n")
+    with path.open(mode) as out:
+        done = subprocess.run(
+            [SURTITLE, *map(str, arguments), "/dev/stdout"],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+    text = path.read_text()
+    assert "\0" not in text
+    whole, _, rest = text.removeprefix("old\n" if mode == "a" else "").rpartition(ends)
+    assert whole.startswith(begins)
+    assert printed in rest
+
+
+def test_pairs_and_models_take_the_place_of_no_device(tmp_path: Path, small: list[str]) -> None:
+    fake = tmp_path / "device"
+    fake.symlink_to("/dev/stdout")
+    pairs = (
+        "from connectors.corpora.pairs import write_texts; from pathlib import Path; "
+        "write_texts(Path('device'), [('Good morning.', 'Guten Morgen.')]); print('printed')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", pairs], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("Good morning.\tGuten Morgen.\nprinted\n", "")
+    texts = tmp_path / "texts"
+    texts.write_text("Good morning.\n")
+    command = [str(SURTITLE), "model", "prune", small[1], "--texts", str(texts), "-o", "device"]
+    with (tmp_path / "out").open("w") as out:
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 4
+    assert "device cannot be written: a model needs a regular file" in done.stderr
+    assert fake.is_symlink()
+    assert (tmp_path / "out").read_text() == ""

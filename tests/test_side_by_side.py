@@ -1,0 +1,15 @@
+"""What is said of test files that run side by side is true of those that are there."""
+
+from pathlib import Path
+
+from tests.conftest import HEARD, LONGEST_FIRST
+
+OTHERS = [path for path in Path(__file__).parent.rglob("test_*.py") if path != Path(__file__)]
+
+
+def test_files_that_begin_first_are_there() -> None:
+    assert set(LONGEST_FIRST) <= {path.name for path in OTHERS}
+
+
+def test_all_files_that_play_sound_into_a_microphone_take_turns() -> None:
+    assert {path.name for path in OTHERS if "virtual_microphone" in path.read_text()} == HEARD
