@@ -22,6 +22,7 @@ from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.translator import Translator
 from operators.events import AudioChunk
 from operators.models.pool import SessionPool
@@ -44,7 +45,8 @@ class ToyRuntime(Runtime):
                 settings, vocabulary = self._settings.translate, ToyVocabulary()
                 prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
                 pool = SessionPool(ToyStore(1 + settings.sessions), prompt.head, settings.sessions)
-                self._toy = _Slow(prompt, pool, method(settings), translator_settings(settings, prompt))
+                decoder = OneAtATime(pool)
+                self._toy = _Slow(prompt, decoder, method(settings), translator_settings(settings, prompt))
             return self._toy
 
     @override

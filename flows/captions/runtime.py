@@ -32,7 +32,8 @@ from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import Summary, SummaryMeter
 from operators.metrics.tokenizers import erasure_signature, tokenizer
-from operators.models.pool import SessionPool, Usage
+from operators.models.open_sessions import Usage
+from operators.models.pool import SessionPool
 from operators.recognizers.protocol import Recognizer
 from operators.trouble import TroubleWatch
 

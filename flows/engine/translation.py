@@ -15,6 +15,7 @@ from flows.engine.methods import final_bias, is_lenient, method, weighs_costs
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Method, Task
 from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
@@ -57,10 +58,9 @@ class Engine(NamedTuple):
         """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
         return Translator(
             self.prompt,
-            self.pool,
+            OneAtATime(self.pool, self.drafts),
             self.method(settings),
             translator_settings(settings, self.prompt),
-            self.drafts,
         )
 
     @property

@@ -14,7 +14,7 @@ from flows.settings.schema import Settings
 from operators.events import AudioChunk, ErasureRecord, Partial
 from operators.health import Health, Rule, Verdict
 from operators.level import level
-from operators.models.pool import Usage
+from operators.models.open_sessions import Usage
 
 
 class Watch:

@@ -1,20 +1,19 @@
 """Translates the growing text of one segment again and again, its last output being the draft.
 
-Pure: the state of a segment is handed in and out, and the model is asked through sessions that are
-lent by a pool. Losing a session costs time, never a result.
+Pure: the state of a segment is handed in and out, and methods are run by whoever asked for the update.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.drive import drive
-from operators.decoding.forward import Method, Session, Task
+from operators.decoding.decoder import Decode, Decoder
+from operators.decoding.drive import Cost
+from operators.decoding.forward import Decoded, Method, Task
 from operators.decoding.judgement import judge
 from operators.decoding.nonempty import nonempty
 from operators.decoding.pieces import decode_pieces, strip_pieces
@@ -26,18 +25,6 @@ from operators.trouble import ModelTrouble, Trouble
 
 #: Outputs that are kept for looking things up.
 _RECENT = 16
-
-
-class Sessions(Protocol):
-    """Where sessions come from: one per key, possibly a new one each time."""
-
-    def session(self, key: str) -> AbstractContextManager[Session]:
-        """Lend the session of ``key``."""
-        ...
-
-    def release(self, key: str) -> None:
-        """Free what ``key`` holds."""
-        ...
 
 
 class Window(msgspec.Struct, frozen=True, array_like=True):
@@ -65,6 +52,11 @@ class Output(NamedTuple):
     #: The worst that went wrong with the model, and more of that for a person.
     trouble: Trouble | None = None
     why: str = ""
+
+
+#: An update on its way: it asks for one method after the other to be run, and is sent what each of them gave,
+#: or thrown its `ModelTrouble`. Returns the segment's new state, and what to show.
+Updating = Generator[Decode, tuple[Decoded, Cost], tuple["SegmentState", "Output"]]
 
 
 class _Answer(NamedTuple):
@@ -101,17 +93,14 @@ class Translator:
     def __init__(
         self,
         prompt: Prompt,
-        sessions: Sessions,
+        decoder: Decoder,
         method: Callable[[Task], Method],
         settings: TranslatorSettings,
-        drafts: Sessions | None = None,
     ) -> None:
-        """``drafts`` are the sessions of a second model, where the method asks one."""
         self._prompt = prompt
-        self._sessions = sessions
+        self._decoder = decoder
         self._method = method
         self._settings = settings
-        self._drafts = drafts
         # What ended lately; only proposed and verified, so that losing it never changes a result.
         self._recent: deque[tuple[int, ...]] = deque(maxlen=_RECENT)
 
@@ -123,21 +112,35 @@ class Translator:
         Where the model fails, the state and the output are those of before. A final is tried once more, as no
         next update could mend it.
         """
+        updating = self.updating(key, state, text, is_final=is_final)
+        try:
+            asked = next(updating)
+            while True:
+                try:
+                    answer = self._decoder.decode(asked)
+                except ModelTrouble as trouble:
+                    asked = updating.throw(trouble)
+                else:
+                    asked = updating.send(answer)
+        except StopIteration as end:
+            done: tuple[SegmentState, Output] = end.value
+            return done
+
+    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+        """The same for somebody who runs the methods of several updates side by side."""
         text = self._settings.conditioning.prepare(cleaned(text), is_final=is_final)
         try:
-            return self._update(key, state, text, is_final=is_final)
+            return (yield from self._update(key, state, text, is_final=is_final))
         except ModelTrouble as trouble:
             failed = trouble
         if is_final:
             try:
-                return self._update(key, state, text, is_final=True)
+                return (yield from self._update(key, state, text, is_final=True))
             except ModelTrouble as trouble:
                 failed = trouble
         return state, Output(*self._join(state.windows), Effort(), failed.kind, str(failed))
 
-    def _update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool
-    ) -> tuple[SegmentState, Output]:
+    def _update(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
         answers: list[_Answer] = []
         left, is_cut = self._settings.max_windows, False
         # Even a final of such a length has no pass to look again at what did not change.
@@ -151,7 +154,8 @@ class Translator:
                     continue
                 if is_cut := left == 0:
                     break
-                answers.append(self._translate(f"{key}/{number}", part, source, before, is_final=is_final))
+                name = f"{key}/{number}"
+                answers.append((yield from self._translate(name, part, source, before, is_final=is_final)))
                 left -= answers[-1].effort.passes > 0
         except ModelTrouble:
             self._release(key, 0, max(len(answers) + 1, len(state.windows)))
@@ -172,9 +176,7 @@ class Translator:
 
     def _release(self, key: str, first: int, end: int) -> None:
         for number in range(first, end):
-            self._sessions.release(f"{key}/{number}")
-            if self._drafts is not None:
-                self._drafts.release(f"{key}/{number}")
+            self._decoder.release(f"{key}/{number}")
 
     def _split(self, text: str) -> Iterator[str]:
         if text.strip():
@@ -183,7 +185,7 @@ class Translator:
 
     def _translate(
         self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool
-    ) -> _Answer:
+    ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
         settings = self._settings
         looks_again = is_final and settings.finals_differ
         # What was trained to wait may have waited with a sentence that proves to be whole.
@@ -194,8 +196,7 @@ class Translator:
             return _Answer(before)
         task = self._task(source, before, is_final=is_final)
         method = self._method(task)
-        with self._sessions.session(key) as session, self._draft_session(key) as draft:
-            decoded, cost = drive(nonempty(method, task) if must_speak else method, session, draft)
+        decoded, cost = yield Decode(key, nonempty(method, task) if must_speak else method, is_final)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
@@ -219,19 +220,6 @@ class Translator:
             return _Answer(before, effort, lost)
         stood = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
         return _Answer(Window(source, decoded.tokens, stood), effort, decoded.cut)
-
-    @contextmanager
-    def _draft_session(self, key: str) -> Iterator[Session | None]:
-        """The session of the second model.
-
-        None where there is none, or where it fails: that loses no update.
-        """
-        with ExitStack() as stack:
-            draft = None
-            if self._drafts is not None:
-                with suppress(ModelTrouble):
-                    draft = stack.enter_context(self._drafts.session(key))
-            yield draft
 
     def _task(self, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
         settings = self._settings

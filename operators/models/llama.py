@@ -16,6 +16,8 @@ from operators.models.batch import Batch
 from operators.models.branches import Placed
 from operators.models.kinds import WITHOUT_MEMORY
 from operators.models.llama_model import LlamaModel
+from operators.models.parts_batch import PartsBatch
+from operators.models.store import Part
 from operators.models.tree_batch import TreeBatch
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 
@@ -77,6 +79,7 @@ class LlamaContext:
             self.close()
             model.refuse(WITHOUT_MEMORY)
         self._batch = Batch(settings.batch)
+        self._parts_batch = PartsBatch(settings.batch)
 
     def close(self) -> None:
         """Free the cache."""
@@ -149,6 +152,16 @@ class LlamaContext:
         batch = TreeBatch(placed, computed)
         self._decode(batch.struct, len(placed))
         return self._rows(computed)[computed - rows :]
+
+    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
+        """Append each part's tokens to its sequence, in one pass; the logits that each of them wants, as views.
+
+        There are no more tokens than `largest_pass`. Raises likewise.
+        """
+        places = self._parts_batch.fill(parts, self._row_step)
+        self._decode(self._parts_batch.struct, sum(len(part.evaluation.tokens) for part in parts))
+        rows = self._rows(max(place.stop for place in places))
+        return [rows[place] for place in places]
 
     def _decode(self, batch: object, tokens: int) -> None:
         status = llama.llama_decode(self._context, batch)

@@ -13,7 +13,7 @@ from flows.observe.live_status import LiveStatus
 from flows.observe.watch import Watch
 from flows.settings.loading import load_settings
 from operators.events import AudioChunk
-from operators.models.pool import Usage
+from operators.models.open_sessions import Usage
 
 
 class Watching:
