@@ -23,8 +23,9 @@ from operators.prompts.prompt import Prompt
 from operators.text_layout import cleaned
 from operators.trouble import ModelTrouble, Trouble
 
-#: Outputs that are kept for looking things up.
+#: Outputs of a stream that are kept for looking things up, and streams of which some are.
 _RECENT = 16
+_STREAMS = 1024
 
 
 class Window(msgspec.Struct, frozen=True, array_like=True):
@@ -101,8 +102,8 @@ class Translator:
         self._decoder = decoder
         self._method = method
         self._settings = settings
-        # What ended lately; only proposed and verified, so that losing it never changes a result.
-        self._recent: deque[tuple[int, ...]] = deque(maxlen=_RECENT)
+        # What ended lately in each stream; what is said in others changes nothing in it.
+        self._recent: dict[str, deque[tuple[int, ...]]] = {}
 
     def update(
         self, key: str, state: SegmentState, text: str, *, is_final: bool
@@ -163,12 +164,19 @@ class Translator:
         self._release(key, len(answers), len(state.windows))
         windows = tuple(answer.window for answer in answers)
         if is_final:
-            self._recent += [window.output for window in windows if window.output]
+            self._remember(_within(key), [window.output for window in windows if window.output])
         effort = sum((answer.effort for answer in answers), start=Effort())
         # What was left out matters more than how an answer ended.
         troubles = [Trouble.LONG_SOURCE] * is_cut + [answer.trouble for answer in answers if answer.trouble]
         worst = next((one for one in troubles if one.is_loss), next(iter(troubles), None))
         return SegmentState(windows), Output(*self._join(windows), effort, worst)
+
+    def _remember(self, stream: str, outputs: Sequence[tuple[int, ...]]) -> None:
+        recent = self._recent.pop(stream, ())
+        # The stream in which nothing has ended for longest is the first. A copy, as workers do so at a time.
+        for oldest in list(self._recent)[: max(0, len(self._recent) + 1 - _STREAMS)]:
+            self._recent.pop(oldest, None)
+        self._recent[stream] = deque([*recent, *outputs], _RECENT)
 
     def release(self, key: str, state: SegmentState) -> None:
         """Free the sessions of a segment that has ended."""
@@ -194,7 +202,7 @@ class Translator:
         if source == before.source and not looks_again:
             # An output is a fixed point: verifying or decoding it again would only give it again.
             return _Answer(before)
-        task = self._task(source, before, is_final=is_final)
+        task = self._task(key, source, before, is_final=is_final)
         method = self._method(task)
         decoded, cost = yield Decode(key, nonempty(method, task) if must_speak else method, is_final)
         effort = Effort(
@@ -221,7 +229,7 @@ class Translator:
         stood = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
         return _Answer(Window(source, decoded.tokens, stood), effort, decoded.cut)
 
-    def _task(self, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
+    def _task(self, key: str, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
         settings = self._settings
         draft = before.output
         if settings.drop_revised and before.source != source[: len(before.source)]:
@@ -240,7 +248,7 @@ class Translator:
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,
-            recent=tuple(self._recent),
+            recent=tuple(self._recent.get(_within(_within(key)), ())),
         )
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -257,3 +265,8 @@ class Translator:
 
     def _pieces(self, tokens: Sequence[int]) -> list[str]:
         return strip_pieces(decode_pieces([self._prompt.vocabulary.piece(token) for token in tokens]))
+
+
+def _within(key: str) -> str:
+    """The stream of a segment's key, and the segment of a window's."""
+    return key.rpartition("/")[0]

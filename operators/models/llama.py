@@ -154,7 +154,7 @@ class LlamaContext:
         return self._rows(computed)[computed - rows :]
 
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        """Append each part's tokens to its sequence, in one pass; the logits that each of them wants, as views.
+        """Append each part's tokens to its sequence, in one pass; the logits that each wants, as views.
 
         There are no more tokens than `largest_pass`. Raises likewise.
         """

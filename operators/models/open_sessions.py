@@ -8,13 +8,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, cast
 
-from operators.decoding.forward import Logits, best_tokens
+from operators.decoding.forward import Forward, Logits, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.tree_session import BranchingSession
 from operators.models.branches import BranchStore
 from operators.models.branching_sequence import BranchingSequence
 from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
 from operators.models.store import SequenceStore
+from operators.prefix import common_prefix
 from operators.trouble import NoRoom
 
 #: The sequence that holds the head and nothing else.
@@ -89,7 +90,7 @@ class OpenSessions:
         self._memory = memory
         self._head = list(head)
         #: Sessions that there is room for.
-        self.size = size
+        self.most = size
         self._free = list(range(size, 0, -1))
         # All sessions share these: one is lent at a time, and gives them back.
         self._spare = range(size + 1, size + 1 + branches)
@@ -118,9 +119,12 @@ class OpenSessions:
         self._open.move_to_end(key)
         return self._open[key]
 
-    def held(self, key: str) -> PrefixSession | None:
-        """The session of ``key`` if it is there."""
-        return self._open[key].session if key in self._open else None
+    def size(self, key: str, request: Forward) -> int:
+        """Tokens that have to be evaluated to answer ``request`` in the session of ``key``."""
+        if key in self._open:
+            return self._open[key].session.size(request)
+        head = min(common_prefix(self._head, list(request.tokens)), request.logits_from)
+        return len(request.tokens) - head
 
     def fail(self, key: str) -> None:
         """Drop a session with which something failed: what the cache then holds is not known."""
@@ -145,7 +149,7 @@ class OpenSessions:
     def usage(self) -> Usage:
         """What is held now."""
         own = sum(max(0, one.session.held - len(self._head)) for one in self._open.values())
-        return Usage(len(self._open), self.size, len(self._head) + own)
+        return Usage(len(self._open), self.most, len(self._head) + own)
 
     def _begin(self) -> OpenSession:
         if not self._free:
@@ -165,7 +169,7 @@ class OpenSessions:
         return RecurrentSequence(
             self._store,
             number,
-            self._memory.spares_of(number, self.size),
+            self._memory.spares_of(number, self.most),
             RecurrentHead(HEAD, self._head),
             self._memory,
             self._drop_others,

@@ -141,3 +141,19 @@ def test_pieces_add_up_to_the_text_even_if_tokens_end_inside_characters(text: st
     data = text.encode("utf-8", "ignore")
     cut = [data[begin : begin + size] for begin in range(0, len(data), size)]
     assert "".join(decode_pieces(cut)) == data.decode()
+
+
+def test_what_is_looked_up_comes_from_the_same_stream_alone() -> None:
+    seen: list[Task] = []
+
+    def method(task: Task) -> Method:
+        seen.append(task)
+        return retranslate(task)
+
+    model = translator(None)
+    model._method = method
+    said = {}
+    for key in ("a/000000", "b/000000", "a/000001"):
+        _, said[key] = model.update(key, SegmentState(), "b", is_final=True)
+    assert said["a/000000"].tokens
+    assert [task.recent for task in seen] == [(), (), (said["a/000000"].tokens,)]
