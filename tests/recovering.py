@@ -94,7 +94,7 @@ def main(path: Path) -> None:
     with held_outputs(settings.output, runtime.outputs), recovery(settings) as how, runtime.screen:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings.output, runtime.outputs, is_resumed=is_resumed)
-        run(dataflow, runtime.stop, runtime.release, how, settings.run.workers)
+        run(dataflow, runtime.stop, runtime.release, how, settings.workers)
 
 
 if __name__ == "__main__":

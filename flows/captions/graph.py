@@ -88,6 +88,8 @@ def _translations(dataflow: Dataflow, settings: Settings, runtime: Runtime) -> S
     partials = _partials(dataflow, settings, runtime)
     if runtime.watch.is_on:
         partials = op.map("watch-partials", partials, runtime.watch.partial)
+    if runtime.door is not None:
+        partials = op.filter("admit", partials, runtime.admits)
     keep_up = settings.keeps_up
     note = runtime.model.note
     translations = translate(

@@ -51,7 +51,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
                 _tell_begin(settings, is_resumed=is_resumed)
                 runtime.watch.ready()
                 with runtime.screen, shown_on(runtime.screen.tell):
-                    _run(dataflow, runtime, how, settings.run.workers)
+                    _run(dataflow, runtime, how, settings.workers)
             _sum_up(settings, runtime, quiet=quiet)
             if where and settings.input.microphone is None:
                 _stay(runtime)
@@ -140,6 +140,8 @@ def _complain(settings: Settings, runtime: Runtime) -> None:
     complaints = list(runtime.complaints)
     if broken := runtime.model.complaint():
         complaints.append(broken)
+    if runtime.door is not None and (refused := runtime.door.complaint()):
+        complaints.append(refused)
     source = runtime.source
     if isinstance(source, JsonlSource) and source.rejected:
         lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"

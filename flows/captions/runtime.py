@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event as Flag
 from threading import Lock
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 import msgspec
@@ -26,7 +26,7 @@ from flows.observe.watch import Watch
 from flows.settings.schema import Settings
 from operators.clock import Clock, VirtualClock, WallClock
 from operators.decoding.translator import Translator
-from operators.events import ErasureRecord
+from operators.events import ErasureRecord, Partial
 from operators.languages import language
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.metrics.quantiles import Quantiles
@@ -35,6 +35,7 @@ from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.models.open_sessions import Usage
 from operators.models.pool import SessionPool
 from operators.recognizers.protocol import Recognizer
+from operators.serving.admission import Door
 from operators.trouble import TroubleWatch
 
 #: Events that a replay is ahead of the log when every one of them gets there.
@@ -76,6 +77,8 @@ class Runtime:
         self.screen = open_screen(target.columns, is_logged=settings.messages.format == "json")
         #: How it goes with the language model.
         self.model = TroubleWatch(partial(tell, "model_trouble"))
+        #: Who has a place; elsewhere than in live speech whoever comes too early waits.
+        self.door = self._door(settings)
         #: Who watches in a browser; whoever runs the flow lets them in and closes.
         self.audience = Audience(settings)
         #: Who watches how it runs; whoever runs the flow opens and closes it.
@@ -105,6 +108,15 @@ class Runtime:
     def usage(self) -> Usage:
         """What the model's cache holds."""
         return Usage() if self._pool is None else self._pool.usage
+
+    @staticmethod
+    def _door(settings: Settings) -> Door | None:
+        rooms = settings.translate.rooms
+        return Door(rooms, monotonic, partial(tell, "room_refused")) if rooms and settings.is_live else None
+
+    def admits(self, event: Partial) -> bool:
+        """Whether the stream of an update has a place; where there is no door all have one."""
+        return self.door is None or self.door.admits(event.stream)
 
     def recognizer(self, _stream: str) -> Recognizer:
         """A recogniser for one stream."""

@@ -5,17 +5,20 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from msgspec.structs import replace
+
 from connectors.machine.cpu import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import resolve_model
 from connectors.models.template import read_template
-from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_pool, sequences
+from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_sessions, sequences
 from flows.engine.heads import check_heads, open_heads
 from flows.engine.methods import final_bias, is_lenient, method, weighs_costs
+from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.decoder import OneAtATime
+from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task
 from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
@@ -23,16 +26,18 @@ from operators.decoding.prediction import Prediction
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
-from operators.models.llama import ContextSettings
+from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
-from operators.models.memory_plan import recurrent_memory
-from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_row_step
+from operators.models.memory_plan import footprint, recurrent_memory
+from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_fill, measure_row_step
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
+from operators.serving.fill import fill_of
+from operators.serving.thread import SchedulerThread
 from operators.trouble import ModelTrouble
 
 #: Told what is being done and how much of it, from 0 to 1; None where that is not known.
@@ -43,8 +48,9 @@ class Engine(NamedTuple):
     """A loaded model with a prompt and the sessions that all translators on it share."""
 
     path: Path
+    model: LlamaModel
     prompt: Prompt
-    pool: SessionPool
+    opened: Opened
     #: The second model; None where there is none.
     draft: DraftModel | None
     #: The proposal heads; None where there are none.
@@ -53,15 +59,24 @@ class Engine(NamedTuple):
     #: Tells what passes cost here; measured when first asked. The same of the second model.
     costs: Callable[[], PassCosts]
     draft_costs: Callable[[], PassCosts | None]
+    #: The same of passes that many segments share.
+    fill_costs: Callable[[], PassCosts]
+    #: Runs the methods of all translators.
+    decoder: Decoder
 
     def translator(self, settings: TranslateSettings) -> Translator:
         """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
         return Translator(
             self.prompt,
-            OneAtATime(self.pool, self.drafts),
+            self.decoder,
             self.method(settings),
             translator_settings(settings, self.prompt),
         )
+
+    @property
+    def pool(self) -> SessionPool:
+        """The sessions of the model; with rooms their scheduler has them to itself."""
+        return self.opened.pool
 
     @property
     def drafts(self) -> SessionPool | None:
@@ -80,6 +95,7 @@ def open_engine(settings: TranslateSettings, progress: Progress | None = None) -
     check_heads(settings)
     tell = progress or (lambda _what, _fraction: None)
     path = resolve_model(settings.model, settings.direction, progress=progress)
+    settings = with_sessions(settings)
     try:
         return _open(path, settings, tell)
     except ModelTrouble as trouble:
@@ -94,13 +110,26 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
     row_step = _row_step(path, model, tuning, tell)
     memory = recurrent_memory(model, settings.sessions)
     context = _context_settings(settings, prompt, tuning, row_step, memory)
-    pool = open_pool(settings, model, prompt.head, context, memory)
+    fill_costs = cache(lambda: _fill_costs(path, model, context, tell))
+    check_memory(settings, lambda: footprint(model, context, fill_of(fill_costs())))
+    opened = Opened(*open_sessions(settings, model, prompt.head, context, memory))
     draft = open_draft_model(settings, model, prompt.head, context, tell)
+    if settings.rooms is None:
+        decoder: Decoder = OneAtATime(opened.pool, None if draft is None else draft.pool)
+    else:
+        decoder = SchedulerThread(make_scheduler(opened, draft, fill_costs()))
     return Engine(
-        path, prompt, pool, draft, open_heads(settings, path), context,
+        path, model, prompt, opened, draft, open_heads(settings, path), context,
         cache(lambda: _pass_costs(path, model, context, tell)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, tell)),
+        fill_costs,
+        decoder,
     )  # fmt: skip
+
+
+def with_sessions(settings: TranslateSettings) -> TranslateSettings:
+    """The settings with a session for each room at least."""
+    return replace(settings, sessions=max(settings.sessions, settings.rooms or 1))
 
 
 def _template(chosen: str) -> TemplateName | Template:
@@ -177,6 +206,20 @@ def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: P
             )
 
     return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
+
+
+def _fill_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: Progress) -> PassCosts:
+    """What a pass costs that many segments share."""
+
+    def measure() -> PassCosts:
+        with LlamaProbe(model, cells=2 * BATCH) as probe:
+            return measure_fill(
+                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
+                largest_fill(model),
+                lambda fraction: tell("measuring what a pass of many rooms costs", fraction),
+            )
+
+    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-many", PassCosts, measure)
 
 
 def _context_settings(

@@ -105,6 +105,10 @@ class LlamaContext:
         flags = llama.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
         return int(llama.llama_state_seq_get_size_ext(self._context, sequence, flags))
 
+    def sequence_bytes(self, sequence: int) -> int:
+        """Bytes of all that ``sequence`` holds."""
+        return int(llama.llama_state_seq_get_size(self._context, sequence))
+
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
         """Let ``target`` hold what ``source`` holds from ``start`` up to ``end``, sharing its cells."""
         if start < end:

@@ -98,6 +98,9 @@ class OpenSessions:
         self._failures = 0
         self._is_head_there = False
         self._evaluate_head()
+        #: What was held when it was last counted; it can be read on any thread.
+        self.usage = Usage()
+        self.count()
 
     @property
     def is_recurrent(self) -> bool:
@@ -145,11 +148,10 @@ class OpenSessions:
         for key in [key for key in self._open if key not in keys]:
             self._drop(key)
 
-    @property
-    def usage(self) -> Usage:
-        """What is held now."""
+    def count(self) -> None:
+        """Say in `usage` what is held now."""
         own = sum(max(0, one.session.held - len(self._head)) for one in self._open.values())
-        return Usage(len(self._open), self.most, len(self._head) + own)
+        self.usage = Usage(len(self._open), self.most, len(self._head) + own)
 
     def _begin(self) -> OpenSession:
         if not self._free:

@@ -6,7 +6,7 @@ from threading import Lock
 
 from operators.decoding.session import PrefixSession
 from operators.decoding.tree_session import BranchingSession
-from operators.models.open_sessions import HEAD, OpenSessions
+from operators.models.open_sessions import HEAD, OpenSessions, Usage
 from operators.models.recurrent import RecurrentMemory
 from operators.models.store import SequenceStore
 
@@ -30,31 +30,35 @@ class SessionPool:
         branches: int = 0,
     ) -> None:
         """Evaluate ``head`` once, and take the arguments of `OpenSessions`; raises likewise."""
-        self._sessions = OpenSessions(store, head, size, memory, branches=branches)
+        #: For whoever has all of them to itself and lends none, such as a scheduler's thread.
+        self.sessions = OpenSessions(store, head, size, memory, branches=branches)
         self._lock = Lock()
-        #: What it held when a session was last given back; it can be read on any thread.
-        self.usage = self._sessions.usage
+
+    @property
+    def usage(self) -> Usage:
+        """What is held, or was held when a session was last given back; it can be read on any thread."""
+        return self.sessions.usage
 
     @contextmanager
     def session(self, key: str) -> Iterator[PrefixSession]:
         """Lend the session of ``key``, made new if it is not in the pool."""
         with self._lock:
-            self._sessions.refresh()
-            session = self._sessions.open(key).session
+            self.sessions.refresh()
+            session = self.sessions.open(key).session
             try:
                 yield session
             except BaseException:
-                self._sessions.fail(key)
+                self.sessions.fail(key)
                 raise
             else:
-                self._sessions.succeed()
+                self.sessions.succeed()
                 if isinstance(session, BranchingSession):
                     session.settle()
             finally:
-                self.usage = self._sessions.usage
+                self.sessions.count()
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds; unknown keys are welcome."""
         with self._lock:
-            self._sessions.release(key)
-            self.usage = self._sessions.usage
+            self.sessions.release(key)
+            self.sessions.count()

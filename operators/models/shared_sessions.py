@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from operators.models.open_sessions import OpenSession, OpenSessions, Usage
+from operators.models.open_sessions import OpenSession, OpenSessions
 from operators.models.store import Part, SharedStore
 from operators.serving.passes import Answered, Asked
 from operators.trouble import ModelTrouble, NoRoom
@@ -20,8 +20,6 @@ class SharedSessions:
         self._sessions = sessions
         #: Sessions that there is room for.
         self.most = sessions.most
-        #: What was held after the last pass; it can be read on any thread.
-        self.usage: Usage = sessions.usage
 
     def size(self, asked: Asked) -> int:
         """Tokens that a pass has to evaluate to answer this."""
@@ -36,7 +34,7 @@ class SharedSessions:
             return
         together = self._together(asked)
         yield from together if together is not None else map(self._alone, asked)
-        self.usage = self._sessions.usage
+        self._sessions.count()
 
     def succeed(self) -> None:
         """Take note that an answer could be used to its end."""
@@ -49,7 +47,7 @@ class SharedSessions:
     def release(self, key: str) -> None:
         """Free what ``key`` holds; unknown keys are welcome."""
         self._sessions.release(key)
-        self.usage = self._sessions.usage
+        self._sessions.count()
 
     def _alone(self, asked: Asked) -> Answered:
         try:
