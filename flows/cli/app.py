@@ -14,6 +14,7 @@ from connectors.messages.log import begin_messages, tell
 from flows.captions.runner import REPLAYED, caption
 from flows.cli.bench import bench
 from flows.cli.bench_drafts import bench_drafts
+from flows.cli.bench_rooms import bench_rooms
 from flows.cli.bench_speech import bench_speech
 from flows.cli.devices import devices
 from flows.cli.exits import fail, wants_json
@@ -52,6 +53,7 @@ app = typer.Typer(
 app.command()(bench)
 app.command("bench-speech")(bench_speech)
 app.command("bench-drafts")(bench_drafts)
+app.command("bench-rooms")(bench_rooms)
 app.command()(report)
 app.command()(trace)
 app.command()(devices)

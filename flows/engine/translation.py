@@ -73,6 +73,12 @@ class Engine(NamedTuple):
             translator_settings(settings, self.prompt),
         )
 
+    def open_anew(self, settings: TranslateSettings) -> Opened:
+        """A context and sessions of their own, as many as ``settings`` ask for, on the same weights."""
+        memory = recurrent_memory(self.model, settings.sessions)
+        context = replace(self.context, cells=_cells(settings, self.prompt))
+        return Opened(*open_sessions(settings, self.model, self.prompt.head, context, memory))
+
     @property
     def pool(self) -> SessionPool:
         """The sessions of the model; with rooms their scheduler has them to itself."""
@@ -225,16 +231,21 @@ def _fill_costs(path: Path, model: LlamaModel, context: ContextSettings, tell: P
 def _context_settings(
     settings: TranslateSettings, prompt: Prompt, tuning: Tuning, row_step: int, memory: RecurrentMemory | None
 ) -> ContextSettings:
-    # A source of max_source tokens may be off by a few where windows are joined from words.
-    window = settings.max_source + 16 + len(prompt.tail) + _max_output(settings)
-    # Of all sessions only the one in use has a tree.
-    nodes = Prediction().nodes if settings.draft_tree else 0
-    cells = len(prompt.head) + settings.sessions * window + nodes
     return ContextSettings(
-        cells=-(-cells // 256) * 256,
+        cells=_cells(settings, prompt),
         sequences=sequences(settings, memory),
         ubatch=tuning.ubatch,
         threads=tuning.threads,
         row_step=row_step,
         rollback=memory.rollback if memory else 0,
     )
+
+
+def _cells(settings: TranslateSettings, prompt: Prompt) -> int:
+    """Tokens that the cache of a context must have room for."""
+    # A source of max_source tokens may be off by a few where windows are joined from words.
+    window = settings.max_source + 16 + len(prompt.tail) + _max_output(settings)
+    # Of all sessions only the one in use has a tree.
+    nodes = Prediction().nodes if settings.draft_tree else 0
+    cells = len(prompt.head) + settings.sessions * window + nodes
+    return -(-cells // 256) * 256
