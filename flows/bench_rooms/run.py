@@ -27,6 +27,8 @@ from operators.serving.simulation import Machine, Recorded, simulate
 
 # A table of costs has some sizes of passes.
 _MAX_COSTS_BYTES = 100_000
+# Tokens of the largest pass in it.
+_MAX_PASS = 65_536
 #: Rooms whose every update is an event of the simulation.
 MAX_ROOMS = 100_000
 
@@ -185,6 +187,8 @@ def _read_costs(path: Path) -> PassCosts:
         raise InputError(
             f'{path} is no table of costs ({error}); give one such as {{"tokens": [1, 64], "ms": [9, 80]}}'
         ) from None
-    if not is_measured(costs) or list(costs.ms) != sorted(costs.ms):
-        raise InputError(f"{path}: tokens must ascend from 1 or more, and ms with them, one for each")
+    if not is_measured(costs) or list(costs.ms) != sorted(costs.ms) or costs.tokens[-1] > _MAX_PASS:
+        raise InputError(
+            f"{path}: tokens must ascend from 1 to {_MAX_PASS} at most, and ms with them, one for each"
+        )
     return costs

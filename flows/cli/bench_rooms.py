@@ -11,8 +11,15 @@ from flows.settings.loading import load_settings
 from flows.settings.options import TRANSLATION, Overrides, takes
 from operators.errors import UsageError
 
+#: How rooms are translated; what a second model drafts is measured by another command.
+_TRANSLATED = {
+    name: option
+    for name, option in TRANSLATION.items()
+    if option.stage == "translate" and not name.startswith("draft")
+}
 
-@takes({name: option for name, option in TRANSLATION.items() if option.stage == "translate"})
+
+@takes(_TRANSLATED)
 def bench_rooms(
     overrides: Overrides,
     partials: Annotated[Path, typer.Argument(help="What is said in each room (partials, JSONL).")],
@@ -48,8 +55,6 @@ def bench_rooms(
     if unknown or not chosen:
         raise UsageError(f"--modes: {(unknown or [''])[0]!r} is no mode; choose from {', '.join(MODES)}")
     settings = load_settings(None, overrides).translate
-    if settings.draft_model is not None:
-        raise UsageError("rooms are measured without a draft model; leave --draft-model out")
     check_distinct(
         [("--json", json)], [partials, costs, *named_files(settings.model, settings.template, settings.heads)]
     )

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from flows.cli import app as cli
+from operators.errors import SurtitleError
 from tests.flows.cli.test_app import PARTIALS, surtitle
 
 COSTS = {"tokens": [1, 8, 64], "ms": [5.0, 8.0, 30.0]}
@@ -74,16 +76,23 @@ def test_translations_are_simulated_without_a_model(small: list[str], tmp_path: 
         (["{talk}", "--costs", "{talk}"], "is no table of costs"),
         (["{talk}", "--costs", "{falling}"], "tokens must ascend"),
         (["{captions}"], "caption events are not what rooms say"),
-        (["{talk}", "--draft-model", "default"], "rooms are measured without a draft model"),
+        (["{talk}", "--costs", "{huge}"], "tokens must ascend from 1 to 65536 at most"),
         (["{talk}", "--json", "{talk}"], "the same run reads it"),
     ],
 )
 def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "falling").write_text('{"tokens": [1, 8], "ms": [9, 5]}')
+    (tmp_path / "huge").write_text('{"tokens": [1, 1000000000000], "ms": [1, 5]}')
     talk = tmp_path / "talk.jsonl"
     talk.write_bytes(PARTIALS.read_bytes())
-    places = {"talk": talk, "falling": tmp_path / "falling", "captions": PARTIALS.with_name("captions.jsonl")}
-    done = surtitle("bench-rooms", *(argument.format(**places) for argument in arguments))
-    assert done.returncode in (2, 3, 4)
-    assert said in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    places = {
+        "talk": talk,
+        "falling": tmp_path / "falling",
+        "huge": tmp_path / "huge",
+        "captions": PARTIALS.with_name("captions.jsonl"),
+    }
+    with pytest.raises(SurtitleError) as refused:
+        cli.app(
+            ["bench-rooms", *(argument.format(**places) for argument in arguments)], standalone_mode=False
+        )
+    assert said in str(refused.value)
