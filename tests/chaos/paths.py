@@ -57,14 +57,13 @@ class Path_(NamedTuple):  # noqa: N801 - pathlib has the name
 _KINDS = {
     "adapter": "adapter", "audio": "speech", "base": "model", "begin": "adapter", "captions": FILE,
     "comet": "text", "costs": "costs", "draft_model": "model", "events": "partials",
-    "from_captions": "captions", "from_partials": "partials", "from_translations": "translations", "heads": "adapter", "json": FILE,
-    "judged": "text",
-    "log": FILE, "markdown": FILE, "model": "model", "output": FILE, "pairs": "pairs", "partials": "partials",
-    "plots": FOLDER, "recovery": FOLDER, "reference": "text", "replay": "text", "save_audio": FILE,
-    "save_partials": FILE, "save_translations": FILE, "settings": "settings", "simulstream": FILE,
-    "source": "text", "speech_model": "speech model", "srt": FILE, "summary": FILE, "svg": FOLDER,
-    "template": "template", "texts": "text", "trace": "trace", "trajectories": FILE, "vocabulary": "text",
-    "vtt": FILE,
+    "from_captions": "captions", "from_partials": "partials", "from_translations": "translations",
+    "heads": "adapter", "json": FILE, "judged": "text", "log": FILE, "markdown": FILE, "model": "model",
+    "output": FILE, "pairs": "pairs", "partials": "partials", "plots": FOLDER, "recovery": FOLDER,
+    "reference": "text", "replay": "text", "save_audio": FILE, "save_partials": FILE,
+    "save_translations": FILE, "settings": "settings", "simulstream": FILE, "source": "text",
+    "speech_model": "speech model", "srt": FILE, "summary": FILE, "svg": FOLDER, "template": "template",
+    "texts": "text", "trace": "trace", "trajectories": FILE, "vocabulary": "text", "vtt": FILE,
 }  # fmt: skip
 _KINDS_OF = {
     ("report", "events"): "captions", ("model prune", "vocabulary"): FILE, ("model align", "output"): FOLDER,
