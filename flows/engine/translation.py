@@ -1,5 +1,6 @@
 """Puts a translator together from its settings: the model, the prompt, the sessions, the method."""
 
+import atexit
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -124,6 +125,8 @@ def _open(path: Path, settings: TranslateSettings, tell: Progress) -> Engine:
         decoder: Decoder = OneAtATime(opened.pool, None if draft is None else draft.pool)
     else:
         decoder = SchedulerThread(make_scheduler(opened, draft, fill_costs()))
+        # The program must not end in the middle of a pass.
+        atexit.register(decoder.close)
     return Engine(
         path, model, prompt, opened, draft, open_heads(settings, path), context,
         cache(lambda: _pass_costs(path, model, context, tell)),
