@@ -27,6 +27,11 @@ class Line(Generic[Item]):
     def __contains__(self, item: Item) -> bool:
         return item in self._is_final
 
+    @property
+    def has_final(self) -> bool:
+        """Whether anybody waits for a final."""
+        return self._waits(self._finals, is_final=True)
+
     def join(self, item: Item, *, is_final: bool) -> None:
         """Wait at the end; whoever waits already keeps the place, but moves up with a first final."""
         waits = self._is_final.get(item)
@@ -39,7 +44,7 @@ class Line(Generic[Item]):
         """Whoever is next leaves the line. Raises `IndexError` where nobody waits."""
         if not self._is_final:
             raise IndexError("nobody waits")
-        is_final = self._waits(self._finals, is_final=True)
+        is_final = self.has_final
         if self._waits(self._others, is_final=False) and is_final:
             is_final = self._in_a_row < PATIENCE
             self._in_a_row = self._in_a_row + 1 if is_final else 0

@@ -144,7 +144,7 @@ class Rooms(Generic[State, Made]):
     def step(self) -> list[Done[Made]]:
         """Make the next pass; the updates that are translated by then."""
         done = list[Done[Made]]()
-        while self._line and self._scheduler.room > 0:
+        while self._line and self._scheduler.has_room(is_final=self._line.has_final):
             name = self._line.next()
             room = self._rooms[name]
             waiting = room.next()

@@ -13,6 +13,11 @@ from operators.serving.order import select
 from operators.serving.passes import Asked, Passes
 from operators.trouble import ModelTrouble
 
+# Jobs begin until they ask for so many times what fits into a pass. More would only share it, and what has
+# not begun can still be overtaken by newer updates; with fewer there are gaps, as an update's first request
+# is its largest.
+_AHEAD = 1.5
+
 
 class Load(NamedTuple):
     """What the passes of a scheduler were filled with."""
@@ -57,28 +62,35 @@ class Scheduler:
         """Whether there is nothing to do."""
         return not self._running and not self._line
 
-    @property
-    def room(self) -> int:
-        """Jobs that could begin at once."""
-        return self._most - len(self._running) - len(self._line)
+    def has_room(self, *, is_final: bool) -> bool:
+        """Whether another job could begin at once.
+
+        None but a final does while there is more than enough for the next pass.
+        """
+        if self._line or len(self._running) >= self._most:
+            return False
+        return is_final or not self._has_enough
 
     def add(self, asked: Decode) -> Job:
-        """Run a method from the next pass on that has room for it.
+        """Run a method as soon as there is room for it.
 
         Of one key, no two run at a time.
         """
         job = Job(asked, has_draft_model=self._draft is not None)
         self._line.join(job, is_final=job.is_final)
+        self._begin()
         return job
 
     def step(self) -> list[Job]:
         """Make a pass of each model that is asked for one; the jobs that have ended by then."""
-        ended = self._begin()
+        self._begin()
         for passes, of_draft in ((self._model, False), (self._draft, True)):
-            pending = [job for job in self._running if job.is_of_draft is of_draft]
+            pending = [
+                job for job in self._running if job.request is not None and job.is_of_draft is of_draft
+            ]
             if pending and passes is not None:
                 self._pass(passes, pending, of_draft=of_draft)
-        ended += [job for job in self._running if job.has_ended]
+        ended = [job for job in self._running if job.has_ended]
         self._running = [job for job in self._running if not job.has_ended]
         return ended
 
@@ -104,18 +116,21 @@ class Scheduler:
             self.release(job.key)
         return jobs
 
-    def _begin(self) -> list[Job]:
-        """Let those in the line begin for whom there is room; those of them that have ended at once."""
-        ended = []
+    @property
+    def _has_enough(self) -> bool:
+        """Whether running jobs wait for more than fits into the next pass."""
+        return sum(job.size for job in self._running) >= _AHEAD * self._fill
+
+    def _begin(self) -> None:
+        """Let those in the line begin for whom there is room."""
         while self._line and len(self._running) < self._most:
+            if self._has_enough and not self._line.has_final:
+                break
             job = self._line.next()
             job.begin()
-            if job.has_ended:
-                ended.append(job)
-            else:
-                self._running.append(job)
+            self._running.append(job)
+            if not job.has_ended:
                 self._wait(job)
-        return ended
 
     def _wait(self, job: Job) -> None:
         """Take note that a job waits for a pass from now on."""

@@ -176,6 +176,17 @@ def test_finals_without_end_starve_nobody() -> None:
     assert passes <= partial.result[1].passes * (PATIENCE + 2)
 
 
+def test_no_more_begin_than_fill_a_pass_and_half_of_another_but_for_finals() -> None:
+    served = scheduler(9, 6)
+    jobs = [served.add(ask([4, 5, number])) for number in range(1, 8)]
+    assert not served.has_room(is_final=False)
+    assert sum(job.request is not None for job in jobs) == 3
+    final = served.add(ask([4, 6, 6], is_final=True))
+    assert final.request is not None
+    run(served, [*jobs, final])
+    assert served.has_room(is_final=False)
+
+
 def test_one_job_after_the_other_is_a_scheduler_of_one() -> None:
     served = scheduler(4, 64, most=1)
     jobs = [served.add(ask([5, number])) for number in range(1, 4)]
