@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from operators.events import AudioChunk, Caption, ErasureRecord, Partial
 from operators.losses import Losses
-from operators.models.pool import Usage
+from operators.models.open_sessions import Usage
 from operators.trouble import Trouble
 
 
@@ -96,6 +96,13 @@ class PartialHeard(Struct, frozen=True):
     at_s: float
 
 
+class RoomRefused(Struct, frozen=True):
+    """There is no place for another live stream, on any worker."""
+
+    #: Which one, and what to do, for the user.
+    sentence: str
+
+
 class ModelAnswered(Struct, frozen=True):
     """The language model was asked for a translation."""
 
@@ -143,6 +150,7 @@ Observed = (
     | RecordingTruncated
     | RecognizerChanged
     | PartialHeard
+    | RoomRefused
     | ModelAnswered
     | CaptionShown
     | UpdateMeasured

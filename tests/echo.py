@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Logits
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Translator, TranslatorSettings
@@ -60,4 +61,4 @@ def echo_translator() -> Translator:
     prompt = Prompt(Bytes(), (_HEAD,), "", (_TAIL,), EndOfTurn(Bytes()))
     settings = TranslatorSettings(max_source=192, max_output=408)
     pool = SessionPool(EchoStore(5), prompt.head, 4)
-    return Translator(prompt, pool, lambda task: ssbd(task, BiasedAcceptance(0.0)), settings)
+    return Translator(prompt, OneAtATime(pool), lambda task: ssbd(task, BiasedAcceptance(0.0)), settings)

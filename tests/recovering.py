@@ -23,6 +23,7 @@ from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.translator import Translator
 from operators.events import AudioChunk
 from operators.models.pool import SessionPool
@@ -45,7 +46,8 @@ class ToyShared(Shared):
                 settings, vocabulary = self._settings.translate, ToyVocabulary()
                 prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
                 pool = SessionPool(ToyStore(1 + settings.sessions), prompt.head, settings.sessions)
-                self._toy = _Slow(prompt, pool, method(settings), translator_settings(settings, prompt))
+                decoder = OneAtATime(pool)
+                self._toy = _Slow(prompt, decoder, method(settings), translator_settings(settings, prompt))
             return self._toy
 
     @override
@@ -92,7 +94,7 @@ def main(path: Path) -> None:
     with held_outputs(settings.output, parts.outputs), recovery(settings) as how, parts.screen:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)
-        run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers)
+        run(dataflow, parts.shared.stop, parts.given.close, how, settings.workers)
 
 
 if __name__ == "__main__":

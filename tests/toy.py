@@ -12,6 +12,7 @@ import numpy as np
 
 from operators.decoding.forward import Logits
 from operators.models.branches import Placed
+from operators.models.store import Part
 
 END = 0
 
@@ -51,7 +52,7 @@ class ToyCache:
 
 
 class ToyStore:
-    """A `SequenceStore` and `BranchStore` of toy caches, for tests of pools and of whole segments."""
+    """A `SharedStore` and `BranchStore` of toy caches, for tests of pools and of whole segments."""
 
     largest_pass = 512
 
@@ -69,6 +70,11 @@ class ToyStore:
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         return self.caches[sequence].evaluate(tokens, start, rows)
+
+    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
+        assert sum(len(part.evaluation.tokens) for part in parts) <= self.largest_pass
+        assert len({part.sequence for part in parts}) == len(parts)
+        return [self.evaluate(sequence, *evaluation) for sequence, evaluation in parts]
 
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
         there = self.caches[target].tokens

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Translator, TranslatorSettings
@@ -75,4 +76,4 @@ def troubled_translator(store: ToyStore, bias: float = 0.2, *, size: int = 3) ->
         return ssbd(task, BiasedAcceptance(bias))
 
     settings = TranslatorSettings(max_source=100, max_output=40, scripts=("Latin",))
-    return Translator(prompt, SessionPool(store, prompt.head, size), method, settings)
+    return Translator(prompt, OneAtATime(SessionPool(store, prompt.head, size)), method, settings)

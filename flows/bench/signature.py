@@ -84,9 +84,9 @@ def sign(
         surtitle=version("surtitle"),
         code=_hash_of_code()[:12],
         llama_cpp_python=version("llama-cpp-python"),
-        model=_identify(engine.path),
-        draft_model=None if engine.draft is None else _identify(engine.draft.path),
-        heads=None if plan.engine.heads is None else _identify(Path(plan.engine.heads).expanduser()),
+        model=identify(engine.path),
+        draft_model=None if engine.draft is None else identify(engine.draft.path),
+        heads=None if plan.engine.heads is None else identify(Path(plan.engine.heads).expanduser()),
         prompt=f"{common.source}-{common.target}|{_hash_of_prompt(engine)[:12]}",
         corpus=corpus.name,
         corpus_sha256=corpus.sha256[:12],
@@ -118,7 +118,8 @@ def mixing_key(signature: Signature, variants: Sequence[TranslateSettings], mask
     return hashlib.sha256(msgspec.json.encode([same, list(variants), list(masks)])).hexdigest()[:24]
 
 
-def _identify(path: Path) -> ModelIdentity:
+def identify(path: Path) -> ModelIdentity:
+    """Which weights a file has. Raises `InputError`."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -27,6 +27,7 @@ from operators.observed import (
     SoundHeard,
     UpdateMeasured,
 )
+from operators.serving.admission import Door
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.recognize import recognize
@@ -81,6 +82,8 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     if parts.given.event_type is Translation:
         return _input(dataflow, parts)
     partials = _observed("observe-partials", _partials(dataflow, parts), PartialHeard, parts)
+    if parts.door is not None:
+        partials = op.filter("admit", partials, _admits(parts.door))
     keep_up = parts.settings.keeps_up
 
     def note(trouble: Trouble | None, why: str) -> None:
@@ -93,6 +96,10 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
     _save(saved, "partials", parts.settings.output.partials, parts)
     return translations
+
+
+def _admits(door: Door) -> Callable[[Partial], bool]:
+    return lambda partial: door.admits(partial.stream)
 
 
 def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
 from connectors.files.watch import OutputWatch
@@ -14,6 +15,8 @@ from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
 from flows.settings.schema import Settings
 from operators.languages import language
+from operators.observed import RoomRefused
+from operators.serving.admission import Door
 
 
 class Parts(NamedTuple):
@@ -28,6 +31,8 @@ class Parts(NamedTuple):
     outputs: OutputWatch
     shared: Shared
     given: Input
+    #: Which live streams have a place; None if all have.
+    door: Door | None
 
 
 def make_screen(settings: Settings) -> Screen:
@@ -70,4 +75,13 @@ def make_parts(
         OutputWatch(watching.observe),
         shared,
         make_input(settings, watching.observe, shared.stop),
+        _door(settings, watching.observe),
     )
+
+
+def _door(settings: Settings, observe: Observe) -> Door | None:
+    """Only live streams are refused; others wait until the model can take them."""
+    rooms = settings.translate.rooms
+    if rooms is None or not settings.is_live:
+        return None
+    return Door(rooms, monotonic, lambda sentence: observe(RoomRefused(sentence)))

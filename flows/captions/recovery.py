@@ -65,5 +65,6 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     same: dict[str, dict[str, Any]] = to_plain(settings)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
+    del same["translate"]["rooms"], same["translate"]["memory_mb"]
     del same["metrics"], same["messages"]
     return same

@@ -80,7 +80,7 @@ def _run(dataflow: Dataflow, parts: Parts) -> None:
         parts.observers.observe(RunBegan())
         with parts.screen, shown_on(parts.screen.notice):
             try:
-                run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers)
+                run(dataflow, parts.shared.stop, parts.given.close, how, settings.workers)
             except SurtitleError:
                 # There will be no summary to say it.
                 for missing in outputs.missing():
@@ -123,6 +123,8 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
     complaints = parts.observers.messages.complaints()
     if rejected := parts.given.complaint():
         complaints.append(rejected)
+    if parts.door is not None and (refused := parts.door.complaint()):
+        complaints.append(refused)
     missing = [cleaned(str(one)) for one in parts.outputs.missing()]
     if missing and parts.settings.recovery.folder:
         missing.append("make room and start the same command again: what is still kept is written then")

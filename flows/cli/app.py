@@ -15,6 +15,7 @@ from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
 from flows.cli.bench import bench
 from flows.cli.bench_drafts import bench_drafts
+from flows.cli.bench_rooms import bench_rooms
 from flows.cli.bench_speech import bench_speech
 from flows.cli.devices import devices
 from flows.cli.exits import fail, wants_json
@@ -53,6 +54,7 @@ app = typer.Typer(
 app.command()(bench)
 app.command("bench-speech")(bench_speech)
 app.command("bench-drafts")(bench_drafts)
+app.command("bench-rooms")(bench_rooms)
 app.command()(report)
 app.command()(trace)
 app.command()(devices)

@@ -39,7 +39,8 @@ def prediction(settings: TranslateSettings) -> Prediction | None:
 
 def branches(settings: TranslateSettings) -> int:
     """The branches that a tree of draft tokens may have beside its trunk."""
-    is_tree = settings.draft_model is not None and settings.draft_tree
+    # Of rooms that are answered together none has a tree.
+    is_tree = settings.draft_model is not None and settings.draft_tree and settings.rooms is None
     return min(BRANCHES, MAX_SEQUENCES - 1 - settings.sessions) if is_tree else 0
 
 
@@ -50,18 +51,22 @@ def sequences(settings: TranslateSettings, memory: RecurrentMemory | None) -> in
     return settings.sessions + 1 + branches(settings)
 
 
-def open_pool(
+def open_sessions(
     settings: TranslateSettings,
     model: LlamaModel,
     head: tuple[int, ...],
     context: ContextSettings,
     memory: RecurrentMemory | None,
-) -> SessionPool:
-    """The sessions of either model; ``memory`` is its own, whichever the ``context`` was made for."""
+) -> tuple[LlamaContext, SessionPool]:
+    """The context and the sessions of either model.
+
+    ``memory`` is its own, whichever the ``context`` was made for.
+    """
     rollback = memory.rollback if memory else 0
     own = msgspec.structs.replace(context, sequences=sequences(settings, memory), rollback=rollback)
     spare = 0 if memory else branches(settings)
-    return SessionPool(LlamaContext(model, own), head, settings.sessions, memory, branches=spare)
+    opened = LlamaContext(model, own)
+    return opened, SessionPool(opened, head, settings.sessions, memory, branches=spare)
 
 
 def check_drafted(settings: TranslateSettings) -> None:
@@ -78,6 +83,7 @@ class DraftModel(NamedTuple):
 
     path: Path
     model: LlamaModel
+    context: LlamaContext
     pool: SessionPool
 
 
@@ -109,7 +115,7 @@ def open_draft_model(
         memory = recurrent_memory(draft, settings.sessions)
         # What only the draft model can say is not to be drafted.
         context = msgspec.structs.replace(context, tokens=min(model.vocabulary_size, draft.vocabulary_size))
-        pool = open_pool(settings, draft, head, context, memory)
+        opened, pool = open_sessions(settings, draft, head, context, memory)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the draft model cannot be used, {trouble}; choose another") from None
-    return DraftModel(path, draft, pool)
+    return DraftModel(path, draft, opened, pool)

@@ -12,6 +12,7 @@ from flows.engine.methods import final_bias
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.decided import unchanged
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.recorder import Recorder
 from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator
@@ -68,7 +69,10 @@ def record(
     """
     recorder = Recorder(engine.method(settings), engine.pool)
     translator = Translator(
-        engine.prompt, recorder, recorder.method, translator_settings(settings, engine.prompt), engine.drafts
+        engine.prompt,
+        OneAtATime(recorder, engine.drafts),
+        recorder.method,
+        translator_settings(settings, engine.prompt),
     )
     state, updates = SegmentState(), list[UpdateTrace]()
     for number, partial in enumerate(partials):

@@ -1,21 +1,26 @@
 """Puts a translator together from its settings: the model, the prompt, the sessions, the method."""
 
+import atexit
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, cast
+
+from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.machine.cpu import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import resolve_model
 from connectors.models.template import read_template
-from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_pool, sequences
+from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_sessions, sequences
 from flows.engine.heads import check_heads, open_heads
 from flows.engine.methods import final_bias, is_lenient, method, weighs_costs
+from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
+from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
@@ -23,10 +28,10 @@ from operators.decoding.prediction import Prediction
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
-from operators.models.llama import ContextSettings
+from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
-from operators.models.memory_plan import recurrent_memory
-from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_row_step
+from operators.models.memory_plan import footprint, recurrent_memory
+from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_fill, measure_row_step
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
@@ -34,6 +39,8 @@ from operators.progress import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
+from operators.serving.fill import fill_of
+from operators.serving.thread import SchedulerThread
 from operators.trouble import ModelTrouble
 
 
@@ -41,8 +48,9 @@ class Engine(NamedTuple):
     """A loaded model with a prompt and the sessions that all translators on it share."""
 
     path: Path
+    model: LlamaModel
     prompt: Prompt
-    pool: SessionPool
+    opened: Opened
     #: The second model; None where there is none.
     draft: DraftModel | None
     #: The proposal heads; None where there are none.
@@ -51,16 +59,30 @@ class Engine(NamedTuple):
     #: Tells what passes cost here; measured when first asked. The same of the second model.
     costs: Callable[[], PassCosts]
     draft_costs: Callable[[], PassCosts | None]
+    #: The same of passes that many segments share.
+    fill_costs: Callable[[], PassCosts]
+    #: Runs the methods of all translators.
+    decoder: Decoder
 
     def translator(self, settings: TranslateSettings) -> Translator:
         """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
         return Translator(
             self.prompt,
-            self.pool,
+            self.decoder,
             self.method(settings),
             translator_settings(settings, self.prompt),
-            self.drafts,
         )
+
+    def open_anew(self, settings: TranslateSettings) -> Opened:
+        """A context and sessions of their own, as many as ``settings`` ask for, on the same weights."""
+        memory = recurrent_memory(self.model, settings.sessions)
+        context = replace(self.context, cells=_cells(settings, self.prompt))
+        return Opened(*open_sessions(settings, self.model, self.prompt.head, context, memory))
+
+    @property
+    def pool(self) -> SessionPool:
+        """The sessions of the model; with rooms their scheduler has them to itself."""
+        return self.opened.pool
 
     @property
     def drafts(self) -> SessionPool | None:
@@ -78,6 +100,7 @@ def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Eng
     check_drafted(settings)
     check_heads(settings)
     path = resolve_model(settings.model, settings.direction, progress=progress)
+    settings = with_sessions(settings)
     try:
         return _open(path, settings, progress)
     except ModelTrouble as trouble:
@@ -92,13 +115,28 @@ def _open(path: Path, settings: TranslateSettings, progress: Progress) -> Engine
     row_step = _row_step(path, model, tuning, progress)
     memory = recurrent_memory(model, settings.sessions)
     context = _context_settings(settings, prompt, tuning, row_step, memory)
-    pool = open_pool(settings, model, prompt.head, context, memory)
+    fill_costs = cache(lambda: _fill_costs(path, model, context, progress))
+    check_memory(settings, lambda: footprint(model, context, fill_of(fill_costs())))
+    opened = Opened(*open_sessions(settings, model, prompt.head, context, memory))
     draft = open_draft_model(settings, model, prompt.head, context, progress)
+    if settings.rooms is None:
+        decoder: Decoder = OneAtATime(opened.pool, None if draft is None else draft.pool)
+    else:
+        decoder = SchedulerThread(make_scheduler(opened, draft, fill_costs()))
+        # The program must not end in the middle of a pass.
+        atexit.register(decoder.close)
     return Engine(
-        path, prompt, pool, draft, open_heads(settings, path), context,
+        path, model, prompt, opened, draft, open_heads(settings, path), context,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
+        fill_costs,
+        decoder,
     )  # fmt: skip
+
+
+def with_sessions(settings: TranslateSettings) -> TranslateSettings:
+    """The settings with a session for each room at least."""
+    return replace(settings, sessions=max(settings.sessions, settings.rooms or 1))
 
 
 def _template(chosen: str) -> TemplateName | Template:
@@ -173,19 +211,38 @@ def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, progres
     return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}", PassCosts, measure)
 
 
+def _fill_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
+    """What a pass costs that many segments share."""
+
+    def measure() -> PassCosts:
+        with LlamaProbe(model, cells=2 * BATCH) as probe:
+            return measure_fill(
+                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens),
+                largest_fill(model),
+                lambda fraction: progress("measuring what a pass of many rooms costs", fraction),
+            )
+
+    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-many", PassCosts, measure)
+
+
 def _context_settings(
     settings: TranslateSettings, prompt: Prompt, tuning: Tuning, row_step: int, memory: RecurrentMemory | None
 ) -> ContextSettings:
-    # A source of max_source tokens may be off by a few where windows are joined from words.
-    window = settings.max_source + 16 + len(prompt.tail) + output_limit(settings.max_source)
-    # Of all sessions only the one in use has a tree.
-    nodes = Prediction().nodes if settings.draft_tree else 0
-    cells = len(prompt.head) + settings.sessions * window + nodes
     return ContextSettings(
-        cells=-(-cells // 256) * 256,
+        cells=_cells(settings, prompt),
         sequences=sequences(settings, memory),
         ubatch=tuning.ubatch,
         threads=tuning.threads,
         row_step=row_step,
         rollback=memory.rollback if memory else 0,
     )
+
+
+def _cells(settings: TranslateSettings, prompt: Prompt) -> int:
+    """Tokens that the cache of a context must have room for."""
+    # A source of max_source tokens may be off by a few where windows are joined from words.
+    window = settings.max_source + 16 + len(prompt.tail) + output_limit(settings.max_source)
+    # Of all sessions only the one in use has a tree.
+    nodes = Prediction().nodes if settings.draft_tree else 0
+    cells = len(prompt.head) + settings.sessions * window + nodes
+    return -(-cells // 256) * 256

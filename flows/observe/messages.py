@@ -8,6 +8,7 @@ from operators.observed import (
     OutputChanged,
     RecognizerChanged,
     RecordingTruncated,
+    RoomRefused,
 )
 from operators.trouble import TroubleWatch
 
@@ -16,7 +17,7 @@ class Messages:
     """Tells the user in sentences."""
 
     takes = frozenset(
-        {MicrophoneChanged, RecognizerChanged, OutputChanged, ModelAnswered, RecordingTruncated}
+        {MicrophoneChanged, RecognizerChanged, OutputChanged, ModelAnswered, RecordingTruncated, RoomRefused}
     )
 
     def __init__(self) -> None:
@@ -35,6 +36,8 @@ class Messages:
             case ModelAnswered(trouble, why):
                 for sentence in self._model.note(trouble, why):
                     tell("model_trouble", sentence)
+            case RoomRefused(sentence):
+                tell("room_refused", sentence)
             case RecordingTruncated(sentence):
                 self._truncated.append(sentence)
 

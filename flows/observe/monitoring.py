@@ -13,7 +13,7 @@ from flows.settings.schema import Settings
 from operators.health import Health, Rule, Verdict
 from operators.level import level
 from operators.losses import Losses
-from operators.models.pool import Usage
+from operators.models.open_sessions import Usage
 from operators.observed import (
     LoadingBegan,
     LoadingEnded,

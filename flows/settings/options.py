@@ -178,7 +178,20 @@ RECOVERY: Group = {
 }
 
 WORKERS: Group = {
-    "workers": _option("run", "workers", int, "Threads that share the streams of the input."),
+    "workers": _option(
+        "run",
+        "workers",
+        int,
+        "Threads that share the streams of the input.",
+        default="1, or as many as rooms",
+    ),
+    "rooms": _option(
+        "translate",
+        "rooms",
+        int,
+        "Streams that are translated together, in the same passes of the model.",
+        default="one after the other",
+    ),
 }
 
 WEB: Group = {

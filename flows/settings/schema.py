@@ -134,6 +134,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
     #: Segments that keep their KV cache.
     sessions: Annotated[int, msgspec.Meta(ge=1, le=255)] = 4
+    #: Streams that are translated together, in the same passes of the model; more are refused where speech is
+    #: live, and wait elsewhere. Absent for: one after the other, and any number.
+    rooms: Annotated[int, msgspec.Meta(ge=1, le=255)] | None = None
+    #: Megabytes that the model's cache and its logits may take with so many rooms; absent for any number.
+    memory_mb: Annotated[int, msgspec.Meta(ge=1)] | None = None
     #: Tokens of source that are translated in one piece; a longer segment is split.
     max_source: Annotated[int, msgspec.Meta(ge=16, le=100_000)] = 192
 
@@ -216,11 +221,16 @@ class RecoverySettings(_Stage, frozen=True, kw_only=True):
     interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
 
 
+#: Threads of a flow.
+MAX_WORKERS = 64
+
+
 class RunSettings(_Stage, frozen=True, kw_only=True):
     """What runs the flow, when that is not Bytewax' own runner."""
 
-    #: Threads among which the streams are dealt out; they share one model.
-    workers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    #: Threads among which the streams are dealt out; they share one model. Absent for as many as there may be
+    #: rooms, up to 64, or 1.
+    workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] | None = None
 
 
 class Settings(_Stage, frozen=True, kw_only=True):
@@ -241,6 +251,11 @@ class Settings(_Stage, frozen=True, kw_only=True):
     def is_live(self) -> bool:
         """Whether events come as they happen."""
         return self.input.realtime or self.input.microphone is not None
+
+    @property
+    def workers(self) -> int:
+        """Threads of the flow: each waits for the model on behalf of one room at a time."""
+        return self.run.workers or min(self.translate.rooms or 1, MAX_WORKERS)
 
     @property
     def keeps_up(self) -> bool:

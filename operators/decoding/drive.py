@@ -81,12 +81,10 @@ class _Asked:
             logits = self._session.forward(request)
         elif isinstance(self._session, TreeSession):
             logits = self._session.forward_tree(request)
+        elif (chain := trunk(request)) is not None:
+            logits = self._session.forward(chain)
         else:
-            trunk = request.tree.tokens[: request.tree.trunk]
-            tokens = [*request.tokens, *trunk]
-            if request.logits_from >= len(tokens):
-                return NO_ROWS
-            logits = self._session.forward(Forward(tokens, request.logits_from))
+            return NO_ROWS
         self.seconds += perf_counter() - began
         if self.passes == 0:
             self.reused, self.first_s = self._session.reused, self.seconds
@@ -101,6 +99,14 @@ class _Asked:
             return self.answer(request)
         except ModelTrouble:
             return NO_ROWS
+
+
+def trunk(request: Forward | TreeForward) -> Forward | None:
+    """The request without the branches of its tree; None where that leaves nothing to answer."""
+    if isinstance(request, Forward):
+        return request
+    tokens = [*request.tokens, *request.tree.tokens[: request.tree.trunk]]
+    return Forward(tokens, request.logits_from) if request.logits_from < len(tokens) else None
 
 
 #: The answer to a request of which nothing was evaluated.

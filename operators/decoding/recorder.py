@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from operators.decoding.decided import Seen, decoding
+from operators.decoding.decoder import Sessions
 from operators.decoding.forward import (
     Forward,
     Logits,
@@ -18,7 +19,6 @@ from operators.decoding.forward import (
     TreeForward,
 )
 from operators.decoding.trace import Decoding, LogitsRow
-from operators.decoding.translator import Sessions
 from operators.decoding.tree import TokenTree
 from operators.decoding.watched import watched
 

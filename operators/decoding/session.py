@@ -1,7 +1,7 @@
 """A session over a KV cache: keeps the longest common prefix, cuts the rest, evaluates what is new."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from operators.decoding.forward import Forward, Logits
 from operators.prefix import common_prefix
@@ -22,6 +22,16 @@ class KvCache(Protocol):
         ...
 
 
+class Evaluation(NamedTuple):
+    """What a cache has to append to answer a request."""
+
+    tokens: Sequence[int]
+    #: Position of the first of them.
+    start: int
+    #: How many at the end want logits.
+    rows: int
+
+
 class PrefixSession:
     """Answers requests from a `KvCache`, evaluating each token once as long as it stays the same."""
 
@@ -38,8 +48,22 @@ class PrefixSession:
         """Tokens in the cache."""
         return len(self._held)
 
+    def size(self, request: Forward) -> int:
+        """Tokens that have to be evaluated to answer ``request``."""
+        tokens = list(request.tokens)
+        return len(tokens) - min(common_prefix(self._held, tokens), request.logits_from)
+
     def forward(self, request: Forward) -> Logits:
         """Answer ``request`` in one pass; a position whose logits are wanted is evaluated anew."""
+        logits = self._cache.evaluate(*self.begin(request))
+        self.end(request)
+        return logits
+
+    def begin(self, request: Forward) -> Evaluation:
+        """Cut the cache; what has to be appended to it then, by whoever answers ``request``.
+
+        If that breaks off, the next request may begin as if nothing had happened.
+        """
         tokens, logits_from = list(request.tokens), request.logits_from
         if not 0 <= logits_from < len(tokens):
             raise ValueError(f"logits_from {logits_from} is not a position of {len(tokens)} tokens")
@@ -48,8 +72,10 @@ class PrefixSession:
             keep = self._cache.cut(keep)
             del self._held[keep:]
         self._failed = True  # a pass that breaks off may leave anything after what is held
-        logits = self._cache.evaluate(tokens[keep:], keep, len(tokens) - logits_from)
-        self._failed = False
-        self._held = tokens
         self.reused = keep
-        return logits
+        return Evaluation(tokens[keep:], keep, len(tokens) - logits_from)
+
+    def end(self, request: Forward) -> None:
+        """Take note that what `begin` said is in the cache."""
+        self._failed = False
+        self._held = list(request.tokens)

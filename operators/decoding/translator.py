@@ -1,20 +1,19 @@
 """Translates the growing text of one segment again and again, its last output being the draft.
 
-Pure: the state of a segment is handed in and out, and the model is asked through sessions that are
-lent by a pool. Losing a session costs time, never a result.
+Pure: the state of a segment is handed in and out, and methods are run by whoever asked for the update.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
-from operators.decoding.drive import drive
-from operators.decoding.forward import Method, Session, Task, output_limit
+from operators.decoding.decoder import Decode, Decoder
+from operators.decoding.drive import Cost
+from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.judgement import judge
 from operators.decoding.nonempty import nonempty
 from operators.decoding.pieces import decode_pieces, strip_pieces
@@ -24,20 +23,9 @@ from operators.prompts.prompt import Prompt
 from operators.text_layout import cleaned
 from operators.trouble import ModelTrouble, Trouble
 
-#: Outputs that are kept for looking things up.
+#: Outputs of a stream that are kept for looking things up, and streams of which some are.
 _RECENT = 16
-
-
-class Sessions(Protocol):
-    """Where sessions come from: one per key, possibly a new one each time."""
-
-    def session(self, key: str) -> AbstractContextManager[Session]:
-        """Lend the session of ``key``."""
-        ...
-
-    def release(self, key: str) -> None:
-        """Free what ``key`` holds."""
-        ...
+_STREAMS = 1024
 
 
 class Window(msgspec.Struct, frozen=True, array_like=True):
@@ -65,6 +53,11 @@ class Output(NamedTuple):
     #: The worst that went wrong with the model, and more of that for a person.
     trouble: Trouble | None = None
     why: str = ""
+
+
+#: An update on its way: it asks for one method after the other to be run, and is sent what each of them gave,
+#: or thrown its `ModelTrouble`. Returns the segment's new state, and what to show.
+Updating = Generator[Decode, tuple[Decoded, Cost], tuple["SegmentState", "Output"]]
 
 
 class _Answer(NamedTuple):
@@ -101,19 +94,16 @@ class Translator:
     def __init__(
         self,
         prompt: Prompt,
-        sessions: Sessions,
+        decoder: Decoder,
         method: Callable[[Task], Method],
         settings: TranslatorSettings,
-        drafts: Sessions | None = None,
     ) -> None:
-        """``drafts`` are the sessions of a second model, where the method asks one."""
         self._prompt = prompt
-        self._sessions = sessions
+        self._decoder = decoder
         self._method = method
         self._settings = settings
-        self._drafts = drafts
-        # What ended lately; only proposed and verified, so that losing it never changes a result.
-        self._recent: deque[tuple[int, ...]] = deque(maxlen=_RECENT)
+        # What ended lately in each stream; what is said in others changes nothing in it.
+        self._recent: dict[str, deque[tuple[int, ...]]] = {}
 
     def update(
         self, key: str, state: SegmentState, text: str, *, is_final: bool
@@ -123,21 +113,35 @@ class Translator:
         Where the model fails, the state and the output are those of before. A final is tried once more, as no
         next update could mend it.
         """
+        updating = self.updating(key, state, text, is_final=is_final)
+        try:
+            asked = next(updating)
+            while True:
+                try:
+                    answer = self._decoder.decode(asked)
+                except ModelTrouble as trouble:
+                    asked = updating.throw(trouble)
+                else:
+                    asked = updating.send(answer)
+        except StopIteration as end:
+            done: tuple[SegmentState, Output] = end.value
+            return done
+
+    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+        """The same for somebody who runs the methods of several updates side by side."""
         text = self._settings.conditioning.prepare(cleaned(text), is_final=is_final)
         try:
-            return self._update(key, state, text, is_final=is_final)
+            return (yield from self._update(key, state, text, is_final=is_final))
         except ModelTrouble as trouble:
             failed = trouble
         if is_final:
             try:
-                return self._update(key, state, text, is_final=True)
+                return (yield from self._update(key, state, text, is_final=True))
             except ModelTrouble as trouble:
                 failed = trouble
         return state, Output(*self._join(state.windows), Effort(), failed.kind, str(failed))
 
-    def _update(
-        self, key: str, state: SegmentState, text: str, *, is_final: bool
-    ) -> tuple[SegmentState, Output]:
+    def _update(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
         answers: list[_Answer] = []
         left, is_cut = self._settings.max_windows, False
         # Even a final of such a length has no pass to look again at what did not change.
@@ -151,7 +155,8 @@ class Translator:
                     continue
                 if is_cut := left == 0:
                     break
-                answers.append(self._translate(f"{key}/{number}", part, source, before, is_final=is_final))
+                name = f"{key}/{number}"
+                answers.append((yield from self._translate(name, part, source, before, is_final=is_final)))
                 left -= answers[-1].effort.passes > 0
         except ModelTrouble:
             self._release(key, 0, max(len(answers) + 1, len(state.windows)))
@@ -159,12 +164,19 @@ class Translator:
         self._release(key, len(answers), len(state.windows))
         windows = tuple(answer.window for answer in answers)
         if is_final:
-            self._recent += [window.output for window in windows if window.output]
+            self._remember(_within(key), [window.output for window in windows if window.output])
         effort = sum((answer.effort for answer in answers), start=Effort())
         # What was left out matters more than how an answer ended.
         troubles = [Trouble.LONG_SOURCE] * is_cut + [answer.trouble for answer in answers if answer.trouble]
         worst = next((one for one in troubles if one.is_loss), next(iter(troubles), None))
         return SegmentState(windows), Output(*self._join(windows), effort, worst)
+
+    def _remember(self, stream: str, outputs: Sequence[tuple[int, ...]]) -> None:
+        recent = self._recent.pop(stream, ())
+        # The stream in which nothing has ended for longest is the first. A copy, as workers do so at a time.
+        for oldest in list(self._recent)[: max(0, len(self._recent) + 1 - _STREAMS)]:
+            self._recent.pop(oldest, None)
+        self._recent[stream] = deque([*recent, *outputs], _RECENT)
 
     def release(self, key: str, state: SegmentState) -> None:
         """Free the sessions of a segment that has ended."""
@@ -172,9 +184,7 @@ class Translator:
 
     def _release(self, key: str, first: int, end: int) -> None:
         for number in range(first, end):
-            self._sessions.release(f"{key}/{number}")
-            if self._drafts is not None:
-                self._drafts.release(f"{key}/{number}")
+            self._decoder.release(f"{key}/{number}")
 
     def _split(self, text: str) -> Iterator[str]:
         if text.strip():
@@ -183,7 +193,7 @@ class Translator:
 
     def _translate(
         self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool
-    ) -> _Answer:
+    ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
         settings = self._settings
         looks_again = is_final and settings.finals_differ
         # What was trained to wait may have waited with a sentence that proves to be whole.
@@ -192,10 +202,9 @@ class Translator:
         if source == before.source and not looks_again:
             # An output is a fixed point: verifying or decoding it again would only give it again.
             return _Answer(before)
-        task = self._task(source, before, is_final=is_final)
+        task = self._task(key, source, before, is_final=is_final)
         method = self._method(task)
-        with self._sessions.session(key) as session, self._draft_session(key) as draft:
-            decoded, cost = drive(nonempty(method, task) if must_speak else method, session, draft)
+        decoded, cost = yield Decode(key, nonempty(method, task) if must_speak else method, is_final)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
@@ -220,20 +229,7 @@ class Translator:
         stood = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
         return _Answer(Window(source, decoded.tokens, stood), effort, decoded.cut)
 
-    @contextmanager
-    def _draft_session(self, key: str) -> Iterator[Session | None]:
-        """The session of the second model.
-
-        None where there is none, or where it fails: that loses no update.
-        """
-        with ExitStack() as stack:
-            draft = None
-            if self._drafts is not None:
-                with suppress(ModelTrouble):
-                    draft = stack.enter_context(self._drafts.session(key))
-            yield draft
-
-    def _task(self, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
+    def _task(self, key: str, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
         settings = self._settings
         draft = before.output
         if settings.drop_revised and before.source != source[: len(before.source)]:
@@ -252,7 +248,7 @@ class Translator:
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,
-            recent=tuple(self._recent),
+            recent=tuple(self._recent.get(_within(_within(key)), ())),
         )
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -269,3 +265,8 @@ class Translator:
 
     def _pieces(self, tokens: Sequence[int]) -> list[str]:
         return strip_pieces(decode_pieces([self._prompt.vocabulary.piece(token) for token in tokens]))
+
+
+def _within(key: str) -> str:
+    """The stream of a segment's key, and the segment of a window's."""
+    return key.rpartition("/")[0]

@@ -16,6 +16,8 @@ from operators.models.batch import Batch
 from operators.models.branches import Placed
 from operators.models.kinds import WITHOUT_MEMORY
 from operators.models.llama_model import LlamaModel
+from operators.models.parts_batch import PartsBatch
+from operators.models.store import Part
 from operators.models.tree_batch import TreeBatch
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 
@@ -78,6 +80,7 @@ class LlamaContext:
             self.close()
             model.refuse(WITHOUT_MEMORY)
         self._batch = Batch(settings.batch)
+        self._parts_batch = PartsBatch(settings.batch)
 
     def close(self) -> None:
         """Free the cache."""
@@ -102,6 +105,10 @@ class LlamaContext:
         """Bytes of the recurrent state of ``sequence``."""
         flags = llama.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
         return int(llama.llama_state_seq_get_size_ext(self._context, sequence, flags))
+
+    def sequence_bytes(self, sequence: int) -> int:
+        """Bytes of all that ``sequence`` holds."""
+        return int(llama.llama_state_seq_get_size(self._context, sequence))
 
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
         """Let ``target`` hold what ``source`` holds from ``start`` up to ``end``, sharing its cells."""
@@ -150,6 +157,16 @@ class LlamaContext:
         batch = TreeBatch(placed, computed)
         self._decode(batch.struct, len(placed))
         return self._rows(computed)[computed - rows :]
+
+    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
+        """Append each part's tokens to its sequence, in one pass; the logits that each wants, as views.
+
+        There are no more tokens than `largest_pass`. Raises likewise.
+        """
+        places = self._parts_batch.fill(parts, self._row_step)
+        self._decode(self._parts_batch.struct, sum(len(part.evaluation.tokens) for part in parts))
+        rows = self._rows(max(place.stop for place in places))
+        return [rows[place] for place in places]
 
     def _decode(self, batch: object, tokens: int) -> None:
         status = llama.llama_decode(self._context, batch)

@@ -1,6 +1,7 @@
 """How many states a recurrent memory keeps: as many as are useful within bounded memory."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from operators.models.llama import BATCH, ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -29,6 +30,33 @@ def recurrent_memory(model: LlamaModel, sessions: int) -> RecurrentMemory | None
     finally:
         context.close()
     return plan(size, sessions, can_take_back=can_take_back)
+
+
+class Footprint(NamedTuple):
+    """Bytes that a context takes beside the weights."""
+
+    cache: int
+    #: Logits of the largest pass that several segments share.
+    logits: int
+
+    @property
+    def mb(self) -> float:
+        """All of it, in megabytes."""
+        return (self.cache + self.logits) / 1e6
+
+
+def footprint(model: LlamaModel, context: ContextSettings, rows: int) -> Footprint:
+    """What a context takes whose passes want the logits of up to so many positions."""
+    probe = LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1))
+    try:
+        probe.evaluate(0, [0], 0, 1)
+        one = probe.sequence_bytes(0)
+        probe.evaluate(0, [0], 1, 1)
+        # A state that is recurrent does not grow, and there is one for each sequence.
+        each, state = probe.sequence_bytes(0) - one, probe.state_bytes(0) if model.is_recurrent else 0
+    finally:
+        probe.close()
+    return Footprint(context.cells * each + context.sequences * state, rows * 4 * model.vocabulary_size)
 
 
 def plan(state_bytes: int, sessions: int, *, can_take_back: bool) -> RecurrentMemory:

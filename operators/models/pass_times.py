@@ -10,6 +10,8 @@ from operators.models.tuning import BETTER, TURNS, UNSTEADY, Done, nobody
 
 #: Tokens of the passes whose cost is measured.
 PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
+#: The same where many segments share a pass; as long as it pays, twice as many are tried.
+FILL_SIZES = (1, 2, 4, 8, 16, 32)
 #: Positions with logits that are tried; a tile has four. A pass of no more tokens than the last tells as
 #: much as a larger one, and sooner.
 ROWS = (9, 10, 11, 12)
@@ -35,14 +37,38 @@ def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> Ro
     return RowStep(4 if whole < (1 - BETTER) * mean else 1, is_steady)
 
 
-def measure_costs(seconds: Callable[[int], float], done: Done = nobody) -> PassCosts:
+def measure_costs(
+    seconds: Callable[[int], float], done: Done = nobody, sizes: Sequence[int] = PASS_SIZES
+) -> PassCosts:
     """What a pass costs by its tokens; ``seconds`` times one pass.
 
     A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
     """
-    least, is_steady = _least(PASS_SIZES, seconds, TURNS, done)
+    least, is_steady = _least(sizes, seconds, TURNS, done)
+    return _costs(sizes, least, is_steady=is_steady)
+
+
+def measure_fill(seconds: Callable[[int], float], largest: int, done: Done = nobody) -> PassCosts:
+    """What passes cost that many segments share, up to the size at which a token stops getting cheaper.
+
+    No pass has more than ``largest`` tokens.
+    """
+    sizes = [size for size in FILL_SIZES if size <= largest]
+    least, is_steady = _least(sizes, seconds, TURNS, done)
+    while 2 * sizes[-1] <= largest and _still_falls(sizes, least):
+        sizes.append(2 * sizes[-1])
+        least.append(min(seconds(sizes[-1]) for _ in range(_ROW_TURNS)))
+    return _costs(sizes, least, is_steady=is_steady)
+
+
+def _still_falls(sizes: Sequence[int], least: Sequence[float]) -> bool:
+    """Whether a token of the largest pass is clearly cheaper than one of the pass before."""
+    return len(sizes) < 2 or least[-1] / sizes[-1] < (1 - BETTER) * least[-2] / sizes[-2]
+
+
+def _costs(sizes: Sequence[int], least: Sequence[float], *, is_steady: bool) -> PassCosts:
     ms = [1000 * min(least[place:]) for place in range(len(least))]
-    return PassCosts(PASS_SIZES, tuple(ms), is_steady)
+    return PassCosts(tuple(sizes), tuple(ms), is_steady)
 
 
 def _least(

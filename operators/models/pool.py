@@ -1,73 +1,24 @@
-"""A bounded pool of decoding sessions: which segments may keep their KV cache.
+"""A bounded pool of decoding sessions: which segments may keep their KV cache."""
 
-A session is only a cache. One that was evicted, lost or never there is built again from the prompt's
-head, and nothing but the time taken tells.
-"""
-
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import NamedTuple, cast
 
-from operators.decoding.forward import Logits, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.tree_session import BranchingSession
-from operators.models.branches import BranchStore
-from operators.models.branching_sequence import BranchingSequence
-from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
+from operators.models.open_sessions import HEAD, OpenSessions, Usage
+from operators.models.recurrent import RecurrentMemory
 from operators.models.store import SequenceStore
-from operators.trouble import NoRoom
-
-# Failures in a row after which the head is evaluated anew: 2, 8, 32, … as it costs much, and a model that is
-# broken for good fails for ever.
-_SUSPICIOUS = frozenset(2 << power for power in range(0, 62, 2))
-
-
-class Usage(NamedTuple):
-    """What a pool holds."""
-
-    sessions: int = 0
-    #: Sessions that there is room for.
-    most_sessions: int = 0
-    #: Tokens in the cache, the head's counted once.
-    tokens: int = 0
-
-
-class _Sequence:
-    """One numbered sequence as the `KvCache` of a session; it can be cut anywhere."""
-
-    def __init__(self, store: SequenceStore, number: int, make_room: Callable[[int], None]) -> None:
-        """``make_room`` drops all sequences but the one of that number."""
-        self._store = store
-        self.number = number
-        self._make_room = make_room
-
-    def cut(self, length: int) -> int:
-        self._store.cut_sequence(self.number, length)
-        return length
-
-    def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        try:
-            return self._store.evaluate(self.number, tokens, start, rows)
-        except NoRoom:
-            self._make_room(self.number)
-            # A part of the pass may be in the cache.
-            self.cut(start)
-            return self._store.evaluate(self.number, tokens, start, rows)
-
-
-_AnySequence = _Sequence | RecurrentSequence | BranchingSequence
 
 
 class SessionPool:
-    """At most ``size`` sessions that all begin with the same ``head``; the least recently used goes first.
+    """Lends the sessions of one model (`OpenSessions`).
 
     Workers of one process share one pool: a session is lent to one of them at a time, because logits
     are views of a buffer that the next pass overwrites.
     """
 
-    HEAD = 0  # the sequence that holds the head and nothing else
+    HEAD = HEAD
 
     def __init__(
         self,
@@ -78,103 +29,36 @@ class SessionPool:
         *,
         branches: int = 0,
     ) -> None:
-        """Evaluate ``head`` once; the store must have ``size`` + ``branches`` + 1 sequences.
-
-        With ``memory`` it cannot cut a sequence anywhere, and must have as many as that says. With
-        ``branches`` it must be a `BranchStore`, and sessions answer requests for trees of so many; it cannot
-        have both. Raises `ModelTrouble` where the model cannot.
-        """
-        self._store = store
-        self._memory = memory
-        self._head = list(head)
-        self._size = size
-        self._free = list(range(size, 0, -1))
-        # All sessions share these: one is lent at a time, and gives them back.
-        self._spare = range(size + 1, size + 1 + branches)
-        self._open: OrderedDict[str, tuple[_AnySequence, PrefixSession]] = OrderedDict()
+        """Evaluate ``head`` once, and take the arguments of `OpenSessions`; raises likewise."""
+        #: For whoever has all of them to itself and lends none, such as a scheduler's thread.
+        self.sessions = OpenSessions(store, head, size, memory, branches=branches)
         self._lock = Lock()
-        #: What it held when a session was last given back; it can be read on any thread.
-        self.usage = Usage(0, size, len(self._head))
-        self._failures = 0
-        self._is_head_there = False
-        self._evaluate_head()
+
+    @property
+    def usage(self) -> Usage:
+        """What is held, or was held when a session was last given back; it can be read on any thread."""
+        return self.sessions.usage
 
     @contextmanager
     def session(self, key: str) -> Iterator[PrefixSession]:
         """Lend the session of ``key``, made new if it is not in the pool."""
         with self._lock:
-            if not self._is_head_there or self._failures in _SUSPICIOUS:
-                self._renew()
-            if key not in self._open:
-                self._open[key] = self._begin()
-            self._open.move_to_end(key)
+            self.sessions.refresh()
+            session = self.sessions.open(key).session
             try:
-                yield self._open[key][1]
+                yield session
             except BaseException:
-                # What the cache holds after a failed pass is not known.
-                self._drop(key)
-                self._failures += 1
+                self.sessions.fail(key)
                 raise
             else:
-                self._failures = 0
-                if isinstance(session := self._open[key][1], BranchingSession):
+                self.sessions.succeed()
+                if isinstance(session, BranchingSession):
                     session.settle()
             finally:
-                self._count()
+                self.sessions.count()
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds; unknown keys are welcome."""
         with self._lock:
-            if key in self._open:
-                self._drop(key)
-                self._count()
-
-    def _count(self) -> None:
-        own = sum(max(0, session.held - len(self._head)) for _, session in self._open.values())
-        self.usage = Usage(len(self._open), self.usage.most_sessions, len(self._head) + own)
-
-    def _begin(self) -> tuple[_AnySequence, PrefixSession]:
-        if not self._free:
-            self._drop(next(iter(self._open)))
-        sequence = self._sequence(self._free.pop())
-        if self._head:
-            self._store.copy_sequence(self.HEAD, sequence.number)
-        if not self._spare:
-            return sequence, PrefixSession(sequence, self._head)
-        store = cast(BranchStore, self._store)
-        branching = BranchingSequence(sequence, sequence.number, store, self._spare, self._drop_others)
-        return branching, BranchingSession(branching, self._head)
-
-    def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
-        if self._memory is None:
-            return _Sequence(self._store, number, self._drop_others)
-        return RecurrentSequence(
-            self._store,
-            number,
-            self._memory.spares_of(number, self._size),
-            RecurrentHead(self.HEAD, self._head),
-            self._memory,
-            self._drop_others,
-        )
-
-    def _evaluate_head(self) -> None:
-        if self._head:
-            best_tokens(self._store.evaluate(self.HEAD, self._head, 0, 1))
-        self._is_head_there = True
-
-    def _renew(self) -> None:
-        """Evaluate even the head anew: what all sessions share may be what is broken."""
-        self._failures += 1
-        self._is_head_there = False
-        self._drop_others(self.HEAD)
-        self._store.cut_sequence(self.HEAD, 0)
-        self._evaluate_head()
-
-    def _drop_others(self, number: int) -> None:
-        for key in [key for key, (sequence, _) in self._open.items() if sequence.number != number]:
-            self._drop(key)
-
-    def _drop(self, key: str) -> None:
-        sequence, _ = self._open.pop(key)
-        sequence.cut(0)
-        self._free.append(sequence.number)
+            self.sessions.release(key)
+            self.sessions.count()

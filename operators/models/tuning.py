@@ -143,11 +143,13 @@ def choose(
 class LlamaProbe:
     """Times passes of a loaded model in contexts of its own."""
 
-    def __init__(self, model: LlamaModel) -> None:
+    def __init__(self, model: LlamaModel, cells: int = 256) -> None:
+        """Time passes of fewer than ``cells`` tokens, some of a prompt before them."""
         self._model = model
+        self._cells = cells
         self._contexts: dict[int, LlamaContext] = {}
         # Any tokens will do: what they are changes no time.
-        self._tokens = [2 + n % 200 for n in range(_PROMPT + _DRAFT)]
+        self._tokens = [2 + n % 200 for n in range(cells)]
 
     def __enter__(self) -> "LlamaProbe":
         return self
@@ -162,7 +164,7 @@ class LlamaProbe:
         context.use_threads(threads)
         self._begin(context)
         began = perf_counter()
-        context.evaluate(0, self._tokens[_PROMPT:], _PROMPT, _DRAFT)
+        context.evaluate(0, self._tokens[_PROMPT : _PROMPT + _DRAFT], _PROMPT, _DRAFT)
         for number in range(_SINGLE):
             context.evaluate(0, self._tokens[:1], _PROMPT + _DRAFT + number, 1)
         return perf_counter() - began
@@ -183,7 +185,7 @@ class LlamaProbe:
 
     def _context(self, threads: int, ubatch: int) -> LlamaContext:
         if ubatch not in self._contexts:
-            settings = ContextSettings(cells=256, sequences=2, ubatch=ubatch, threads=threads)
+            settings = ContextSettings(cells=self._cells, sequences=2, ubatch=ubatch, threads=threads)
             context = self._contexts[ubatch] = LlamaContext(self._model, settings)
             context.evaluate(_KEPT, self._tokens[:_PROMPT], 0, 1)
         return self._contexts[ubatch]

@@ -24,8 +24,8 @@ WORDS = {
     "accept", "beamed", "bias", "block", "certainty", "close_unfinished", "commit", "commit_gap", "device",
     "draft_length", "draft_mask", "draft_threshold", "final_bias", "from_", "hold_back", "host", "kinds",
     "languages", "lengths", "log_format", "mask_k", "method", "methods", "metrics", "min_block",
-    "proposal_bias", "ratio", "recognizer", "split", "spoken", "stream", "subtitles", "sure", "target",
-    "thresholds", "to", "way",
+    "modes", "proposal_bias", "ratio", "recognizer", "rooms", "simulate", "split", "spoken", "stream",
+    "subtitles", "sure", "target", "thresholds", "to", "way",
 }  # fmt: skip
 #: And in these.
 WORDS_OF = {
@@ -56,15 +56,14 @@ class Path_(NamedTuple):  # noqa: N801 - pathlib has the name
 
 _KINDS = {
     "adapter": "adapter", "audio": "speech", "base": "model", "begin": "adapter", "captions": FILE,
-    "comet": "text", "draft_model": "model", "events": "partials", "from_captions": "captions",
-    "from_partials": "partials", "from_translations": "translations", "heads": "adapter", "json": FILE,
-    "judged": "text",
-    "log": FILE, "markdown": FILE, "model": "model", "output": FILE, "pairs": "pairs", "partials": "partials",
-    "plots": FOLDER, "recovery": FOLDER, "reference": "text", "replay": "text", "save_audio": FILE,
-    "save_partials": FILE, "save_translations": FILE, "settings": "settings", "simulstream": FILE,
-    "source": "text", "speech_model": "speech model", "srt": FILE, "summary": FILE, "svg": FOLDER,
-    "template": "template", "texts": "text", "trace": "trace", "trajectories": FILE, "vocabulary": "text",
-    "vtt": FILE,
+    "comet": "text", "costs": "costs", "draft_model": "model", "events": "partials",
+    "from_captions": "captions", "from_partials": "partials", "from_translations": "translations",
+    "heads": "adapter", "json": FILE, "judged": "text", "log": FILE, "markdown": FILE, "model": "model",
+    "output": FILE, "pairs": "pairs", "partials": "partials", "plots": FOLDER, "recovery": FOLDER,
+    "reference": "text", "replay": "text", "save_audio": FILE, "save_partials": FILE,
+    "save_translations": FILE, "settings": "settings", "simulstream": FILE, "source": "text",
+    "speech_model": "speech model", "srt": FILE, "summary": FILE, "svg": FOLDER, "template": "template",
+    "texts": "text", "trace": "trace", "trajectories": FILE, "vocabulary": "text", "vtt": FILE,
 }  # fmt: skip
 _KINDS_OF = {
     ("report", "events"): "captions", ("model prune", "vocabulary"): FILE, ("model align", "output"): FOLDER,
@@ -166,6 +165,7 @@ def _translations(path: Path) -> None:
 _MAKERS: dict[str, Callable[[Path], object]] = {
     "adapter": lambda path: write_adapter(path, noise()),
     "captions": _events("captions"),
+    "costs": _text('{"tokens": [1, 64], "ms": [1.0, 8.0]}\n'),
     "manifest": _text('{"file": "speech.wav", "text": "some words"}\n'),
     "model": _model,
     "pairs": _text("Good morning.\tGuten Morgen.\nGood night.\tGute Nacht.\n"),

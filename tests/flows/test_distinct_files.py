@@ -25,6 +25,8 @@ READ = [
     "bench-drafts text --draft-model m --model READ --json WRITTEN",
     "bench-drafts --replay READ --trajectories WRITTEN",
     "bench-drafts a.wav --speech-model speech --draft-model READ/model.ort --json WRITTEN",
+    "bench-rooms READ --json WRITTEN",
+    "bench-rooms events --costs READ --json WRITTEN",
     "bench-speech READ --json WRITTEN",
     "bench-speech a.wav --reference READ --json WRITTEN",
     "model prune READ --texts text --output WRITTEN",

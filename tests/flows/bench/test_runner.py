@@ -16,6 +16,7 @@ from flows.bench.runner import SegmentTrial, run_trials, warm_up
 from flows.bench.signature import Signature, mixing_key
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.translator import Translator
 from operators.errors import InputError, OutputError, UsageError
 from operators.events import Partial
@@ -31,7 +32,10 @@ def translators() -> list[Translator]:
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    return [Translator(prompt, pool, method(one), translator_settings(one, prompt)) for one in PLAN.variants]
+    decoder = OneAtATime(pool)
+    return [
+        Translator(prompt, decoder, method(one), translator_settings(one, prompt)) for one in PLAN.variants
+    ]
 
 
 def masks() -> list[Callable[[tuple[str, ...]], str]]:

@@ -9,7 +9,7 @@ from flows.captions import shared
 from flows.captions.shared import Shared
 from flows.settings.loading import load_settings
 from operators.errors import InputError
-from operators.models.pool import Usage
+from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 
 

@@ -10,6 +10,7 @@ from flows.engine.translation import translator_settings
 from flows.settings.loading import load_settings
 from flows.settings.schema import PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import MinimumBlock
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
@@ -28,7 +29,7 @@ def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
     decode = method(settings, DEAR, noise_heads(3, 1))
-    translator = Translator(prompt, pool, decode, translator_settings(settings, prompt))
+    translator = Translator(prompt, OneAtATime(pool), decode, translator_settings(settings, prompt))
     state, made, passes = SegmentState(), [], 0
     for number, text in enumerate(texts):
         state, output = translator.update("s/000000", state, text, is_final=number == len(texts) - 1)

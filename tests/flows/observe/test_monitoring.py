@@ -34,7 +34,7 @@ from operators.events import AudioChunk, Partial
 from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.tokenizers import tokenizer
-from operators.models.pool import Usage
+from operators.models.open_sessions import Usage
 from operators.observed import (
     LoadingBegan,
     LoadingEnded,

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.continuous import continuous
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.drive import drive
 from operators.decoding.forward import Forward, Task
 from operators.decoding.session import PrefixSession
@@ -25,7 +26,7 @@ def outputs(updates: list[str], commit: CommitRule, bias: float = 0.2) -> list[O
     pool = SessionPool(ToyStore(3), prompt.head, 2)
     acceptance = BiasedAcceptance(bias)
     settings = TranslatorSettings(max_source=50, max_output=40, commit=commit)
-    model = Translator(prompt, pool, lambda task: ssbd(task, acceptance), settings)
+    model = Translator(prompt, OneAtATime(pool), lambda task: ssbd(task, acceptance), settings)
     state, results = SegmentState(), []
     for number, text in enumerate(updates):
         state, output = model.update("s", state, text, is_final=number == len(updates) - 1)

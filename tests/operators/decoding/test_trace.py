@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from flows.engine.methods import method
 from flows.settings.schema import TranslateSettings
 from operators.decoding.decided import unchanged
+from operators.decoding.decoder import OneAtATime, Sessions
 from operators.decoding.forward import Method, Origin, Task
 from operators.decoding.recorder import Recorder
 from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
-from operators.decoding.translator import SegmentState, Sessions, Translator, TranslatorSettings
+from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.toy import ToyStore, ToyVocabulary
@@ -46,10 +47,9 @@ def translator(sessions: Sessions, decode: Callable[[Task], Method], *, max_sour
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     return Translator(
         prompt,
-        sessions,
+        OneAtATime(sessions, pool(error=0.4)),
         decode,
         TranslatorSettings(max_source=max_source, max_output=40, finals_differ=True),
-        pool(error=0.4),
     )
 
 

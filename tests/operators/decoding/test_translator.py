@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
@@ -29,7 +30,7 @@ def translator(
 
     return Translator(
         prompt,
-        SessionPool(ToyStore(size + 1), prompt.head, size),
+        OneAtATime(SessionPool(ToyStore(size + 1), prompt.head, size)),
         method,
         TranslatorSettings(max_source=max_source, max_output=40),
     )
@@ -103,7 +104,9 @@ def test_windows_are_joined_by_what_stands_between_two_sentences_of_the_language
     pool = SessionPool(ToyStore(3), prompt.head, 2)
     # one token an answer, so that all white space stands at the end of a window
     settings = TranslatorSettings(max_source=8, max_output=40)
-    model = Translator(prompt, pool, lambda task: retranslate(task._replace(limit=1, stop=())), settings)
+    model = Translator(
+        prompt, OneAtATime(pool), lambda task: retranslate(task._replace(limit=1, stop=())), settings
+    )
     _, output = model.update("s/000000", SegmentState(), "a b c " * 8, is_final=True)
     words = [vocabulary.piece(token).decode().strip() for token in output.tokens]
     assert len(words) >= 3
@@ -138,3 +141,19 @@ def test_pieces_add_up_to_the_text_even_if_tokens_end_inside_characters(text: st
     data = text.encode("utf-8", "ignore")
     cut = [data[begin : begin + size] for begin in range(0, len(data), size)]
     assert "".join(decode_pieces(cut)) == data.decode()
+
+
+def test_what_is_looked_up_comes_from_the_same_stream_alone() -> None:
+    seen: list[Task] = []
+
+    def method(task: Task) -> Method:
+        seen.append(task)
+        return retranslate(task)
+
+    model = translator(None)
+    model._method = method
+    said = {}
+    for key in ("a/000000", "b/000000", "a/000001"):
+        _, said[key] = model.update(key, SegmentState(), "b", is_final=True)
+    assert said["a/000000"].tokens
+    assert [task.recent for task in seen] == [(), (), (said["a/000000"].tokens,)]

@@ -8,7 +8,7 @@ import pytest
 from operators.decoding.forward import Logits
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.pass_times import PASS_SIZES, measure_costs, measure_row_step
+from operators.models.pass_times import FILL_SIZES, PASS_SIZES, measure_costs, measure_fill, measure_row_step
 
 
 def tiled(rows: int) -> float:
@@ -41,6 +41,20 @@ def test_a_larger_pass_is_never_taken_to_be_cheaper() -> None:
     costs = measure_costs(lambda tokens: 0.02 if tokens == 8 else 0.001 * tokens)
     assert costs.ms[PASS_SIZES.index(8)] == costs.ms[PASS_SIZES.index(12)] == 12.0
     assert list(costs.ms) == sorted(costs.ms)
+
+
+def test_larger_passes_are_measured_for_as_long_as_a_token_gets_cheaper() -> None:
+    flat = measure_fill(lambda _tokens: 0.02, 512)
+    assert flat.tokens == (*FILL_SIZES, 64, 128, 256, 512)
+    dear = measure_fill(lambda tokens: 0.001 * tokens, 512)
+    assert dear.tokens == FILL_SIZES
+    bent = measure_fill(lambda tokens: max(0.064, 0.001 * tokens), 512)
+    assert bent.tokens == (*FILL_SIZES, 64, 128)
+    assert bent.ms[-1] == 128.0
+
+
+def test_no_pass_is_measured_that_is_larger_than_allowed() -> None:
+    assert measure_fill(lambda _tokens: 0.02, 24).tokens == (1, 2, 4, 8, 16)
 
 
 @pytest.mark.real_model

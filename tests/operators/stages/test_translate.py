@@ -12,6 +12,7 @@ from bytewax.testing import TestingSink, TestingSource, cluster_main, run_main
 
 from operators.clock import VirtualClock
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.decoder import OneAtATime
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.events import Partial, Translation
@@ -42,7 +43,7 @@ def toy_translator(store: ToyStore, *, max_source: int = 50) -> Translator:
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     return Translator(
         prompt,
-        SessionPool(store, prompt.head, 3),
+        OneAtATime(SessionPool(store, prompt.head, 3)),
         lambda task: ssbd(task, BiasedAcceptance(0.2)),
         TranslatorSettings(max_source=max_source, max_output=40),
     )

@@ -1,0 +1,1 @@
+"""``surtitle bench-rooms``: many live rooms on one model, measured and simulated."""

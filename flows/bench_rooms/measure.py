@@ -1,0 +1,107 @@
+"""Live rooms on a real model."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec.structs import replace
+
+from connectors.machine.memory import resident_mb
+from flows.bench_rooms.rows import Mode, Row, row_of
+from flows.bench_rooms.source import Source
+from flows.engine.serving import make_scheduler
+from flows.engine.translation import Engine, translator_settings
+from flows.settings.schema import TranslateSettings
+from operators.decoding.translator import Output, SegmentState, Translator
+from operators.errors import InputError
+from operators.serving.live import RealClock, live
+from operators.serving.rooms import Done, Rooms, Update, Waiting, Working
+from operators.serving.scheduler import Scheduler
+from operators.serving.simulation import Recorded
+
+#: Key of a segment that is no room's.
+_WARM_UP = "warm-up/000000"
+
+
+def measure(
+    engine: Engine,
+    settings: TranslateSettings,
+    source: Source,
+    rooms: int,
+    mode: Mode,
+    seconds: float,
+    go_on: Callable[[], None],
+) -> Row:
+    """Let so many rooms talk for so many seconds, in sessions of their own.
+
+    Raises `InputError` where the model fails.
+    """
+    with _scheduler(engine, settings, rooms, mode) as scheduler:
+        served, model = _rooms(engine, settings, scheduler, rooms)
+        # The first passes read the weights from the disk.
+        state, _ = model.update(_WARM_UP, SegmentState(), "Good morning.", is_final=True)
+        model.release(_WARM_UP, state)
+        arrivals = source.recording.arrivals(rooms, seconds)
+        before = scheduler.load
+        lived = live(served, arrivals, RealClock(), _tokens, go_on)
+        load = type(before)(*(now - then for now, then in zip(scheduler.load, before, strict=True)))
+        return row_of(rooms, mode, lived, load, resident_mb(), simulated=False)
+
+
+def record(
+    engine: Engine, settings: TranslateSettings, source: Source, go_on: Callable[[float], None]
+) -> Sequence[Recorded]:
+    """What each update takes: all of them, one after the other; ``go_on`` is told how much is done.
+
+    Raises `InputError` where the model fails.
+    """
+    recorded: list[Recorded] = []
+    with _scheduler(engine, settings, 1, "alone") as scheduler:
+        model = Translator(
+            engine.prompt, scheduler, engine.method(settings), translator_settings(settings, engine.prompt)
+        )
+        state = SegmentState()
+        for number, heard in enumerate(source.heard):
+            go_on(number / len(source.heard))
+            update = Update("recorded", heard.segment, heard.text, heard.is_final)
+            state, output = model.update(update.key, state, update.text, is_final=update.is_final)
+            recorded.append(Recorded.of(_good(output, update).effort, len(output.tokens)))
+            if number + 1 == len(source.heard) or source.heard[number + 1].segment != heard.segment:
+                model.release(update.key, state)
+                state = SegmentState()
+    return recorded
+
+
+@contextmanager
+def _scheduler(engine: Engine, settings: TranslateSettings, rooms: int, mode: Mode) -> Iterator[Scheduler]:
+    opened = engine.open_anew(replace(settings, sessions=rooms))
+    try:
+        yield make_scheduler(opened, None, engine.fill_costs(), 1 if mode == "alone" else None)
+    finally:
+        opened.context.close()
+
+
+def _rooms(
+    engine: Engine, settings: TranslateSettings, scheduler: Scheduler, rooms: int
+) -> tuple[Rooms[SegmentState, Output], Translator]:
+    model = Translator(
+        engine.prompt, scheduler, engine.method(settings), translator_settings(settings, engine.prompt)
+    )
+
+    def work(waiting: Waiting, state: SegmentState | None) -> Working[SegmentState, Output]:
+        update = waiting.update
+        return model.updating(update.key, state or SegmentState(), update.text, is_final=update.is_final)
+
+    def release(update: Update, state: SegmentState) -> None:
+        model.release(update.key, state)
+
+    return Rooms(scheduler, work, release, most=rooms), model
+
+
+def _tokens(done: Done[Output]) -> int:
+    return len(_good(done.made, done.update).tokens)
+
+
+def _good(output: Output, update: Update) -> Output:
+    if output.trouble is not None and output.trouble.is_failure:
+        raise InputError(f"the model failed at {update.text[:40]!r}, {output.why}: use another model")
+    return output

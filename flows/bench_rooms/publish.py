@@ -1,0 +1,32 @@
+"""What ``surtitle bench-rooms`` prints and writes."""
+
+import sys
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from connectors.files.whole import write_whole
+from flows.bench.publish import signature_lines
+from flows.bench_rooms.rows import table
+from flows.bench_rooms.run import RoomsResults
+
+#: Columns of the output where it is no terminal.
+_PLAIN_WIDTH = 140
+
+
+def publish(results: RoomsResults, json: Path | None) -> None:
+    """Print the table, and write the rows where that was asked for. Raises `OutputError`."""
+    shown = table(results.rows)
+    if json is not None:
+        write_whole(json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    console.print(shown.title, style="bold")
+    console.print(shown.rich())
+    for note in shown.notes:
+        console.print(note, soft_wrap=True, markup=False)
+    console.print()
+    for name, value in signature_lines(results.signature):
+        console.print(f"{name:>17}  {value}", soft_wrap=True, markup=False)
+    if json is not None:
+        console.print(f"{'written':>17}  {json}", soft_wrap=True, markup=False)

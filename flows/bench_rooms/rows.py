@@ -1,0 +1,92 @@
+"""A row of the benchmark of rooms, and the table of all rows."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from flows.pages.table import Table, number
+from operators.metrics.quantiles import Quantiles
+from operators.serving.live import Lived
+from operators.serving.scheduler import Load
+
+Mode = Literal["batched", "alone"]
+MODES: tuple[Mode, ...] = ("batched", "alone")
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """So many rooms, translated together (``batched``) or one after the other (``alone``)."""
+
+    rooms: int
+    mode: Mode
+    #: Whether the clock went by a table of costs.
+    simulated: bool
+    #: Tokens of all translations, for each second from the first update to the end of the last one.
+    tokens_per_second: float
+    #: From an update's coming until it was translated; absent where none was.
+    p50_ms: float | None
+    p95_ms: float | None
+    #: Partials that newer updates have overtaken.
+    dropped: int
+    #: Updates that were translated, and how many of them were finals.
+    updates: int
+    finals: int
+    #: Requests that a pass answered, and tokens that it evaluated, at the mean.
+    requests_per_pass: float
+    tokens_per_pass: float
+    #: Memory of the process; absent where rooms are simulated, and where the system does not tell.
+    memory_mb: float | None
+
+
+def row_of(
+    rooms: int, mode: Mode, lived: Lived, load: Load, memory_mb: float | None, *, simulated: bool
+) -> Row:
+    """What became of a run."""
+    return Row(
+        rooms=rooms,
+        mode=mode,
+        simulated=simulated,
+        tokens_per_second=round(lived.tokens / lived.seconds, 2) if lived.seconds else 0.0,
+        p50_ms=_ms(lived.latencies_s, 0.5),
+        p95_ms=_ms(lived.latencies_s, 0.95),
+        dropped=lived.dropped,
+        updates=lived.updates,
+        finals=lived.finals,
+        requests_per_pass=round(load.requests / max(1, load.passes), 2),
+        tokens_per_pass=round(load.tokens / max(1, load.passes), 2),
+        memory_mb=None if memory_mb is None else round(memory_mb, 1),
+    )
+
+
+def _ms(values_s: Quantiles, share: float) -> float | None:
+    return round(1000 * values_s.at(share)[0], 1) if values_s.count else None
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """All rows, as they are printed."""
+    return Table(
+        "rooms",
+        (
+            "rooms, mode", "tokens/s", "p50 ms", "p95 ms", "dropped", "updates", "finals", "requests/pass",
+            "tokens/pass", "memory MB",
+        ),
+        tuple(
+            (
+                f"{row.rooms}, {row.mode}{', simulated' if row.simulated else ''}",
+                number(row.tokens_per_second, 1),
+                number(row.p50_ms, 0),
+                number(row.p95_ms, 0),
+                str(row.dropped),
+                str(row.updates),
+                str(row.finals),
+                number(row.requests_per_pass, 1),
+                number(row.tokens_per_pass, 1),
+                number(row.memory_mb, 0),
+            )
+            for row in rows
+        ),
+        notes=(
+            "tokens/s: of all translations; p50, p95: from an update's coming until it is translated",
+            "dropped: partials that newer updates have overtaken; finals never are",
+        ),
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""``surtitle bench-rooms``: its options."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.files.distinct import check_distinct, named_files
+from flows.cli.lists import integers, words
+from flows.settings.loading import load_settings
+from flows.settings.options import TRANSLATION, Overrides, takes
+from operators.errors import UsageError
+
+#: How rooms are translated; what a second model drafts is measured by another command.
+_TRANSLATED = {
+    name: option
+    for name, option in TRANSLATION.items()
+    if option.stage == "translate" and not name.startswith("draft")
+}
+
+
+@takes(_TRANSLATED)
+def bench_rooms(
+    overrides: Overrides,
+    partials: Annotated[Path, typer.Argument(help="What is said in each room (partials, JSONL).")],
+    rooms: Annotated[str, typer.Option(help="Rooms at once on the model, or none.")] = "1,4,16",
+    simulate: Annotated[
+        str | None, typer.Option(help="Rooms to simulate, too, up to 100,000.", show_default="none")
+    ] = None,
+    modes: Annotated[
+        str, typer.Option(help="Translated together (batched) or one after the other (alone).")
+    ] = "batched,alone",
+    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that the rooms talk.")] = 30.0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Segments of the recording to take.")] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(help="What passes cost where it is simulated (JSON).", show_default="as measured here"),
+    ] = None,
+    sessions: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Segments that it has memory for.")
+    ] = 255,
+    json: Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")] = None,
+) -> None:
+    """Measure live rooms on one model: throughput, delay, what is dropped, memory.
+
+    Each room says what was recorded, at the pace at which it was, and all of them at other places of it.
+    """
+    # Imported here: the other commands need none of it, and start the sooner.
+    from flows.bench_rooms.publish import publish
+    from flows.bench_rooms.rows import MODES
+    from flows.bench_rooms.run import RoomsJob, run_rooms
+
+    named = words("--modes", modes)
+    if unknown := [word for word in named if word not in MODES]:
+        raise UsageError(f"--modes: {unknown[0]!r} is no mode; choose from {', '.join(MODES)}")
+    chosen = [mode for mode in MODES if mode in named]
+    settings = load_settings(None, overrides).translate
+    check_distinct(
+        [("--json", json)], [partials, costs, *named_files(settings.model, settings.template, settings.heads)]
+    )
+    publish(
+        run_rooms(
+            RoomsJob(
+                source=partials,
+                settings=settings,
+                rooms=[] if rooms.strip() == "none" else integers("--rooms", rooms),
+                simulated=[] if simulate is None else integers("--simulate", simulate),
+                modes=chosen,
+                seconds=seconds,
+                limit=limit,
+                costs=costs,
+                sessions=sessions,
+            )
+        ),
+        json,
+    )

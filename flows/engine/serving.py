@@ -1,0 +1,57 @@
+"""Many rooms on one model: the scheduler of the settings, on a thread of its own."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from flows.engine.draft_model import DraftModel
+from flows.settings.schema import TranslateSettings
+from operators.decoding.pass_cost import PassCosts
+from operators.errors import UsageError
+from operators.models.llama import BATCH, LlamaContext
+from operators.models.llama_model import LlamaModel
+from operators.models.memory_plan import Footprint
+from operators.models.pool import SessionPool
+from operators.models.shared_sessions import SharedSessions
+from operators.serving.fill import fill_of
+from operators.serving.scheduler import Scheduler
+
+#: Bytes that the logits of a pass of many rooms may take: with a vocabulary of 262,144 words, 256 positions.
+_LOGITS_BYTES = 1 << 28
+
+
+class Opened(NamedTuple):
+    """A model that is loaded: its context, and the sessions in that."""
+
+    context: LlamaContext
+    pool: SessionPool
+
+
+def largest_fill(model: LlamaModel) -> int:
+    """Tokens that a pass of many rooms may have, if all of them want logits."""
+    return max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
+
+
+def check_memory(settings: TranslateSettings, needs: Callable[[], Footprint]) -> None:
+    """Raise `UsageError` where rooms need more memory than the settings allow."""
+    if settings.rooms is None or settings.memory_mb is None:
+        return
+    needed = needs()
+    if needed.mb > settings.memory_mb:
+        raise UsageError(
+            f"{settings.rooms} rooms need {needed.mb:.0f} MB for what the model has in mind, more than the "
+            f"{settings.memory_mb} MB of translate.memory_mb; allow more, or lower translate.rooms or "
+            f"translate.max_source"
+        )
+
+
+def make_scheduler(
+    opened: Opened, draft: DraftModel | None, costs: PassCosts, most: int | None = None
+) -> Scheduler:
+    """A scheduler that has the sessions of both models to itself.
+
+    Passes are filled up to where ``costs`` say that it stops paying; ``most`` is that of `Scheduler`.
+    """
+    second = None if draft is None else SharedSessions(draft.context, draft.pool.sessions)
+    return Scheduler(
+        SharedSessions(opened.context, opened.pool.sessions), second, fill=fill_of(costs), most=most
+    )

@@ -1,0 +1,57 @@
+"""The tokens of one pass over several sequences, as llama.cpp takes them."""
+
+import ctypes
+from collections.abc import Sequence
+
+import llama_cpp as llama
+import numpy as np
+
+from operators.models.store import Part
+
+
+class PartsBatch:
+    """A llama_batch over arrays of our own, filled in place for each pass."""
+
+    def __init__(self, size: int) -> None:
+        self._token = np.zeros(size, np.int32)
+        self._pos = np.zeros(size, np.int32)
+        self._count = np.ones(size, np.int32)
+        self._sequence = np.zeros(size, np.int32)
+        self._logits = np.zeros(size, np.int8)
+        # Each token belongs to one sequence, whose number stands at the same place of another array.
+        first = self._sequence.ctypes.data
+        self._sequences = (first + self._sequence.itemsize * np.arange(size)).astype(np.uintp)
+        self._ramp = np.arange(size, dtype=np.int32)
+        self.struct = llama.llama_batch()
+        for name, array in (
+            ("token", self._token),
+            ("pos", self._pos),
+            ("n_seq_id", self._count),
+            ("seq_id", self._sequences),
+            ("logits", self._logits),
+        ):
+            field = type(getattr(self.struct, name))
+            setattr(self.struct, name, ctypes.cast(array.ctypes.data, field))
+
+    def fill(self, parts: Sequence[Part], row_step: int) -> list[slice]:
+        """Describe ``parts``; where among the rows that llama.cpp then computes each part finds its own.
+
+        Their number is a multiple of ``row_step``, where there are tokens enough: that may be faster.
+        """
+        wanted = sum(part.evaluation.rows for part in parts)
+        more = -wanted % row_step if wanted > row_step else 0
+        begin, computed, places = 0, 0, list[slice]()
+        for sequence, (tokens, start, rows) in parts:
+            end = begin + len(tokens)
+            extra = min(more, len(tokens) - rows)
+            more -= extra
+            self._token[begin:end] = tokens
+            self._pos[begin:end] = self._ramp[: len(tokens)] + start
+            self._sequence[begin:end] = sequence
+            self._logits[begin : end - rows - extra] = 0
+            self._logits[end - rows - extra : end] = 1
+            computed += extra + rows
+            places.append(slice(computed - rows, computed))
+            begin = end
+        self.struct.n_tokens = begin
+        return places

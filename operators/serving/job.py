@@ -1,0 +1,118 @@
+"""A method on its way: what it asks for now, and what its passes have taken so far."""
+
+from collections.abc import Callable
+
+from operators.decoding.decoder import Decode
+from operators.decoding.drive import NO_ROWS, Cost, trunk
+from operators.decoding.forward import AskDraftModel, Decoded, Forward, Logits, Request
+from operators.trouble import ModelTrouble
+
+
+class Job:
+    """One method, driven step by step between the passes of a scheduler."""
+
+    def __init__(self, asked: Decode, *, has_draft_model: bool) -> None:
+        self.key = asked.key
+        self.is_final = asked.is_final
+        self._method = asked.method
+        self._has_draft_model = has_draft_model
+        #: What it waits for, once it was begun; None when it has ended.
+        self.request: Forward | None = None
+        #: Whether that is asked of the second model.
+        self.is_of_draft = False
+        self.size = self.since = self.passed_over = 0
+        self._decoded: Decoded | None = None
+        #: Why it ended without a result. Any error but `ModelTrouble` is a defect.
+        self.error: Exception | None = None
+        self._counts = {True: _Count(), False: _Count()}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether there is a result, or an error."""
+        return self._decoded is not None or self.error is not None
+
+    @property
+    def result(self) -> tuple[Decoded, Cost]:
+        """What the method has returned, and what that took. Raises the error that it ended with."""
+        if self.error is not None:
+            raise self.error
+        assert self._decoded is not None, "a job that has not ended has no result"
+        model, draft = self._counts[False], self._counts[True]
+        return self._decoded, Cost(
+            passes=model.passes,
+            reused=model.reused,
+            evaluated=model.evaluated,
+            model_s=model.seconds,
+            first_s=model.first_s,
+            draft_passes=draft.passes,
+            draft_evaluated=draft.evaluated,
+            draft_s=draft.seconds,
+        )
+
+    def begin(self) -> None:
+        """Run the method up to its first request."""
+        self._run(lambda: next(self._method))
+
+    def answer(self, logits: Logits, reused: int) -> int:
+        """Let the method go on with the answer to its request; tokens that were evaluated for that."""
+        assert self.request is not None, "only a request is answered"
+        evaluated = max(0, self.request.logits_from + len(logits) - reused)
+        self._counts[self.is_of_draft].add(evaluated, reused)
+        self._run(lambda: self._method.send(logits))
+        return evaluated
+
+    def fail(self, trouble: ModelTrouble) -> None:
+        """Tell it that the model could not answer: a draft is missing then, or the job has ended."""
+        if self.is_of_draft:
+            self._run(lambda: self._method.send(NO_ROWS))
+        else:
+            self.end(trouble)
+
+    def end(self, error: Exception) -> None:
+        """End it without a result."""
+        self.request, self.error = None, error
+        self._method.close()
+
+    def took(self, seconds: float, *, of_draft: bool) -> None:
+        """Add its part of what a pass took."""
+        self._counts[of_draft].took(seconds)
+
+    def _run(self, step: Callable[[], Request]) -> None:
+        self.request = None
+        try:
+            while self.request is None:
+                self.request = self._passable(step())
+                step = self._without_rows
+        except StopIteration as end:
+            self._decoded = end.value
+        except Exception as error:  # noqa: BLE001 - whoever asked for it gets it, and nobody else
+            self.end(error)
+
+    def _without_rows(self) -> Request:
+        return self._method.send(NO_ROWS)
+
+    def _passable(self, request: Request) -> Forward | None:
+        """The request as a pass answers it, of a tree the trunk alone; None where it answers nothing."""
+        self.is_of_draft = isinstance(request, AskDraftModel)
+        if isinstance(request, AskDraftModel):
+            return trunk(request.request) if self._has_draft_model else None
+        return trunk(request)
+
+
+class _Count:
+    """What the passes of one model took."""
+
+    def __init__(self) -> None:
+        self.passes = self.reused = self.evaluated = 0
+        self.seconds = self.first_s = 0.0
+
+    def add(self, evaluated: int, reused: int) -> None:
+        if self.passes == 0:
+            self.reused = reused
+        self.passes += 1
+        self.evaluated += evaluated
+
+    def took(self, seconds: float) -> None:
+        if self.passes == 1:
+            self.first_s = seconds
+        self.seconds += seconds

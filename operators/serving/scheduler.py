@@ -1,0 +1,176 @@
+"""Runs many methods side by side: what they wait for is gathered and answered in one pass."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import NamedTuple
+
+from operators.decoding.decoder import Decode
+from operators.decoding.drive import Cost
+from operators.decoding.forward import Decoded
+from operators.serving.job import Job
+from operators.serving.line import Line
+from operators.serving.order import select
+from operators.serving.passes import Asked, Passes
+from operators.trouble import ModelTrouble
+
+# Jobs begin until they ask for so many times what fits into a pass. More would only share it, and what has
+# not begun can still be overtaken by newer updates; with fewer there are gaps, as an update's first request
+# is its largest.
+_AHEAD = 1.5
+
+
+class Load(NamedTuple):
+    """What the passes of a scheduler were filled with."""
+
+    passes: int = 0
+    #: Requests that they answered, and tokens that they evaluated.
+    requests: int = 0
+    tokens: int = 0
+
+
+class Scheduler:
+    """Jobs on one model, and on a second one that drafts; a `Decoder`, too. For one thread.
+
+    Results are those of one job at a time, whatever the order, up to what a model makes of passes of another
+    size.
+    """
+
+    def __init__(
+        self,
+        model: Passes,
+        draft: Passes | None = None,
+        *,
+        fill: int,
+        most: int | None = None,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        """Put up to ``fill`` tokens into a pass, of up to ``most`` jobs, else of all that have sessions.
+
+        With a ``most`` of 1 it runs one job after the other.
+        """
+        self._model = model
+        self._draft = draft
+        self._fill = fill
+        self._most = min(model.most, draft.most if draft else model.most, most or model.most)
+        self._clock = clock
+        self._line: Line[Job] = Line()
+        self._running: list[Job] = []
+        self.load = Load()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self._running and not self._line
+
+    def has_room(self, *, is_final: bool) -> bool:
+        """Whether another job could begin at once.
+
+        None but a final does while there is more than enough for the next pass.
+        """
+        if self._line or len(self._running) >= self._most:
+            return False
+        return is_final or not self._has_enough
+
+    def add(self, asked: Decode) -> Job:
+        """Run a method as soon as there is room for it.
+
+        Of one key, no two run at a time.
+        """
+        job = Job(asked, has_draft_model=self._draft is not None)
+        self._line.join(job, is_final=job.is_final)
+        self._begin()
+        return job
+
+    def step(self) -> list[Job]:
+        """Make a pass of each model that is asked for one; the jobs that have ended by then."""
+        self._begin()
+        for passes, of_draft in ((self._model, False), (self._draft, True)):
+            pending = [
+                job for job in self._running if job.request is not None and job.is_of_draft is of_draft
+            ]
+            if pending and passes is not None:
+                self._pass(passes, pending, of_draft=of_draft)
+        ended = [job for job in self._running if job.has_ended]
+        self._running = [job for job in self._running if not job.has_ended]
+        return ended
+
+    def decode(self, asked: Decode) -> tuple[Decoded, Cost]:
+        """What the method returns, and what it took, other jobs going on meanwhile; raises likewise."""
+        job = self.add(asked)
+        while not job.has_ended:
+            self.step()
+        return job.result
+
+    def release(self, key: str) -> None:
+        """Free what ``key`` holds; unknown keys are welcome."""
+        self._model.release(key)
+        if self._draft is not None:
+            self._draft.release(key)
+
+    def abandon(self, error: Exception) -> list[Job]:
+        """End all jobs with ``error``; what they held is dropped."""
+        jobs = [*self._running, *(self._line.next() for _ in range(len(self._line)))]
+        self._running = []
+        for job in jobs:
+            job.end(error)
+            self.release(job.key)
+        return jobs
+
+    @property
+    def _has_enough(self) -> bool:
+        """Whether running jobs wait for more than fits into the next pass."""
+        return sum(job.size for job in self._running) >= _AHEAD * self._fill
+
+    def _begin(self) -> None:
+        """Let those in the line begin for whom there is room."""
+        while self._line and len(self._running) < self._most:
+            if self._has_enough and not self._line.has_final:
+                break
+            job = self._line.next()
+            job.begin()
+            self._running.append(job)
+            if not job.has_ended:
+                self._wait(job)
+
+    def _wait(self, job: Job) -> None:
+        """Take note that a job waits for a pass from now on."""
+        assert job.request is not None, "a job that goes on asks for something"
+        passes = self._draft if job.is_of_draft else self._model
+        assert passes is not None, "without a second model none is asked"
+        job.size = passes.size(Asked(job.key, job.request))
+        job.since, job.passed_over = self.load.passes, 0
+
+    def _pass(self, passes: Passes, pending: list[Job], *, of_draft: bool) -> None:
+        chosen = select(pending, self._fill, passes.most)
+        asked = [Asked(job.key, job.request) for job in chosen if job.request is not None]
+        evaluated, seconds, began = list[int](), 0.0, self._clock()
+        # What a method makes of its rows happens before the next answer is taken, as that may overwrite them.
+        for job, answered in zip(chosen, passes.answer(asked), strict=True):
+            seconds += self._clock() - began
+            if isinstance(answered.logits, ModelTrouble):
+                passes.fail(job.key)
+                job.fail(answered.logits)
+                evaluated.append(0)
+            else:
+                evaluated.append(job.answer(answered.logits, answered.reused))
+                self._learn(passes, job)
+            began = self._clock()
+        total = sum(evaluated)
+        self.load = Load(self.load.passes + 1, self.load.requests + len(chosen), self.load.tokens + total)
+        for job in pending:
+            job.passed_over += 1
+        for job, own in zip(chosen, evaluated, strict=True):
+            # Of what a pass takes each has a part by its tokens, so that all parts together are the whole.
+            job.took(seconds * own / max(1, total), of_draft=of_draft)
+            if not job.has_ended:
+                self._wait(job)
+
+    def _learn(self, passes: Passes, job: Job) -> None:
+        """Tell the model how it went with a job that has ended."""
+        if job.error is not None:
+            # As after a pass that failed: what is wrong may be in the cache.
+            passes.fail(job.key)
+            if self._draft is not None:
+                self._draft.fail(job.key)
+        elif job.has_ended:
+            passes.succeed()

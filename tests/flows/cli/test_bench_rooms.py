@@ -1,0 +1,98 @@
+"""``surtitle bench-rooms`` measures and simulates rooms, and says in one sentence what it cannot."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli import app as cli
+from operators.errors import SurtitleError
+from tests.flows.cli.test_app import PARTIALS, surtitle
+
+COSTS = {"tokens": [1, 8, 64], "ms": [5.0, 8.0, 30.0]}
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    written: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
+    return written
+
+
+def test_rooms_are_measured_together_and_alone_and_simulated(small: list[str], tmp_path: Path) -> None:
+    done = surtitle(
+        "bench-rooms", PARTIALS, *small, "--rooms", "1,3", "--seconds", 3, "--simulate", "3,500",
+        "--json", tmp_path / "out.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    made = rows(tmp_path / "out.json")
+    assert [(row["rooms"], row["mode"], row["simulated"]) for row in made] == [
+        (rooms, mode, simulated)
+        for simulated, counts in ((False, (1, 3)), (True, (3, 500)))
+        for rooms in counts
+        for mode in ("batched", "alone")
+    ]
+    fields = {"tokens_per_second", "p50_ms", "p95_ms", "dropped", "memory_mb"}
+    assert all(fields <= set(row) for row in made)
+    assert all(row["updates"] > 0 and row["p50_ms"] <= row["p95_ms"] for row in made)
+    assert all((row["memory_mb"] is None) == row["simulated"] for row in made)
+    # What three rooms say within the time is the same, whoever translates it and however.
+    of_three = [row for row in made if row["rooms"] == 3]
+    assert len({row["updates"] + row["dropped"] for row in of_three}) == 1
+    assert len({row["finals"] for row in of_three}) == 1
+    signature = json.loads((tmp_path / "out.json").read_text())["signature"]
+    assert signature["fill"] >= 1
+    assert signature["model"]["sha256"]
+    assert "3, batched, simulated" in done.stdout
+
+
+def test_translations_are_simulated_without_a_model(small: list[str], tmp_path: Path) -> None:
+    saved = tmp_path / "translations.jsonl"
+    assert surtitle("replay", PARTIALS, *small, "--save-translations", saved, "--quiet").returncode == 0
+    (tmp_path / "costs.json").write_text(json.dumps(COSTS))
+    made = []
+    for name in ("first", "second"):
+        done = surtitle(
+            "bench-rooms", saved, "--rooms", "none", "--simulate", "1,500", "--seconds", 5,
+            "--costs", tmp_path / "costs.json", "--modes", "batched", "--json", tmp_path / name,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        made.append(rows(tmp_path / name))
+    assert made[0] == made[1]
+    one, many = made[0]
+    assert many["tokens_per_second"] > one["tokens_per_second"]
+    assert many["requests_per_pass"] > one["requests_per_pass"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.jsonl"], "nothing.jsonl"),
+        (["{talk}", "--rooms", "0"], "--rooms: there can be 1 to 255 rooms"),
+        (["{talk}", "--rooms", "300"], "--simulate takes more"),
+        (["{talk}", "--rooms", "x"], "--rooms: 'x' is not a whole number"),
+        (["{talk}", "--rooms", "none"], "there are no rooms to measure"),
+        (["{talk}", "--simulate", "200000"], "--simulate: there can be 1 to 100000 rooms"),
+        (["{talk}", "--modes", "both"], "--modes: 'both' is no mode; choose from batched, alone"),
+        (["{talk}", "--costs", "{talk}"], "is no table of costs"),
+        (["{talk}", "--costs", "{falling}"], "tokens must ascend"),
+        (["{captions}"], "caption events are not what rooms say"),
+        (["{talk}", "--costs", "{huge}"], "tokens must ascend from 1 to 65536 at most"),
+        (["{talk}", "--json", "{talk}"], "the same run reads it"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "falling").write_text('{"tokens": [1, 8], "ms": [9, 5]}')
+    (tmp_path / "huge").write_text('{"tokens": [1, 1000000000000], "ms": [1, 5]}')
+    talk = tmp_path / "talk.jsonl"
+    talk.write_bytes(PARTIALS.read_bytes())
+    places = {
+        "talk": talk,
+        "falling": tmp_path / "falling",
+        "huge": tmp_path / "huge",
+        "captions": PARTIALS.with_name("captions.jsonl"),
+    }
+    with pytest.raises(SurtitleError) as refused:
+        cli.app(
+            ["bench-rooms", *(argument.format(**places) for argument in arguments)], standalone_mode=False
+        )
+    assert said in str(refused.value)

@@ -1,0 +1,114 @@
+"""The engine with rooms: what workers hand in at the same time is answered together, as each is alone."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.engine.translation import Engine, open_engine
+from flows.settings.loading import load_settings
+from flows.settings.schema import TranslateSettings
+from operators.decoding.translator import SegmentState, Translator
+from operators.errors import UsageError
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
+from operators.models.memory_plan import footprint
+from operators.serving.thread import SchedulerThread
+from tests.tiny_gguf import pieces, write_model
+from tests.tiny_kinds import write_kind
+
+TEXTS = {
+    "a": ["the", "the weather", "the weather in", "the whether in the", "the weather in the hills is fine"],
+    "b": ["good", "good day", "good day to", "good day two you", "good day to you all"],
+    "c": ["we met", "we meet on", "we meet on Monday", "we meet on Monday at noon"],
+}
+
+
+def settings(model: Path, **given: Any) -> TranslateSettings:
+    common = {"model": str(model), "threads": 1, "max_source": 16, "bias": 0.0, "commit": 0}
+    return load_settings(None, {"translate": {**common, **given}}).translate
+
+
+def talk(translator: Translator, room: str) -> list[tuple[str, ...]]:
+    state, made = SegmentState(), []
+    for number, text in enumerate(TEXTS[room]):
+        is_final = number == len(TEXTS[room]) - 1
+        state, output = translator.update(f"{room}/000000", state, text, is_final=is_final)
+        assert output.trouble is None or not output.trouble.is_loss
+        made.append(output.pieces)
+    translator.release(f"{room}/000000", state)
+    return made
+
+
+def at_once(translator: Translator) -> dict[str, list[tuple[str, ...]]]:
+    """What three workers get that work at the same time."""
+    with ThreadPoolExecutor(3) as workers:
+        return dict(zip(TEXTS, workers.map(lambda room: talk(translator, room), TEXTS), strict=True))
+
+
+def close(engine: Engine) -> None:
+    assert isinstance(engine.decoder, SchedulerThread)
+    engine.decoder.close()
+    engine.opened.context.close()
+
+
+@pytest.mark.parametrize("kind", ["llama", "mamba", "lfm2"])
+@pytest.mark.parametrize("method", ["ssbd", "recycle"])
+def test_workers_of_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
+    tmp_path: Path, kind: str, method: str
+) -> None:
+    path = tmp_path / "model.gguf"
+    write_model(path, pieces({})) if kind == "llama" else write_kind(path, kind)
+    plain, shared = settings(path, method=method), settings(path, method=method, rooms=3)
+    alone = open_engine(plain).translator(plain)
+    engine = open_engine(shared)
+    got = at_once(engine.translator(shared))
+    close(engine)
+    assert got == {room: talk(alone, room) for room in TEXTS}
+    assert any(pieces for made in got.values() for pieces in made)
+
+
+def test_a_second_model_drafts_for_rooms_too(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model.gguf", pieces({}))
+    draft = write_model(tmp_path / "draft.gguf", pieces({}), seed=1)
+    plain = settings(model)
+    shared = settings(model, rooms=3, draft_model=str(draft), draft_tree=True, draft_threshold=0.05)
+    alone = open_engine(plain).translator(plain)
+    engine = open_engine(shared)
+    got = at_once(engine.translator(shared))
+    close(engine)
+    assert got == {room: talk(alone, room) for room in TEXTS}
+
+
+def test_each_room_has_a_session(tmp_path: Path) -> None:
+    shared = settings(write_model(tmp_path / "model.gguf", pieces({})), rooms=9)
+    engine = open_engine(shared)
+    assert engine.pool.usage.most_sessions == 9
+    close(engine)
+
+
+def test_rooms_that_need_more_memory_than_they_may_have_are_refused(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model.gguf", pieces({}))
+    with pytest.raises(
+        UsageError, match=r"^100 rooms need [0-9]+ MB .* more than the 1 MB of translate.memory_mb"
+    ):
+        open_engine(settings(model, rooms=100, memory_mb=1, max_source=192))
+    close(open_engine(settings(model, rooms=2, memory_mb=1000)))
+
+
+def test_what_a_context_takes_grows_with_its_cells_and_the_logits_of_a_pass(tmp_path: Path) -> None:
+    model = LlamaModel(write_model(tmp_path / "model.gguf", pieces({})))
+    context = ContextSettings(cells=1024, sequences=2, threads=1)
+    one, two = (
+        footprint(model, context, 8),
+        footprint(model, ContextSettings(cells=2048, sequences=2, threads=1), 8),
+    )
+    assert two.cache == 2 * one.cache > 0
+    assert one.logits == 8 * 4 * model.vocabulary_size
+    # As much as llama.cpp itself says of a sequence, but for what is the same for all.
+    opened = LlamaContext(model, context)
+    opened.evaluate(0, [1] * 512, 0, 1)
+    assert abs(opened.sequence_bytes(0) - one.cache / 2) < 0.1 * one.cache
+    opened.close()
+    model.close()

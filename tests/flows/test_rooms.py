@@ -1,0 +1,96 @@
+"""Runs of several streams on one model, in the same passes, and what one stream too many is told."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.flows.cli.test_app import surtitle
+
+TALK = (
+    ("The city", "The city council", "The city council voted on Tuesday."),
+    ("Good", "Good morning, everyone."),
+)
+ROOMS = ("north", "south", "east", "west")
+
+
+def partials(rooms: tuple[str, ...] = ROOMS, step_s: float = 0.05) -> list[dict[str, Any]]:
+    """All rooms say the same at the same time, but for their names."""
+    said = [
+        (segment, revision, f"{text} {room}", revision == len(texts) - 1, room)
+        for segment, texts in enumerate(TALK)
+        for revision, text in enumerate(texts)
+        for room in rooms
+    ]
+    return [
+        {
+            "event": "partial", "stream": room, "segment": segment, "revision": revision,
+            "is_final": is_final, "text": text,
+            "start_s": 0.0, "end_s": step_s * number, "arrival_s": step_s * number,
+        }
+        for number, (segment, revision, text, is_final, room) in enumerate(said)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    path = tmp_path / "partials.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in partials()))
+    return path
+
+
+def captions(path: Path) -> dict[str, list[tuple[int, int, str]]]:
+    """What was shown of each stream, in its order."""
+    shown: dict[str, list[tuple[int, int, str]]] = {}
+    for line in path.read_text().splitlines():
+        one = json.loads(line)
+        shown.setdefault(one["stream"], []).append((one["segment"], one["revision"], one["shown"]))
+    return shown
+
+
+def test_streams_that_are_translated_together_get_what_each_gets_alone(
+    talk: Path, small: list[str], tmp_path: Path
+) -> None:
+    for name, rooms in (("alone", []), ("together", ["--rooms", 4])):
+        done = surtitle("replay", talk, *small, *rooms, "--captions", tmp_path / name, "--quiet")
+        assert done.returncode == 0, done.stderr
+    together = captions(tmp_path / "together")
+    assert together == captions(tmp_path / "alone")
+    assert {room: len(own) for room, own in together.items()} == dict.fromkeys(ROOMS, 5)
+    assert any(text for own in together.values() for _, _, text in own)
+
+
+def test_a_replay_that_has_time_lets_streams_wait_instead_of_refusing_them(
+    talk: Path, small: list[str], tmp_path: Path
+) -> None:
+    done = surtitle("replay", talk, *small, "--rooms", 2, "--captions", tmp_path / "out", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert {room: len(own) for room, own in captions(tmp_path / "out").items()} == dict.fromkeys(ROOMS, 5)
+
+
+def test_a_live_stream_too_many_is_refused_in_one_sentence_and_the_others_go_on(
+    talk: Path, small: list[str], tmp_path: Path
+) -> None:
+    done = surtitle(
+        "replay", talk, *small, "--realtime", "--rooms", 3, "--captions", tmp_path / "out", "--quiet"
+    )
+    assert done.returncode == 3
+    first, last = done.stderr.strip().splitlines()
+    assert "room 'west' has no place: 3 rooms are in" in first
+    assert "5 updates of 1 stream without a place were left out; raise translate.rooms" in last
+    finals = {
+        room: [one[0] for one in own if one[1] in (1, 2)] for room, own in captions(tmp_path / "out").items()
+    }
+    assert set(finals) == {"north", "south", "east"}
+
+
+def test_rooms_that_need_too_much_memory_are_refused_before_the_run(
+    talk: Path, small: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "settings.toml").write_text("[translate]\nrooms = 200\nmemory_mb = 1\n")
+    done = surtitle("replay", talk, *small, "--settings", tmp_path / "settings.toml", "--quiet")
+    assert done.returncode == 2
+    assert "200 rooms need" in done.stderr
+    assert "translate.memory_mb" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,118 @@
+"""Several rooms in one pass of llama.cpp, held against one room after the other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from operators.decoding.acceptance import EXACT
+from operators.decoding.decoder import Decode
+from operators.decoding.drive import drive
+from operators.decoding.forward import Forward, Logits, Task
+from operators.decoding.session import Evaluation
+from operators.decoding.ssbd import ssbd
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
+from operators.models.open_sessions import OpenSessions
+from operators.models.pool import SessionPool
+from operators.models.shared_sessions import SharedSessions
+from operators.models.store import Part
+from operators.prompts.few_shot import few_shot_prompt, find_examples
+from operators.prompts.prompt import Prompt
+from operators.serving.scheduler import Scheduler
+
+#: Quantised kernels are not batch-invariant; below this gap between the two best logits the best token
+#: may differ from one way of batching to another.
+NOISE = 1.0
+
+ROOMS = {
+    "council": (
+        "The city council voted on Tuesday",
+        "The city council voted on Tuesday to repair the bridge.",
+    ),
+    "weather": ("It will rain", "It will rain in the north tomorrow, and be sunny in the south."),
+    "talk": ("Good morning, everybody", "Good morning, everybody. We will talk about the weather."),
+}
+
+
+@contextmanager
+def opened(model: LlamaModel, sequences: int = 4, row_step: int = 1) -> Iterator[LlamaContext]:
+    settings = ContextSettings(cells=2048, sequences=sequences, threads=2, row_step=row_step)
+    context = LlamaContext(model, settings)
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def prompt(model: LlamaModel) -> Prompt:
+    return few_shot_prompt(model, find_examples("English", "German"))
+
+
+def agree(one: Logits, other: Logits) -> bool:
+    """Whether two ways to compute the same rows agree wherever the best token is clear."""
+    top = np.sort(one, axis=1)
+    clear = top[:, -1] - top[:, -2] > NOISE
+    return bool(clear.any()) and bool((one.argmax(axis=1) == other.argmax(axis=1))[clear].all())
+
+
+@pytest.mark.parametrize("row_step", [1, 4])
+def test_each_part_of_a_pass_gets_the_rows_of_its_own_tokens(model: LlamaModel, row_step: int) -> None:
+    texts = [final for _, final in ROOMS.values()]
+    tokens = [[*model.begin, *model.tokenize(text)] for text in texts]
+    wanted = [1, 5, 7]
+    with opened(model, row_step=row_step) as context:
+        alone = [
+            context.evaluate(number, each, 0, rows).copy()
+            for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
+        ]
+        for number in range(3):
+            context.cut_sequence(number, 0)
+        parts = [
+            Part(number, Evaluation(each, 0, rows))
+            for number, (each, rows) in enumerate(zip(tokens, wanted, strict=True))
+        ]
+        together = context.evaluate_parts(parts)
+        assert [len(rows) for rows in together] == wanted
+        assert all(agree(one, other) for one, other in zip(alone, together, strict=True))
+
+
+def test_rooms_in_one_pass_say_what_each_says_alone_but_for_near_ties(
+    model: LlamaModel, prompt: Prompt
+) -> None:
+    with opened(model) as first, opened(model) as second:
+        pool = SessionPool(first, prompt.head, 3)
+        served = Scheduler(SharedSessions(second, OpenSessions(second, prompt.head, 3)), fill=64)
+        drafts: dict[str, tuple[int, ...]] = dict.fromkeys(ROOMS, ())
+        for update in range(2):
+            tasks = {
+                room: Task(prompt.build(prompt.source(texts[update])), drafts[room], prompt.stop, 24)
+                for room, texts in ROOMS.items()
+            }
+            jobs = {room: served.add(Decode(room, ssbd(task, EXACT))) for room, task in tasks.items()}
+            while not served.is_idle:
+                served.step()
+            for room, task in tasks.items():
+                with pool.session(room) as session:
+                    want, _ = drive(ssbd(task, EXACT), session)
+                got, cost = jobs[room].result
+                assert gap_where_they_part(pool, task, want.tokens, got.tokens) < NOISE
+                assert cost.reused >= len(prompt.head)
+                drafts[room] = want.tokens
+    # Not as many passes as requests, and no result without them.
+    assert served.load.passes < 0.6 * served.load.requests
+
+
+def gap_where_they_part(
+    pool: SessionPool, task: Task, left: tuple[int, ...], right: tuple[int, ...]
+) -> float:
+    """By how much the best token is better than the next where two outputs part; 0 if they do not."""
+    if left == right:
+        return 0.0
+    places = enumerate(zip(left, right, strict=False))
+    same = next((place for place, (a, b) in places if a != b), min(len(left), len(right)))
+    with pool.session("gap") as session:
+        tokens = [*task.prompt, *left[:same]]
+        row = session.forward(Forward(tokens, len(tokens) - 1))[-1]
+        best = np.sort(row)[-2:]
+    return float(best[1] - best[0])

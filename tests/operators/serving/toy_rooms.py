@@ -1,0 +1,98 @@
+"""Rooms on the toy model: what they say, in any order, and what one at a time makes of it."""
+
+from collections.abc import Callable, Sequence
+
+from hypothesis import strategies as st
+
+from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.commit import CommitRule
+from operators.decoding.decoder import Decoder, OneAtATime
+from operators.decoding.forward import Method, Task
+from operators.decoding.greedy import retranslate
+from operators.decoding.jacobi import Jacobi
+from operators.decoding.pass_cost import BlockLength
+from operators.decoding.prediction import Prediction
+from operators.decoding.recycling import recycling
+from operators.decoding.second_model import SecondModel
+from operators.decoding.ssbd import ssbd
+from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
+from operators.models.open_sessions import OpenSessions
+from operators.models.pool import SessionPool
+from operators.models.shared_sessions import SharedSessions
+from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.serving.rooms import Update
+from operators.serving.scheduler import Scheduler
+from tests.toy import ToyStore, ToyVocabulary
+
+HEAD = (1, 2)
+#: How far the toy that drafts differs from the other.
+ERROR = 0.4
+BIASED = BiasedAcceptance(0.2)
+
+METHODS: dict[str, Callable[[Task], Method]] = {
+    "retranslate": retranslate,
+    "ssbd": lambda task: ssbd(task, BIASED, 3 if task.is_final else None),
+    "recycle": lambda task: ssbd(task, BIASED, None, recycling(task, BlockLength(), BIASED)),
+    "jacobi": lambda task: ssbd(task, BIASED, None, Jacobi(task, None, BIASED)),
+    "second model": lambda task: ssbd(task, BIASED, None, SecondModel(task, Prediction(threshold=0.2))),
+    "tree": lambda task: ssbd(task, BIASED, None, SecondModel(task, Prediction(threshold=0.6, branches=2))),
+}
+
+methods = st.sampled_from(list(METHODS))
+texts = st.lists(st.sampled_from(["a", "b", "c", "d e"]), max_size=5).map(" ".join)
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> list[Update]:
+    """Updates of some rooms, segment after segment in each, in any order between the rooms."""
+    rooms = [
+        [
+            Update(f"room {number}", segment, text, is_final=place == len(segment_texts) - 1)
+            for segment, segment_texts in enumerate(said)
+            for place, text in enumerate(segment_texts)
+        ]
+        for number, said in enumerate(
+            draw(st.lists(st.lists(st.lists(texts, min_size=1, max_size=3), max_size=2), max_size=5))
+        )
+    ]
+    order = draw(st.permutations([number for number, updates in enumerate(rooms) for _ in updates]))
+    left = [iter(updates) for updates in rooms]
+    return [next(left[number]) for number in order]
+
+
+def translator(decoder: Decoder, method: str, *, max_source: int = 100) -> Translator:
+    vocabulary = ToyVocabulary()
+    prompt = Prompt(vocabulary, HEAD, " ", (3,), EndOfTurn(vocabulary))
+    settings = TranslatorSettings(
+        max_source=max_source, max_output=12, commit=CommitRule(1, 0.0), finals_differ=True
+    )
+    return Translator(prompt, decoder, METHODS[method], settings)
+
+
+def alone(method: str, *, max_source: int = 100) -> Translator:
+    """A translator that decodes one segment after the other."""
+    pools = [SessionPool(ToyStore(3, error=error), HEAD, 2) for error in (0.0, ERROR)]
+    return translator(OneAtATime(*pools), method, max_source=max_source)
+
+
+def scheduler(
+    sessions: int,
+    fill: int,
+    store: ToyStore | None = None,
+    most: int | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
+) -> Scheduler:
+    stores = [store or ToyStore(sessions + 1), ToyStore(sessions + 1, error=ERROR)]
+    passes = [SharedSessions(one, OpenSessions(one, HEAD, sessions)) for one in stores]
+    return Scheduler(*passes, fill=fill, most=most, clock=clock)
+
+
+def translate_alone(model: Translator, updates: Sequence[Update]) -> dict[tuple[str, int], list[Output]]:
+    """What becomes of all updates, segment by segment."""
+    states: dict[str, SegmentState] = {}
+    made: dict[tuple[str, int], list[Output]] = {}
+    for update in updates:
+        before = states.get(update.key, SegmentState())
+        states[update.key], output = model.update(update.key, before, update.text, is_final=update.is_final)
+        made.setdefault((update.room, update.segment), []).append(output)
+    return made
