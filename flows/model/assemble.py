@@ -51,12 +51,11 @@ def assemble(
     if (source is None) != (target is None):
         raise UsageError("give both --from and --to, or none of them")
     prompts = None if source is None or target is None else TrainedPrompts((labels_of(source, target),))
-    types = parse_types(kinds or "", types_for(adapter))
     with Waiting(quiet=False, captions=False) as waiting:
         path = resolve_model(base, progress=waiting.doing)
-        parts = Parts(path, adapter, vocabulary, types, prompts)
+        check_distinct([("--output", output)], [path, adapter, vocabulary])
+        parts = Parts(path, adapter, vocabulary, parse_types(kinds or "", types_for(adapter)), prompts)
         made = output or cached_path(parts)
-        check_distinct([("--output", made)], [path, adapter, vocabulary])
         check_place(made)
         file = assembled(parts, waiting.doing)
         sha256 = write_model(made, file, lambda part: waiting.doing(f"writing {made.name}", part))

@@ -131,7 +131,7 @@ def test_what_cannot_be_assembled_is_said(tiny: Path, tmp_path: Path) -> None:
         ([*given, tmp_path / "silent.gguf"], InputError, "say it with --from and --to"),
         ([*given, adapter, "--from", "en"], UsageError, "give both --from and --to"),
         ([*given, adapter, "--from", "en", "--to", "Greek"], UsageError, "no examples for English to Greek"),
-        ([*given, adapter, "--type", "Q3"], UsageError, "'Q3' is not a type"),
+        ([*given, adapter, "--type", "Q3"], UsageError, "'Q3' is not a tensor type"),
         ([*given, adapter, "--vocabulary", tiny], InputError, "there is no list of tokens in it"),
     ]
     for arguments, kind, said in wrong:

@@ -9,6 +9,7 @@ from operators.observed import RecognizerChanged
 from operators.recognizers.azure.recognizer import AzureRecognizer
 from operators.recognizers.azure.settings import AzureSettings
 from operators.recognizers.protocol import Hypothesis
+from operators.secret import Secret
 from tests.operators.recognizers.azure.server import AzureServer
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -20,7 +21,7 @@ class Listener:
     def __init__(self, server: AzureServer, **settings: Any) -> None:
         self.told: list[str] = []
         self._changed = Condition()
-        given = {"host": server.url, "key": KEY, **settings}
+        given = {"host": server.url, "key": Secret(KEY), **settings}
         self.recognizer = AzureRecognizer(AzureSettings(**given), self._observe)
         self.heard: list[Hypothesis] = []
 
