@@ -170,7 +170,7 @@ def _check_arguments(arguments: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line; the exit code tells usage (2), input (3), output (4) and internal errors (70)."""
+    """Run the command line; exit codes: usage (2), input (3), output (4), internal errors (70)."""
     is_json = wants_json(sys.argv[1:])
     begin_messages("json" if is_json else "text")
     code = 0
