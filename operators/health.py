@@ -63,7 +63,7 @@ class Health:
         self._trouble: str | None = None
 
     def ready(self) -> None:
-        """Begin the run."""
+        """The run begins: delays count from now on."""
         with self._lock:
             self._is_ready = True
             self._forgive()

@@ -96,7 +96,7 @@ def _languages(settings: Settings) -> Languages:
 
 
 def _streams(settings: Settings) -> list[str]:
-    """The streams that are known before they begin."""
+    """The names of the streams, as far as they are known in advance."""
     if settings.input.microphone is not None:
         return ["microphone"]
     return [Path(settings.input.audio).stem] if settings.input.audio else []

@@ -12,12 +12,12 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class Line(Generic[Item]):
-    """The waiting keys, each of them once."""
+    """The waiting items, each of them once."""
 
     def __init__(self) -> None:
         self._finals: deque[Item] = deque()
         self._others: deque[Item] = deque()
-        # For each waiting key, whether it waits for a final. The deques may also hold keys that have moved.
+        # For each waiting item, whether it waits for a final. The deques may also hold items that moved.
         self._is_final: dict[Item, bool] = {}
         self._in_a_row = 0
 
@@ -29,11 +29,11 @@ class Line(Generic[Item]):
 
     @property
     def has_final(self) -> bool:
-        """Whether any key waits for a final."""
+        """Whether any item waits for a final."""
         return self._waits(self._finals, is_final=True)
 
     def join(self, item: Item, *, is_final: bool) -> None:
-        """Join the end of the queue; a waiting key keeps its place, but moves up with its first final."""
+        """Join the end of the queue; a waiting item keeps its place, but moves up with its first final."""
         waits = self._is_final.get(item)
         if waits or waits == is_final:
             return
@@ -41,7 +41,7 @@ class Line(Generic[Item]):
         (self._finals if is_final else self._others).append(item)
 
     def next(self) -> Item:
-        """Remove and return the next key. Raises `IndexError` if none waits."""
+        """Remove and return the next item. Raises `IndexError` if none waits."""
         if not self._is_final:
             raise IndexError("nobody waits")
         is_final = self.has_final
@@ -55,7 +55,7 @@ class Line(Generic[Item]):
         return item
 
     def _waits(self, line: deque[Item], *, is_final: bool) -> bool:
-        """Whether any key waits in ``line``; keys that have moved are removed from its front."""
+        """Whether any item waits in ``line``; items that have moved are removed from its front."""
         while line and self._is_final.get(line[0]) is not is_final:
             line.popleft()
         return bool(line)

@@ -13,7 +13,7 @@ from operators.text_layout import cleaned
 _WIDTH, _TOP, _BELOW, _LEFT = 640.0, 8.0, 24.0, 8.0
 # Space for the words of the last text, to the right of their bars.
 _WORDS = 130.0
-# Height of a token, and of all of them.
+# Maximum height of a token, and of all of them.
 _HIGHEST, _TALLEST = 16.0, 640.0
 # Minimum height of a token for words to be written; and the approximate width of a letter.
 _LEGIBLE, _LETTER = 10.5, 6.4
