@@ -1,4 +1,4 @@
-"""The draft model: loaded besides the main model if their vocabularies match, with its own sessions."""
+"""The draft model: loaded alongside the main model if their vocabularies match, with its own sessions."""
 
 from functools import partial
 from pathlib import Path
