@@ -1,6 +1,6 @@
-"""What runs: dataflows chained from stages, their settings, and the command line.
+"""Dataflows made of stages, their settings, and the command line.
 
-A flow of one's own takes its translator from here: `open_engine` loads the model that `TranslateSettings`
+To build your own flow, get its translator from here: `open_engine` loads the model that `TranslateSettings`
 name.
 """
 

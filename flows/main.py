@@ -6,9 +6,9 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Run the command line; exit codes as `flows.cli.app.main` has them, 3 if llama.cpp cannot run."""
+    """Run the command line; exits with the codes of `flows.cli.app.main`, or 3 if llama.cpp cannot run."""
     end_on_interrupt()
-    # Imported here: it takes a second, in which Ctrl-C must not show where the program was.
+    # Imported here: it takes a second, during which Ctrl-C must not print a traceback.
     from connectors.messages.log import begin_messages
     from flows.cli.exits import fail, wants_json
     from operators.errors import SurtitleError
@@ -21,17 +21,17 @@ def main() -> NoReturn:
     from flows.cli.app import main as run
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        # From here on something may have been begun that has to be ended.
+        # From here on, there may be something to clean up.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         run()
     finally:
-        # All is done and told: what comes now would only take the exit code away.
+        # Everything is done and reported: an interrupt now would only change the exit code.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
 
 
 def end_on_interrupt() -> None:
-    """Let Ctrl-C end this process without a word, as nothing was begun yet; unless it is ignored."""
+    """Let Ctrl-C end this process silently, because nothing has begun yet; unless Ctrl-C is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,7 +1,7 @@
 """The middle of surtitle: events, and one module per stage that turns one event into the next.
 
-What a flow is composed of can be imported from here: the events, the stages (Bytewax operators), the protocol
-of a recogniser, and the clocks. ``docs/examples/`` puts them together.
+Import the parts of a flow from here: the events, the stages (Bytewax operators), the recogniser protocol, and
+the clocks. ``docs/examples/`` shows how to combine them.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The clock of a stream: when a translation was done, in seconds since the stream's first sample."""
+"""Stream clocks: when a translation was done, in seconds since the stream's first sample."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -8,15 +8,15 @@ class Clock(Protocol):
     """Says when work on an event was done."""
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
-        """The time at which work that took ``spent_s`` on an event of ``arrival_s`` was done."""
+        """When work was done that took ``spent_s`` on an event that arrived at ``arrival_s``."""
         ...
 
 
 class VirtualClock:
     """Time as it would have passed if the events had come at their arrival times.
 
-    Work begins when the event has arrived and the work before it is done: a queue with one server. A
-    recording that is played as fast as it goes so gets the latencies that it would have had live.
+    Work begins when the event has arrived and the previous work is done: a queue with one server. A recording
+    that is processed as fast as possible thus gets the latencies that it would have had live.
 
     Example:
         >>> from operators import VirtualClock
@@ -29,7 +29,7 @@ class VirtualClock:
         self._done: dict[str, float] = {}
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
-        """Arrival or the end of the work before, whichever is later, plus the time spent."""
+        """The arrival or the end of the previous work, whichever is later, plus the time spent."""
         at = max(arrival_s, self._done.get(stream, 0.0)) + spent_s
         self._done[stream] = at
         return at

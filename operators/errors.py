@@ -1,7 +1,7 @@
 """The errors that a user can cause and fix, each one sentence: what, where, what to do.
 
-They are raised at the edge, once. Whoever runs a flow prints the sentence and exits with the
-class's ``exit_code``; any other exception is a defect of surtitle itself and exits with 70.
+They are raised once, at the edge. The program that runs a flow prints the sentence and exits with the
+class's ``exit_code``; any other exception is a bug in surtitle and exits with 70.
 """
 
 from typing import ClassVar
@@ -35,7 +35,7 @@ class UsageError(SurtitleError):
 
 
 class InputError(SurtitleError):
-    """An input file, model or event cannot be read as what it should be."""
+    """An input file, model or event is not valid."""
 
     exit_code = 3
 
@@ -46,11 +46,11 @@ class OutputError(SurtitleError):
     exit_code = 4
 
 
-#: Exit code of a defect of surtitle itself (``EX_SOFTWARE`` of sysexits.h).
+#: Exit code for a bug in surtitle (``EX_SOFTWARE`` of sysexits.h).
 INTERNAL_EXIT_CODE = 70
 
 
 class InternalError(SurtitleError):
-    """A part of surtitle failed that captions do not need; it was told with its traceback when it did."""
+    """A part of surtitle that captions do not need has failed; its traceback was reported at that time."""
 
     exit_code = INTERNAL_EXIT_CODE

@@ -118,7 +118,7 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     accepted: Count = 0
     #: Tokens of the output decoded after the draft, without the stop token.
     decoded: Count = 0
-    #: Tokens drafted from other sources than the last output, and those of them that were accepted.
+    #: Tokens drafted from sources other than the last output, and how many of them were accepted.
     proposed: Count = 0
     taken: Count = 0
     #: Forward passes through the model.
@@ -129,7 +129,7 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     prompt_reused: Count = 0
     #: Tokens that the passes evaluated: new prompt tokens, the draft, proposals and decoded tokens.
     evaluated: Count = 0
-    #: Forward passes through a second model that drafts, and seconds spent in them.
+    #: Forward passes through the draft model, and seconds spent in them.
     draft_passes: Count = 0
     draft_s: Seconds = 0.0
     #: Seconds spent in the forward passes of all models.
@@ -176,15 +176,15 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     started_s: Seconds | None = None
     #: When the translation was done, on the stream's clock.
     ready_s: Seconds
-    #: Updates of this segment since the previous translation that newer ones overtook, and that were skipped.
+    #: Updates of this segment that newer ones overtook since the previous translation; they were skipped.
     overtaken: Count = 0
     effort: Effort = Effort()
-    #: What went wrong with the model; without an answer, the translation is that of an earlier update.
+    #: What went wrong with the model; if it gave no answer, this is the translation of an earlier update.
     trouble: Trouble | None = None
 
 
 class Caption(SegmentEvent, frozen=True, kw_only=True):
-    """What a viewer gets to see of one translation.
+    """The part of one translation that a viewer sees.
 
     Example:
         >>> from operators import Caption
@@ -195,9 +195,9 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
 
     #: The recognised text that was translated.
     source: str
-    #: The text on display.
+    #: The displayed text.
     shown: str
-    #: The tail of the translation that is withheld for now; ``shown + withheld`` is all of it.
+    #: The tail of the translation that is withheld for now; ``shown + withheld`` is the whole translation.
     withheld: str
     #: Copied from the `Translation`.
     start_s: Seconds
@@ -213,12 +213,12 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The whole translation, the withheld tail included."""
+        """The whole translation, including the withheld tail."""
         return self.shown + self.withheld
 
 
 class Moment(TypedDict):
-    """Which update an event is about, and when it was spoken: what travels unchanged from stage to stage."""
+    """Which update an event is about, and when it was spoken; passed unchanged from stage to stage."""
 
     stream: str
     segment: int
@@ -229,10 +229,10 @@ class Moment(TypedDict):
     arrival_s: float
 
 
-# Not a struct that the events inherit from: msgspec writes inherited fields first, and their order in a
-# file is that of the first version.
+# Events do not inherit from this struct, because msgspec writes inherited fields first, and files keep the
+# field order of the first version.
 def moment_of(event: Partial | Translation | Caption) -> Moment:
-    """The moment of an event, to make the event of the next stage with."""
+    """The moment of an event, from which the next stage makes its event."""
     return Moment(
         stream=event.stream,
         segment=event.segment,
@@ -258,7 +258,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the time from speech to caption went, in seconds; docs/live.md says what each part means."""
+    """The parts of the delay from speech to caption, in seconds; docs/live.md explains each part."""
 
     #: From the end of the speech that a hypothesis covers until it left the recogniser.
     recogniser_s: SignedSeconds
@@ -291,11 +291,11 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     accepted_over_output: Ratio | None = None
     #: Seconds from the end of the speech that the hypothesis covers until the caption was shown, or ready.
     latency_from_speech_s: SignedSeconds
-    #: Seconds from the hypothesis' arrival until then.
+    #: Seconds from the arrival of the hypothesis until then.
     latency_from_arrival_s: Seconds
-    #: The parts of these.
+    #: The parts of these delays.
     latency: Latency | None = None
-    #: Updates of this segment since the record before that newer ones overtook.
+    #: Updates of this segment that newer ones overtook since the previous record.
     overtaken: Count = 0
     effort: Effort = Effort()
     #: What went wrong with the model.

@@ -1,11 +1,11 @@
-"""What is installed only for those who ask for it: the extras of the package, and who needs which."""
+"""The optional dependencies (extras) of the package, and clear errors when one is missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from operators.errors import UsageError
 
-#: The packages that are imported of each extra. The engines vosk and whisper look after their own.
+#: The packages that are imported from each extra. The engines vosk and whisper check their own.
 EXTRAS = {
     "azure": ("azure",),
     "bench": ("matplotlib",),
@@ -16,11 +16,11 @@ EXTRAS = {
 
 @contextmanager
 def needs_extra(name: str, what: str) -> Iterator[None]:
-    """Say how to install what an import within lacks of an extra.
+    """Turn a failed import inside the block into an error that says how to install the extra.
 
     Args:
         name: The extra.
-        what: Who needs it, as a sentence begins.
+        what: What needs it, as the beginning of a sentence.
 
     Raises:
         UsageError: when one of its packages is missing.

@@ -1,7 +1,7 @@
-"""Whether a run is healthy: captions come while there is speech. Pure except for its clock.
+"""Judges whether a run is healthy: captions come while there is speech. Pure except for its clock.
 
-Silence is healthy. Unhealthy are a partial that waits too long for its caption, sound in which nothing is
-recognised, a source that delivers nothing any more, and a missing microphone.
+Silence is healthy. A run is unhealthy if a partial waits too long for its caption, if nothing is recognised
+in sound, if a source stops delivering, or if the microphone is missing.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class Rule(NamedTuple):
 
     #: Seconds that a partial may wait for a caption, and that a source may deliver nothing.
     stall_s: float = 10.0
-    #: Seconds of sound in which nothing need be recognised; 0 for unlimited, for music.
+    #: Seconds of sound without any recognised text that are allowed; 0 for no limit, for music.
     unheard_s: float = 30.0
     #: Peak level in dBFS above which there is sound.
     silence_dbfs: float = -40.0
@@ -33,7 +33,7 @@ class Verdict(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing need be done."""
+        """Whether no action is needed."""
         return self.state in ("ok", "over")
 
 
@@ -55,7 +55,7 @@ class Health:
         self._last_caption_at = self._last_sound_at = 0.0
         #: Since the model's last answer: the times of the first and the last update without an answer.
         self._no_answers: tuple[float, float] | None = None
-        #: When a source last delivered something; None while no source has to.
+        #: When a source last delivered something; None while no source is expected to.
         self._source_at: float | None = None
         self._unheard_s = 0.0
         self._lost: str | None = None
@@ -63,13 +63,13 @@ class Health:
         self._trouble: str | None = None
 
     def ready(self) -> None:
-        """The run begins."""
+        """The run begins: delays count from now on."""
         with self._lock:
             self._is_ready = True
             self._forgive()
 
     def loads(self, more: int) -> None:
-        """So many more models are being loaded, or fewer; loading may take any time."""
+        """Change the number of models that are being loaded; loading may take any time."""
         with self._lock:
             self._loading += more
             self._forgive()
@@ -80,7 +80,7 @@ class Health:
             self._source_at = self._last_caption_at
 
     def audio(self, duration_s: float, peak_dbfs: float, *, is_live: bool, is_last: bool = False) -> None:
-        """A source delivered sound. Only live sound passes at the speed of the clock."""
+        """A source delivered sound. Only live sound comes in real time."""
         with self._lock:
             now = self._now()
             self._lost = None
@@ -92,7 +92,7 @@ class Health:
                 self._unheard_s = 0.0
 
     def partial(self, key: str, revision: int) -> None:
-        """A segment's hypothesis came, and now waits for its caption."""
+        """A hypothesis of a segment came, and now waits for its caption."""
         with self._lock:
             self._unheard_s = 0.0
             self._trouble = None
@@ -100,7 +100,7 @@ class Health:
             self._waiting[key] = since, revision
 
     def caption(self, key: str, revision: int, *, is_answer: bool = True) -> None:
-        """The caption of a revision was shown; without an answer of the model it is the old one."""
+        """The caption of a revision was shown; if the model gave no answer, it is the old caption."""
         with self._lock:
             now = self._last_caption_at = self._now()
             first, last = self._no_answers or (now, now)
@@ -112,7 +112,7 @@ class Health:
                 self._waiting[key] = now, newest
 
     def lost(self, sentence: str) -> None:
-        """The source is gone; its next sound means that it is back."""
+        """The source disappeared; its next sound means that it is back."""
         with self._lock:
             self._lost = sentence
 
@@ -128,11 +128,11 @@ class Health:
 
     @property
     def waiting(self) -> int:
-        """Segments that wait for a caption."""
+        """The number of segments that wait for a caption."""
         return len(self._waiting)
 
     def verdict(self) -> Verdict:
-        """How the run is now."""
+        """The health of the run now."""
         with self._lock:
             if self._is_over:
                 return Verdict("over")

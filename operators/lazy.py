@@ -1,11 +1,11 @@
-"""Names that a package gives out without importing what they need before somebody asks for one."""
+"""Lazy exports: a package's names are imported from their modules at first use."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
 def exports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``__getattr__`` of a package (PEP 562): imports a name from its module when it is asked for."""
+    """A ``__getattr__`` for a package (PEP 562) that imports a name from its module on first access."""
 
     def find(name: str) -> object:
         if name not in modules:

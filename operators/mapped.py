@@ -1,8 +1,8 @@
-"""Files that are mapped into memory, and what is done when somebody cuts one short or writes over it.
+"""Memory-mapped files, and how a run survives when one is truncated or overwritten.
 
-A process that reads what is no longer in a file that it has mapped is killed (SIGBUS). Here, on Linux, it
-reads zeros instead, whoever reads, llama.cpp's threads among them; and what was made of them is thrown away
-with the error that `MappedFile.check` raises. So a run ends as on any other input that cannot be used.
+A process that reads beyond the end of a truncated file that it has mapped is killed (SIGBUS). On Linux, this
+module makes such reads return zeros instead, in every thread, including llama.cpp's. `MappedFile.check` then
+raises an error, and results made from the zeros are dropped. So the run ends as with any other invalid input.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from operators.errors import InputError
 
 _PROT_READ, _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS = 0x1, 0x02, 0x10, 0x20
 _SA_SIGINFO = 4
-# Where the address is in what Linux tells of a signal, and what it says of one that somebody has sent.
+# The offset of the address in Linux' siginfo, and the code of a signal that a process has sent.
 _CODE_AT, _ADDRESS_AT = 8, 16
 
 #: The files that are watched now.
@@ -28,9 +28,9 @@ _watched: "WeakSet[MappedFile]" = WeakSet()
 
 
 class MappedFile:
-    """A file that is mapped by whoever makes this, or by a library that is told its path.
+    """A file that the caller maps, or a library that gets its path.
 
-    It is watched until this is closed, or nobody has it any more.
+    It is watched until this object is closed or garbage-collected.
 
     Raises:
         InputError: when it cannot be opened.
@@ -47,43 +47,43 @@ class MappedFile:
         status = os.fstat(self._file)
         self._size = status.st_size
         self._inode, self._name = status.st_ino, os.fsencode(os.path.realpath(path))
-        #: Whether something was read that is no longer there.
+        #: Whether a read hit a part of the file that no longer exists.
         self.is_cut = False
         _watched.add(self)
 
     def check(self) -> None:
-        """Raise `InputError` where the file is not what it was; what was read of it since may be wrong."""
+        """Raise `InputError` if the file has changed; anything read since then may be wrong."""
         if os.fstat(self._file).st_size != self._size:
             raise InputError(
                 f"{self.path} was cut short or written over while it was in use: "
                 "put the whole file there and start again"
             )
         if self.is_cut:
-            # It was so for a moment, or its disk failed: the signal is the same.
+            # It was truncated only for a moment, or its disk failed: the signal is the same.
             raise InputError(
                 f"{self.path} could not be read while it was in use, though it is as long as before: "
                 "check its disk, and start again"
             )
 
     def is_called(self, inode: int, name: bytes) -> bool:
-        """Whether Linux calls it so in its list of what is mapped."""
-        # It may have been renamed; and some file systems have another number for it there.
+        """Whether this is the file's name in Linux' list of mappings."""
+        # It may have been renamed, and some file systems show another inode number there.
         return inode == self._inode or name == self._name
 
     def close(self) -> None:
-        """Stop watching: the file is no longer mapped. It may be called again."""
+        """Stop watching: the file is no longer mapped. May be called more than once."""
         _watched.discard(self)
         self._end()
 
 
 def check_mapped() -> None:
-    """Raise `InputError` where one of the files that are mapped is not what it was."""
+    """Raise `InputError` if one of the mapped files has changed."""
     for file in list(_watched):
         file.check()
 
 
 class _Action(ctypes.Structure):
-    """``struct sigaction`` of Linux' C libraries on machines of 64 bits."""
+    """``struct sigaction`` of Linux' C libraries on 64-bit machines."""
 
     _fields_ = (
         ("handler", ctypes.c_void_p),
@@ -94,11 +94,11 @@ class _Action(ctypes.Structure):
 
 
 _Handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-#: What was in its place before.
+#: The previous signal handler.
 _before = _Action()
 
 
-# Not one of Python's own handlers: those run when the faulty read is over, and it never is.
+# Not a Python-level handler: those run after the faulty read has returned, which it never does.
 @_Handler  # type: ignore[untyped-decorator]  # ctypes types no decorator
 def _on_bus_error(number: int, info: int, _context: object) -> None:
     with suppress(Exception):
@@ -106,13 +106,13 @@ def _on_bus_error(number: int, info: int, _context: object) -> None:
             address = ctypes.c_void_p.from_address(info + _ADDRESS_AT).value or 0
             if _is_replaced(address):
                 return
-    # None of ours: as if this were not here.
+    # Not one of our files: act as if this handler were not installed.
     _library.sigaction(number, ctypes.byref(_before), None)
     _library.raise_(number)
 
 
 def _is_replaced(address: int) -> bool:
-    """Put zeros where a watched file has nothing any more, from an address on; whether there was one."""
+    """Map zeros over the missing part of a watched file from an address on; return whether there was one."""
     page = address - address % mmap.PAGESIZE
     for line in Path("/proc/self/maps").read_bytes().splitlines():
         span, rights, _offset, _device, inode, *name = line.split(maxsplit=5)
@@ -140,7 +140,7 @@ _library: Any = _open_library() if _is_known else None
 
 
 def _survive() -> None:
-    """Have reads of what was cut off answered with zeros, from the first file on."""
+    """Install the handler that answers reads of truncated parts with zeros, at the first file."""
     if _library is None or _watched:
         return
     action = _Action(handler=ctypes.cast(_on_bus_error, ctypes.c_void_p).value, flags=_SA_SIGINFO)

@@ -49,7 +49,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         if self.first is not None and self.last is not None:
             (stream, number), (other, last) = self.first, self.last
             many = f"segment {number}" if self.first == self.last else f"segments {number} to {last}"
-            # A name comes from outside; whoever prints it removes control sequences.
+            # A name comes from outside; the code that prints it removes control sequences.
             where.append(f"{many} of {stream}" if stream == other else f"{stream}/{number} to {other}/{last}")
         if self.start_s is not None and self.end_s is not None:
             where.append(f"{self.start_s:.1f} s to {self.end_s:.1f} s")

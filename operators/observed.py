@@ -1,6 +1,6 @@
-"""What happens during a run, as it is told to those who look on: one type for each kind of event. Pure.
+"""Notifications about a run for its observers: one type for each kind of event. Pure.
 
-``at_s`` is always the present on the stream's clock, in seconds, when the event was told.
+``at_s`` is always the time of the notification on the stream's clock, in seconds.
 """
 
 from collections.abc import Callable
@@ -14,39 +14,39 @@ from operators.trouble import Trouble
 
 
 class RunBegan(Struct, frozen=True):
-    """Everything is ready: from now on captions are owed."""
+    """Everything is ready: captions are expected from now on."""
 
 
 class RunEnded(Struct, frozen=True):
-    """No more captions will come, also after an error; each worker says so."""
+    """No more captions will come; also sent after an error, and once by each worker."""
 
 
 class LoadingBegan(Struct, frozen=True):
-    """A model is being loaded; nothing is owed meanwhile. Several may be at once."""
+    """A model is being loaded; no captions are expected meanwhile. Several may load at once."""
 
 
 class LoadingAt(Struct, frozen=True):
-    """How far the loading of a model is."""
+    """The progress of loading a model."""
 
-    #: What is being done, in a few words.
+    #: The current step, in a few words.
     what: str
-    #: How much of it is done, from 0 to 1; None where nobody knows.
+    #: The fraction that is done, from 0 to 1; None if unknown.
     fraction: float | None
 
 
 class LoadingEnded(Struct, frozen=True):
-    """A model is loaded, or could not be."""
+    """A model is loaded, or failed to load."""
 
 
 class ModelLoaded(Struct, frozen=True):
-    """The language model can be asked."""
+    """The language model is ready for requests."""
 
-    #: Gives what its cache holds, on any thread and without waiting.
+    #: Returns the state of its cache, on any thread and without waiting.
     usage: Callable[[], Usage]
 
 
 class SoundHeard(Struct, frozen=True):
-    """A source handed over sound."""
+    """A source delivered sound."""
 
     chunk: AudioChunk
     at_s: float
@@ -55,12 +55,12 @@ class SoundHeard(Struct, frozen=True):
 class SoundLost(Struct, frozen=True):
     """More sound was lost."""
 
-    #: All that was lost so far.
+    #: All losses so far.
     losses: Losses
 
 
 class MicrophoneChanged(Struct, frozen=True):
-    """A microphone has gone, or is back; the next sound says that it is there."""
+    """A microphone disappeared or came back; the next sound means that it works."""
 
     #: What happened, for the user.
     sentence: str
@@ -68,22 +68,22 @@ class MicrophoneChanged(Struct, frozen=True):
 
 
 class RecordingAt(Struct, frozen=True):
-    """How far a recording is."""
+    """The position in a recording."""
 
     position_s: float
-    #: Its length; infinite where the file does not tell it.
+    #: Its length; infinite if the file does not say.
     duration_s: float
 
 
 class RecordingTruncated(Struct, frozen=True):
-    """A recording ended before its header said so."""
+    """A recording ended earlier than its header says."""
 
-    #: What is missing of it, for the user when the run is over.
+    #: What is missing, told to the user at the end of the run.
     sentence: str
 
 
 class RecognizerChanged(Struct, frozen=True):
-    """Something happened to a recogniser, on any thread; the next caption says that it works."""
+    """Something happened to a recogniser, on any thread; the next caption means that it works."""
 
     #: What happened, for the user.
     sentence: str
@@ -97,42 +97,42 @@ class PartialHeard(Struct, frozen=True):
 
 
 class RoomRefused(Struct, frozen=True):
-    """There is no place for another live stream, on any worker."""
+    """There is no room for another live stream, on any worker."""
 
-    #: Which one, and what to do, for the user.
+    #: Which stream, and what to do, for the user.
     sentence: str
 
 
 class ModelAnswered(Struct, frozen=True):
     """The language model was asked for a translation."""
 
-    #: What was wrong with the answer; None for nothing.
+    #: What was wrong with the answer; None if nothing was.
     trouble: Trouble | None
-    #: Which update it was, and more of what was wrong, for a person.
+    #: Which update it was, and details of what was wrong, for a person.
     why: str
 
 
 class CaptionShown(Struct, frozen=True):
-    """A caption is where viewers look."""
+    """A caption is visible to viewers."""
 
     caption: Caption
     at_s: float
 
 
 class UpdateMeasured(Struct, frozen=True):
-    """What a caption erased and how late it came: the last of an update."""
+    """What a caption erased and how late it came: the last event of an update."""
 
     record: ErasureRecord
     at_s: float
 
 
 class OutputChanged(Struct, frozen=True):
-    """A file of the run cannot be written for now, or is written again."""
+    """An output file of the run cannot be written for now, or can be written again."""
 
     path: str
     #: What happened, for the user.
     sentence: str
-    #: Whether something waits to be written.
+    #: Whether data is waiting to be written.
     is_late: bool
 
 

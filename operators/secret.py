@@ -30,13 +30,13 @@ class Secret:
 
 
 def to_plain(settings: msgspec.Struct) -> dict[str, Any]:
-    """Settings as plain values, with words instead of each secret, by which it cannot be found again."""
+    """Settings as plain values; a text that reveals nothing replaces each secret."""
     plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=_encode)
     return plain
 
 
 def decode_secret(kind: type, value: object) -> Secret:
-    """The ``dec_hook`` for settings that have secrets."""
+    """The ``dec_hook`` for settings with secrets."""
     if kind is not Secret:
         raise NotImplementedError(f"no secret but {kind.__name__}")
     if not isinstance(value, str):
@@ -44,7 +44,7 @@ def decode_secret(kind: type, value: object) -> Secret:
     return Secret(value)
 
 
-# What msgspec calls the types of values that TOML has.
+# msgspec's names for the value types of TOML.
 _NAMES: dict[type, str] = {list: "array", dict: "object"}
 
 

@@ -1,4 +1,4 @@
-"""The states of stages as bytes: small, because all open ones are stored every second."""
+"""Serialises the states of stages; compact, because all open states are stored every second."""
 
 import zlib
 from typing import TypeVar
@@ -14,5 +14,5 @@ def pack(state: msgspec.Struct) -> bytes:
 
 
 def unpack(packed: bytes, kind: type[S]) -> S:
-    """Unpack a state; its schema is that of the recovery folder."""
+    """Unpack a state; its schema is the one stored in the recovery folder."""
     return msgspec.msgpack.decode(zlib.decompress(packed), type=kind)

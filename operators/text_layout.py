@@ -19,7 +19,7 @@ _ESCAPE = regex.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*+[0-~]"
 )
-# Bidi embeddings, overrides and isolates; other invisible characters that only carry instructions.
+# Bidi embeddings, overrides and isolates, and other invisible control characters.
 _INSTRUCTION = regex.compile(
     r"[\u00ad\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )

@@ -1,7 +1,7 @@
 """What can go wrong with a language model, counted by kind and reported once.
 
 An update whose answer is lost keeps the last good caption, and the next one is translated from there; an
-answer that was cut is shown as far as it goes.
+truncated answer is shown as it is.
 """
 
 from enum import StrEnum
@@ -9,7 +9,7 @@ from threading import Lock
 
 
 class Trouble(StrEnum):
-    """The kinds, as events and summaries name them."""
+    """The kinds of trouble, as events and summaries name them."""
 
     #: llama.cpp could not run the model.
     FAILED_PASS = "failed_pass"
@@ -51,16 +51,16 @@ class ModelTrouble(Exception):  # noqa: N818 - most of it is no error of the pro
 
 
 class NoRoom(ModelTrouble):
-    """The KV cache has no space for a pass; there may be some once other sequences are gone."""
+    """The KV cache has no space for a pass; there may be space once other sequences are removed."""
 
     def __init__(self, why: str) -> None:
         super().__init__(Trouble.FAILED_PASS, why)
 
 
-#: Updates in a row without an answer after which the model is taken to be broken, until it answers again.
+#: After this many updates in a row without an answer, the model counts as broken until it answers again.
 BROKEN = 20
 
-# Of the others a viewer sees enough in the captions; they are counted alone.
+# Viewers see the effect of the other kinds in the captions; those are only counted.
 _SAID = {
     Trouble.FAILED_PASS: "the model failed; the caption stays as it was, and the next update tries again",
     Trouble.NOT_A_NUMBER: "the model computed no numbers; the caption stays as it was, and the next update "
@@ -73,7 +73,7 @@ _SAID = {
 
 
 class TroubleWatch:
-    """Takes note of how each update went, and says what is worth saying; any thread may call it."""
+    """Records how each update went, and returns messages for the user; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -82,10 +82,10 @@ class TroubleWatch:
         self._lost_in_a_row = 0
 
     def note(self, trouble: Trouble | None, why: str) -> list[str]:
-        """Take note of an update; ``why`` says which, and more for a person.
+        """Record an update; ``why`` says which one, with details for a person.
 
         Returns:
-            Sentences for the user: at the first trouble of most kinds, once, and when the model is broken.
+            Sentences for the user: once at the first trouble of most kinds, and when the model is broken.
         """
         with self._lock:
             was_broken = self._lost_in_a_row >= BROKEN
@@ -103,7 +103,7 @@ class TroubleWatch:
         return sentences
 
     def complaint(self) -> str | None:
-        """What is to be said at the end of a run whose model is broken: it failed to the last."""
+        """The message at the end of a run whose model is broken, that is, failed until the end."""
         with self._lock:
             count = self._lost_in_a_row
             if count == 0 or (self._answered and count < BROKEN):

@@ -1,1 +1,1 @@
-"""The benchmark: decoding methods side by side on one model, in the columns of the papers."""
+"""The benchmark: compares decoding methods on one model, with the columns of the papers."""

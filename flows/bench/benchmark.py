@@ -1,4 +1,4 @@
-"""One benchmark from its files to its rows: measured trial by trial, taken up again where it broke off."""
+"""Runs one benchmark from its files to its rows, trial by trial; an interrupted benchmark resumes."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -38,41 +38,41 @@ class BenchJob(msgspec.Struct, frozen=True, kw_only=True):
 
     source: Path
     reference: Path | None
-    #: Words that a text grows by at each update.
+    #: Number of words that a text grows by at each update.
     lag: int
     skip: int
     limit: int | None
     plan: Plan
     repeats: int
-    #: Start anew even if an earlier run broke off.
+    #: Start from the beginning even if an earlier run was interrupted.
     fresh: bool = False
     json: Path | None = None
     markdown: Path | None = None
-    #: Folder of the pictures.
+    #: Folder for the plots.
     plots: Path | None = None
     #: Print the paper's tables.
     paper: bool = False
     #: A COMET checkpoint.
     comet: Path | None = None
-    #: Have the model judge the outputs.
+    #: Let the model judge the outputs.
     likelihood: bool = False
 
 
 class BenchResults(msgspec.Struct, frozen=True):
-    """What ``--json`` holds."""
+    """The content of the ``--json`` file."""
 
     signature: Signature
     rows: list[MethodRow]
 
 
 class Interrupted(Exception):  # noqa: N818 - it is not an error
-    """Ctrl-C; the message says how to go on."""
+    """Interrupted by Ctrl-C; the message says how to resume."""
 
 
 def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
-    """Measure what is still missing, compute the rows, and have them published.
+    """Run the missing trials, compute the rows, and publish them.
 
-    Only then are the trials forgotten: what cannot be written does not have to be measured again.
+    The trials are deleted only after that, so a failed write does not require new measurements.
     Raises `Interrupted`.
     """
     corpus = load_corpus(job.source, job.reference, lag=job.lag, skip=job.skip, limit=job.limit)
@@ -180,7 +180,7 @@ def _journal_path(signature: Signature, plan: Plan) -> Path:
 
 
 class _Progress:
-    """Tells how far the measurement is: a line that moves on a terminal, else one for each tenth."""
+    """Shows the progress: a moving line on a terminal, otherwise one line for each tenth."""
 
     def __init__(self, wanted: int, waiting: Waiting) -> None:
         self._wanted = wanted
@@ -188,7 +188,7 @@ class _Progress:
         self._tenths: int | None = None
 
     def done(self, trials: int) -> None:
-        """Say that so many trials are done."""
+        """Report the number of finished trials."""
         fraction = trials / self._wanted
         self._waiting.doing("measuring", fraction)
         tenths = int(10 * fraction)

@@ -1,4 +1,4 @@
-"""What a benchmark translates: texts that grow by a few words at a time, or a recorded stream of partials."""
+"""The corpus of a benchmark: texts that grow by a few words at a time, or recorded partials."""
 
 import codecs
 import hashlib
@@ -14,24 +14,24 @@ from connectors.jsonl.reading import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial
 
-# Characters of all updates together: they are held, and hundreds of megabytes are no benchmark.
+# Maximum characters of all updates together: they are kept in memory.
 _MAX_CHARACTERS = 300_000_000
 
 
 class BenchSegment(NamedTuple):
-    """One segment: what the recogniser would say, update by update, the last one being final."""
+    """One segment: the recogniser's hypotheses, update by update; the last one is final."""
 
     key: str
     updates: tuple[str, ...]
     reference: str | None = None
-    #: When each update left the recogniser, in seconds; None for a text, which has no time.
+    #: When each update left the recogniser, in seconds; None for a text, which has no times.
     arrivals_s: tuple[float, ...] | None = None
 
 
 class Corpus(NamedTuple):
-    """All segments of a benchmark, and how they came about."""
+    """All segments of a benchmark, and their origin."""
 
-    #: The file, how its updates came about, and which of its segments these are.
+    #: The file, how its updates were made, and which of its segments these are.
     name: str
     segments: tuple[BenchSegment, ...]
 
@@ -42,20 +42,20 @@ class Corpus(NamedTuple):
 
     @property
     def updates(self) -> int:
-        """Updates of all segments."""
+        """The number of updates of all segments."""
         return sum(len(segment.updates) for segment in self.segments)
 
     @property
     def references(self) -> list[str] | None:
-        """The references in the order of the segments; None without."""
+        """The references in the order of the segments; None if there are none."""
         references = [segment.reference for segment in self.segments if segment.reference is not None]
         return references or None
 
 
 def load_corpus(source: Path, reference: Path | None, *, lag: int, skip: int, limit: int | None) -> Corpus:
-    """Read a text file (a sentence a line, ``lag`` words more at each update) or a partials log.
+    """Read a text file (one sentence per line, which grows by ``lag`` words per update) or a partials log.
 
-    Raises `InputError` for a file that cannot be used, `UsageError` where references and segments differ.
+    Raises `InputError` for an unusable file, and `UsageError` if the references do not match the segments.
     """
     lines = slice(skip, None if limit is None else skip + limit)
     if _is_partials(source):
@@ -102,7 +102,7 @@ def _from_partials(source: Path) -> Iterable[BenchSegment]:
 
 def _from_text(source: Path, lines: slice, lag: int) -> Iterable[BenchSegment]:
     texts = list(enumerate(read_lines(source)))[lines]
-    # Each update repeats all that was said before it.
+    # Each update repeats the whole text so far.
     if sum(len(text) * (1 + len(text.split()) // lag) for _, text in texts) > _MAX_CHARACTERS:
         raise InputError(
             f"{source}: its lines are too long to grow by {lag} words at a time; give a sentence in each, "

@@ -1,4 +1,4 @@
-"""What source conditioning costs a viewer: how much later a word reaches the model."""
+"""The cost of source conditioning for a viewer: how much later a word reaches the model."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ from operators.decoding.conditioning import Conditioning
 
 
 def mean_delay_s(segments: Sequence[BenchSegment], conditioning: Conditioning) -> float | None:
-    """Seconds from the update that first has a word at a place to the one that gives it to the model.
+    """Seconds from the first update that has a word at a position to the one that gives it to the model.
 
-    The mean over all places of the finals' words; None where the updates have no times.
+    The mean over all positions of the finals' words; None if the updates have no times.
     """
     waits: list[float] = []
     for segment in segments:
@@ -25,7 +25,7 @@ def mean_delay_s(segments: Sequence[BenchSegment], conditioning: Conditioning) -
 
 
 def _first_s(texts: Sequence[str], arrivals_s: Sequence[float]) -> list[float]:
-    """When each place of the last text first had a word."""
+    """The time when each position of the last text first had a word."""
     reached: list[float] = []
     counts = [len(text.split()) for text in texts]
     for count, arrival_s in zip(counts, arrivals_s, strict=True):

@@ -1,8 +1,8 @@
-"""How likely the model itself finds what a method made of a text: quality without a reference.
+"""Quality without a reference: the likelihood of a method's output under the model itself.
 
-A greedy output of a small model has many near ties, and one that flips changes all that follows; chrF against
-re-translation calls that a difference of a third. The log-likelihood does not: of two wordings that the model
-finds as good it is the same, and a word that the source no longer has costs what it is worth.
+Greedy decoding with a small model has many near ties, and one flipped tie changes everything after it; chrF
+against re-translation then shows a difference of a third. The log-likelihood does not: it is the same for two
+equally good wordings, and it penalises a word that the source no longer supports by how improbable it is.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ class Likelihood:
     """Judges outputs with the model that made them."""
 
     def __init__(self, prompt: Prompt, pool: SessionPool, max_source: int) -> None:
-        """Texts of more than ``max_source`` tokens, which are translated in parts, are not judged."""
+        """Texts with more than ``max_source`` tokens are translated in parts, and are not judged."""
         self._prompt = prompt
         self._pool = pool
         self._max_source = max_source
 
     def nats(self, text: str, output: Sequence[int]) -> float | None:
-        """-log P of the tokens ``output`` as a translation of ``text``; None where it cannot be told."""
+        """-log P of the tokens ``output`` as a translation of ``text``; None if it cannot be computed."""
         source = self._prompt.source(text)
         if not output or not text.strip() or len(source) > self._max_source:
             return None
@@ -42,5 +42,5 @@ class Likelihood:
         return total
 
     def release(self) -> None:
-        """Free the session that it judges in."""
+        """Free the session used for judging."""
         self._pool.release(_KEY)

@@ -1,7 +1,7 @@
-"""The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), our own figures beside the paper's.
+"""The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
 
-A table of the paper compares models and languages; a run has one of each. What it has not measured is a dash,
-and a line below the table says which command measures it.
+A table of the paper compares models and languages; a run has one of each. Figures that it has not measured
+are dashes, and a line below the table says which command measures them.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 DEFAULT_BIAS = 0.2
 MASKS = (3, 5)
 
-# As in the paper nothing is believed unseen, and a segment's last update is biased as all others are.
+# As in the paper, all tokens are verified (no commits), and a final has the same bias as other updates.
 _SWEEP = Grid(
     method=("retranslate", "ssbd", "continuous"),
     bias=BIASES,
@@ -24,14 +24,14 @@ _SWEEP = Grid(
     commit=(0,),
     final_bias=("same",),
 )
-#: What the tables need: the methods with the sweep of the bias, and masks on the draft.
+#: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
 GRIDS = (_SWEEP, _SWEEP._replace(method=("ssbd",), bias=(DEFAULT_BIAS,), mask_k=(), draft_mask=MASKS))
 
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
 
 
 def paper_tables(run: PaperRun) -> tuple[Table, ...]:
-    """Tables 2, 3, 4 and 6. NE is the mean over the segments, as the paper has it."""
+    """Tables 2, 3, 4 and 6. NE is the mean over the segments, as in the paper."""
     return (
         _languages(
             run, "Table 2: a text that grows (the paper: Flores, by three words)", TABLE_2, recorded=False
@@ -63,8 +63,8 @@ def _languages(run: PaperRun, title: str, published: ByLanguage, *, recorded: bo
 
 
 def _by_default(run: PaperRun) -> list[str]:
-    """A line about the product as it runs by default, where this run has measured it."""
-    # Which bias a final has depends on the model.
+    """A line about the product with its defaults, if this run has measured it."""
+    # The bias of a final depends on the model.
     usual = {name: value for name, value in columns_of(USUAL).items() if name != "final_bias"}
     for row in run.rows:
         if all(getattr(row, name) == value for name, value in usual.items()):
@@ -105,7 +105,7 @@ def _masks(run: PaperRun) -> Table:
 def _of_one_pair(
     run: PaperRun, title: str, first: str, lines: Sequence[tuple[str, MethodRow, PublishedFigures]]
 ) -> Table:
-    """Our rows for the languages of this run, beside the paper's for one model and pair."""
+    """Our rows for the languages of this run, next to the paper's for one model and pair."""
     quality = "chrF" if run.rows[0].chrf is not None else "chrF to RT"
     return Table(
         title,
@@ -146,7 +146,7 @@ def _find(
 
 
 def _measured(row: MethodRow, *, tps: bool) -> list[str]:
-    """Our cells; those of the draft are empty where there is none, as in the paper."""
+    """Our cells; those of the draft are empty if there is none, as in the paper."""
     shares = (row.accepted_over_drafted, row.accepted_over_output)
     return [
         number(row.comet, 3),
@@ -158,7 +158,7 @@ def _measured(row: MethodRow, *, tps: bool) -> list[str]:
 
 
 def _printed(figures: PublishedFigures | None, *, tps: bool) -> list[str]:
-    """The paper's cells; empty where it prints none."""
+    """The paper's cells; empty where the paper prints none."""
     if figures is None:
         return [""] * (6 if tps else 5)
     return [
@@ -172,5 +172,5 @@ def _printed(figures: PublishedFigures | None, *, tps: bool) -> list[str]:
 
 
 def _share(percent: float | None) -> str:
-    # No decimal more than fits.
+    # As many decimals as fit.
     return "" if percent is None else f"{percent:.1f}" if percent < 99.95 else "100"

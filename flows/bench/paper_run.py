@@ -1,4 +1,4 @@
-"""What the paper's tables have to know of a run, and what they say of it: where it falls short, a command."""
+"""The facts about a run that the paper's tables need, and the commands that fill their gaps."""
 
 import shlex
 from collections.abc import Sequence
@@ -17,24 +17,24 @@ _SOURCE = (
 
 
 class PaperRun(NamedTuple):
-    """What was measured, and how."""
+    """The facts about a run: what was measured, and how."""
 
     rows: Sequence[MethodRow]
-    #: The model's file and the corpus, as the signature has them.
+    #: The model's file and the corpus, as in the signature.
     model: str
     corpus: str
     source: str
     target: str
-    #: The tokenizer that NE counts by.
+    #: The tokenizer for NE.
     tokenizer: str
-    #: The files, and the other options that were given.
+    #: The files, and the other given options.
     text: str
     reference: str | None = None
     options: tuple[str, ...] = ()
 
     @property
     def is_recorded(self) -> bool:
-        """Whether a recogniser said it, and it is no text that grows."""
+        """Whether the corpus comes from a recogniser, and not from a growing text."""
         return "|updates:recorded" in self.corpus
 
     @property
@@ -43,10 +43,10 @@ class PaperRun(NamedTuple):
         return f"{language(self.source).code}→{language(self.target).code}"
 
     def missing(self, *, recorded: bool) -> list[str]:
-        """A line for each dash that another run fills.
+        """A line for each dash that another run can fill.
 
         Args:
-            recorded: Of the table for what a recogniser said, and not of that for a text.
+            recorded: For the table of recognised speech instead of that of a text.
         """
         if self.is_recorded != recorded:
             kind = "PARTIALS.jsonl" if recorded else "TEXT"
@@ -58,7 +58,7 @@ class PaperRun(NamedTuple):
         return [f"{pair}: {self._command(self.text, name, reference)}" for pair, name in others]
 
     def closing(self) -> list[str]:
-        """What concerns all of the tables, a sentence a line."""
+        """Notes about all tables, one sentence per line."""
         lines = [f"here: {self.model}, {self.corpus}, {self.pair}. A dash was not measured."]
         if self.rows[0].comet is None:
             reference = self.reference or "TRANSLATION"

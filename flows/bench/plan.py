@@ -1,4 +1,4 @@
-"""Which methods and settings a benchmark compares: a grid, its rows, and re-translation before all others."""
+"""The methods and settings that a benchmark compares: the rows of a grid, with re-translation first."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -17,9 +17,9 @@ METHODS: tuple[str, ...] = get_args(get_type_hints(TranslateSettings)["method"])
 
 #: The method that all others are compared with.
 BASELINE = "retranslate"
-#: The methods that propose as much as is sure enough.
+#: The methods whose proposals are as long as their probability allows.
 SURE = ("recycle", HEADS)
-#: The product as it runs by default, which a grid measures unless it says otherwise.
+#: The product's defaults, which a grid measures unless it says otherwise.
 USUAL = TranslateSettings()
 
 
@@ -29,46 +29,46 @@ Same = Literal["same"]
 class Grid(NamedTuple):
     """The values to cross, by the settings' keys.
 
-    All but the methods, masks and conditioning concern those that verify a draft.
+    All values except methods, masks and conditioning only apply to methods that verify a draft.
     """
 
     method: Sequence[str] = (BASELINE, USUAL.method)
     bias: Sequence[float] = (USUAL.bias,)
-    #: Tokens that the display withholds. They cost no run of their own.
+    #: Tokens that the display withholds. These need no extra runs.
     mask_k: Sequence[int] = (DisplaySettings().mask_k,)
     commit: Sequence[int] = (USUAL.commit,)
     commit_gap: Sequence[float] = (USUAL.commit_gap,)
     draft_mask: Sequence[int] = (USUAL.draft_mask,)
-    #: Biases of a segment's last update; "same" for the bias of the row, None for what suits the model.
+    #: Biases of a segment's last update; "same" for the bias of the row, None for the model's default.
     final_bias: Sequence[float | Same | None] = (USUAL.final_bias,)
-    #: Rules by which draft tokens stand, and tokens that a verified block takes at least.
+    #: Acceptance rules for draft tokens, and minimum numbers of tokens taken from a verified block.
     accept: Sequence[str] = (USUAL.accept,)
     min_block: Sequence[int] = (USUAL.min_block,)
-    #: Proposals after the divergence: biases towards them, "same" for the bias of the row, their length,
-    #: their least probability.
+    #: Proposals after the divergence: biases towards them ("same" for the bias of the row), their length, and
+    #: their minimum probability.
     proposal_bias: Sequence[float | Same] = (USUAL.proposal_bias,)
     block: Sequence[int | None] = (USUAL.block,)
     sure: Sequence[float] = (USUAL.sure,)
     #: The file of the method ``heads``.
     heads: Sequence[str | None] = (USUAL.heads,)
-    #: Second models, None for none, and how they draft; for SSBD and recycling.
+    #: Draft models (None for none), and how they draft; for SSBD and recycling.
     draft_model: Sequence[str | None] = (USUAL.draft_model,)
     draft_length: Sequence[int] = (USUAL.draft_length,)
     draft_threshold: Sequence[float] = (USUAL.draft_threshold,)
     draft_tree: Sequence[bool] = (USUAL.draft_tree,)
     #: Whether the draft is dropped whenever the source is revised.
     drop_revised: Sequence[bool] = (USUAL.drop_revised,)
-    #: Words at the end of unfinished text that wait, with every method.
+    #: Number of words held back at the end of unfinished text, for every method.
     hold_back: Sequence[int] = (USUAL.hold_back,)
-    #: Whether the closing punctuation of unfinished text is taken away, with every method.
+    #: Whether the closing punctuation of unfinished text is removed, for every method.
     strip_punctuation: Sequence[bool] = (USUAL.strip_punctuation,)
 
 
-#: The settings that concern every method: masks, and how the source is conditioned.
+#: The settings that apply to every method: masks, and source conditioning.
 _OF_ALL = ("method", "mask_k", "hold_back", "strip_punctuation")
-#: The order in which the others are crossed, which is that of the rows.
+#: The order in which the others are crossed, and thus the order of the rows.
 _CROSSED = ("drop_revised", *(key for key in Grid._fields if key not in (*_OF_ALL, "drop_revised")))
-#: The methods that a setting concerns, where these are not all that verify a draft.
+#: The methods that a setting applies to, if these are not all methods that verify a draft.
 _CONCERNED: dict[str, Sequence[str]] = {
     "proposal_bias": PROPOSING,
     "block": PROPOSING,
@@ -79,23 +79,23 @@ _CONCERNED: dict[str, Sequence[str]] = {
 
 
 class Plan(NamedTuple):
-    """What is run: a translator for each entry of ``variants``, the baseline first."""
+    """The translators to run: one for each entry of ``variants``, the baseline first."""
 
     variants: tuple[TranslateSettings, ...]
     masks: tuple[int, ...]
 
     @property
     def engine(self) -> TranslateSettings:
-        """Settings of the engine that all variants run on, with a draft model or heads if one has them."""
+        """The settings of the common engine, with a draft model or heads if a variant needs them."""
         more = [one for one in self.variants if one.draft_model is not None or one.heads is not None]
         return max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
 
 
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
-    """Cross the values of each grid; what several of them ask for is run once.
+    """Cross the values of each grid; combinations that occur in several grids are run once.
 
-    ``common`` are settings of the translate stage that all methods share; the baseline is re-translation
-    of the whole text. Raises `UsageError` for a value that no translator can have.
+    ``common`` holds the settings of the translate stage that all methods share; the baseline is
+    re-translation of the whole text. Raises `UsageError` for an invalid value.
     """
     variants = [_variant(common, method=BASELINE)]
     masks: list[int] = []
@@ -114,7 +114,7 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
 
 
 def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -> dict[str, Any]:
-    """The columns of a row that name its settings; those that the method does not use are empty or 0.
+    """The settings columns of a row; those that the method does not use are empty or 0.
 
     ``knows_unfinished`` says whether the model was trained on unfinished text.
     """
@@ -159,9 +159,9 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
 
 
 def _own(values: dict[str, Any]) -> dict[str, Any]:
-    """One crossing, without what has no effect in it: what comes to the same is to be one run."""
+    """One combination without settings that have no effect in it, so that equivalent ones are run once."""
     own = dict(values)
-    if own["accept"] != "bias":  # another rule takes the place of both, and of the sweep over them
+    if own["accept"] != "bias":  # another rule replaces both, and the sweep over them
         own |= {"bias": 0.0, "final_bias": 0.0}
     own["final_bias"] = own["bias"] if own["final_bias"] == "same" else own["final_bias"]
     own["proposal_bias"] = own["bias"] if own["proposal_bias"] == "same" else own["proposal_bias"]

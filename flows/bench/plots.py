@@ -1,4 +1,4 @@
-"""The benchmark's pictures: erasure and quality against the bias, speedup against acceptance."""
+"""The benchmark's plots: erasure and quality against the bias, speedup against acceptance."""
 
 import io
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from flows.bench.row import MethodRow
 from flows.bench.tables import label
 from operators.errors import OutputError
 
-# Okabe and Ito's colours, which people who confuse red and green can tell apart.
+# Okabe and Ito's colours, which colour-blind people can distinguish.
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#595959"
 _STYLE: dict[Any, object] = {  # matplotlib spells out the names of all its settings in the type
     "font.size": 10,
@@ -23,7 +23,7 @@ _STYLE: dict[Any, object] = {  # matplotlib spells out the names of all its sett
     "axes.titlesize": 11,
     "axes.titlelocation": "left",
     "legend.frameon": False,
-    # The same figures give the same file.
+    # Makes the files reproducible.
     "svg.hashsalt": "surtitle",
 }
 
@@ -37,7 +37,7 @@ def check_plots(folder: Path) -> None:
 
 
 def write_plots(rows: Sequence[MethodRow], caption: str, folder: Path) -> list[Path]:
-    """Write an SVG for each picture, ``caption`` in small print below it; gives their paths."""
+    """Write an SVG for each plot, with ``caption`` in small print below it; return the paths."""
     pictures = {"bias.svg": against_bias(rows, caption), "acceptance.svg": against_acceptance(rows, caption)}
     paths = []
     for name, figure in pictures.items():
@@ -51,7 +51,7 @@ def write_plots(rows: Sequence[MethodRow], caption: str, folder: Path) -> list[P
 
 
 def against_bias(rows: Sequence[MethodRow], caption: str) -> Figure:
-    """Erasure and quality against the bias, re-translation's as a line across."""
+    """Erasure and quality against the bias, with re-translation as a horizontal line."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(8.4, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -78,7 +78,7 @@ def against_acceptance(rows: Sequence[MethodRow], caption: str) -> Figure:
                 fmt=marker, color=colour, capsize=2, markersize=5, elinewidth=0.8,
             )  # fmt: skip
         for row, text in _labels(runs):
-            # Labels of points on the right would leave the picture.
+            # Labels of points on the right would leave the plot.
             side, offset = ("right", -7) if _acceptance(row) > 50 else ("left", 7)
             axes.annotate(
                 text, (_acceptance(row), row.speedup), (offset, 3), textcoords="offset points", ha=side,
@@ -127,7 +127,7 @@ def _quality(axes: Axes, rows: Sequence[MethodRow]) -> None:
 
 
 def _sweep(rows: Sequence[MethodRow], mask: int) -> list[MethodRow]:
-    """The rows of SSBD that differ in nothing but the bias, in its order: the longest such series."""
+    """The longest series of SSBD rows that differ only in the bias, in the order of the bias."""
     series: dict[tuple[object, ...], list[MethodRow]] = {}
     for row in rows:
         if row.method == "ssbd" and row.mask_k == mask and row.bias is not None:
@@ -138,7 +138,7 @@ def _sweep(rows: Sequence[MethodRow], mask: int) -> list[MethodRow]:
 
 
 def _other_settings(row: MethodRow) -> set[tuple[object, ...]]:
-    """All but the bias; a final bias that equals it may be meant as one value or as that of each row."""
+    """All settings except the bias; a final bias equal to it may be a fixed value or follow each row."""
     others = (row.draft_mask, row.commit, row.commit_gap, row.drop_revised, row.min_block, row.hold_back)
     finals: set[object] = {row.final_bias, "same"} if row.final_bias == row.bias else {row.final_bias}
     return {(*others, row.strip_punctuation, final) for final in finals}
@@ -150,7 +150,7 @@ def _one_for_each_run(rows: Sequence[MethodRow]) -> list[tuple[MethodRow, str]]:
 
 
 def _labels(runs: Sequence[tuple[MethodRow, str]]) -> list[tuple[MethodRow, str]]:
-    """A label for each point; points that lie on top of each other share one."""
+    """A label for each point; overlapping points share one."""
     height = max(row.speedup for row, _ in runs) - min(1.0, *(row.speedup for row, _ in runs))
     places: list[tuple[MethodRow, str]] = []
     for row, name in runs:

@@ -1,4 +1,4 @@
-"""What a benchmark prints and writes when it is over."""
+"""Prints and writes the results of a benchmark."""
 
 import sys
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from flows.bench.signature import Signature
 from flows.bench.tables import tables
 from flows.pages.table import Table
 
-#: Columns of the output where it is no terminal.
+#: Width of the output if it is not a terminal.
 _PLAIN_WIDTH = 140
 
 
 def publish(job: BenchJob, results: BenchResults) -> None:
-    """Print the tables, and write what was asked for. Raises `OutputError`."""
+    """Print the tables, and write the requested files. Raises `OutputError`."""
     plain = tables(results.rows)
     run = _run(job, results)
     shown = paper_tables(run) if job.paper else plain
@@ -35,7 +35,7 @@ def publish(job: BenchJob, results: BenchResults) -> None:
             _document([*(shown if job.paper else ()), *plain], below, results.signature).encode(),
         )
     if job.plots is not None:
-        # Imported here: it needs what only the extra brings.
+        # Imported here because it needs the packages of an extra.
         from flows.bench.plots import write_plots
 
         written += write_plots(results.rows, _caption(results.signature), job.plots)
@@ -57,7 +57,7 @@ def publish(job: BenchJob, results: BenchResults) -> None:
 
 
 def _run(job: BenchJob, results: BenchResults) -> PaperRun:
-    """What the paper's tables have to know of a run."""
+    """The facts about a run that the paper's tables need."""
     common = job.plan.variants[0]
     options: list[str] = []
     for option, value, usual in (
@@ -97,7 +97,7 @@ def _document(shown: Sequence[Table], below: Sequence[str], signature: Signature
 
 
 def signature_lines(signature: dict[str, Any]) -> list[tuple[str, str]]:
-    """A signature, a line for each field that is there; models last."""
+    """A signature, one line for each present field; models last."""
     models = {name: value for name, value in signature.items() if isinstance(value, dict)}
     plain = {name: value for name, value in signature.items() if name not in models and value is not None}
     shown = {

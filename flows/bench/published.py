@@ -1,8 +1,9 @@
 """The figures of the SSBD paper's tables: Zeng et al., arXiv 2509.21740, version 2.
 
-Measured there on an Apple M2 Pro with llama.cpp (Metal), Q4_K_M, greedy, β = 0.2 unless said, as means of
-three runs. COMET is wmt22-comet-da; NE counts tokens of sacreBLEU's flores101, as the mean over segments; A/D
-and A/O are in percent; TPS are output tokens per second without the prompt, and the speedup is their ratio.
+The authors measured on an Apple M2 Pro with llama.cpp (Metal), Q4_K_M, greedy, β = 0.2 unless stated
+otherwise, as means of three runs. COMET is wmt22-comet-da; NE counts tokens of sacreBLEU's flores101, as the
+mean over segments; A/D and A/O are in percent; TPS are output tokens per second without the prompt, and the
+speedup is their ratio.
 """
 
 from typing import NamedTuple
@@ -22,7 +23,7 @@ class PublishedFigures(NamedTuple):
 #: The models, in the order of the columns of tables 2 and 6.
 MODELS = ("Tower+ 2B", "Qwen3 4B")
 
-#: By language and method: re-translation (RT) and SSBD, of each model.
+#: Figures of each model, by language and method: re-translation (RT) and SSBD.
 ByLanguage = dict[tuple[str, str], tuple[PublishedFigures, PublishedFigures]]
 
 #: Table 2: Flores, revealed three words at a time.
@@ -95,7 +96,7 @@ TABLE_3 = {
     "CD": _NEVER_REVISED,
 }
 
-#: Table 4: the last k tokens taken from the draft, or from the display alone; model and text as in table 3.
+#: Table 4: the last k tokens masked in the draft, or only in the display; model and text as in table 3.
 TABLE_4 = {
     "no mask": PublishedFigures(0.880, 1.01, 71.7, 57.0, None, 1.48),
     "mask-3 in the draft": PublishedFigures(0.880, 0.52, 80.6, 52.3, None, 1.42),

@@ -6,13 +6,13 @@ from operators.metrics.summary import Percentiles
 
 
 class Times(msgspec.Struct, frozen=True):
-    """Where the time of an update goes, in milliseconds: means over the updates of all repeats."""
+    """The parts of an update's time in milliseconds: means over the updates of all repeats."""
 
-    #: The pass that evaluates what is new of the prompt and verifies the draft.
+    #: The pass that evaluates the new part of the prompt and verifies the draft.
     verify: float
     #: The passes that decode.
     decode: float
-    #: Everything beside the forward passes.
+    #: Everything besides the forward passes.
     beside: float
 
 
@@ -39,28 +39,29 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     hold_back: int
     strip_punctuation: bool
     drop_revised: bool
-    #: Paired wall time of the whole job against the baseline's: median over the repeats, and their range.
+    #: Speedup of the whole job over the baseline in paired wall time: median over the repeats, and range.
     speedup: float
     speedup_range: tuple[float, float]
-    #: Output tokens per second from the first output token on, against the baseline's.
+    #: Output tokens per second from the first output token on, relative to the baseline.
     tps_ratio: float
     tokens_per_second: float
     chrf: float | None
     bleu: float | None
     comet: float | None
-    #: Chance of a chrF this far from the baseline's if both were equally good (paired bootstrap).
+    #: Probability of a chrF difference this large if both were equally good (paired bootstrap).
     chrf_p: float | None
     #: chrF of the finals against the baseline's own finals.
     chrf_of_baseline: float
-    #: The same of all updates before the finals: what a viewer reads while somebody speaks.
+    #: The same for all updates before the finals: what a viewer reads while somebody speaks.
     chrf_of_baseline_partials: float | None
-    #: chrF of these updates against as many words of the segment's own final: whether they are its begin.
+    #: chrF of these updates against the same number of words of the segment's own final: how far they are its
+    #: beginning.
     chrf_of_final_prefix: float | None
-    #: Share of their words that neither the own final nor the baseline's has: invented, or said otherwise.
+    #: Share of their words that are neither in their own final nor in the baseline's: invented or reworded.
     unsupported: float | None
-    #: Share of all updates whose answer was cut, as it repeated itself or did not end.
+    #: Share of all updates whose answer was cut because it repeated itself or did not end.
     cut: float
-    #: -log P of a token of the finals, and of the updates before them, by the model itself.
+    #: -log P per token of the finals, and of the updates before them, under the model itself.
     nats_of_finals: float | None = None
     nats_of_partials: float | None = None
     ne_raw: float
@@ -69,24 +70,24 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     ne_shown_mean: float
     accepted_over_drafted: float | None
     accepted_over_output: float | None
-    #: Tokens that were proposed after the divergence, for each token of the output, and those that stood.
+    #: Tokens proposed after the divergence per output token, and the accepted ones.
     proposed_over_output: float
     taken_over_output: float
-    #: Passes of the second model for each token of the output, and its share of the models' time.
+    #: Passes of the draft model per output token, and its share of the models' time.
     draft_passes_per_token: float = 0.0
     draft_time_share: float = 0.0
-    #: Of the drafts of finals alone: where in its draft the last update comes to disagree.
+    #: For drafts of finals only: the accepted share, that is, where in its draft the last update diverges.
     final_accepted_over_drafted: float | None
     ms_per_update: Percentiles
-    #: Where it goes at a final, and at all updates before it.
+    #: The parts of the time for finals, and for all updates before them.
     ms_of_final: Times
     ms_of_partial: Times
-    #: Seconds that a word waits before the model gets it, at the mean; None without the times of updates.
+    #: Mean seconds that a word waits before the model gets it; None if updates have no times.
     delay_s: float | None
     passes: int
     passes_per_token: float
-    #: Passes of the baseline over this method's: the speedup where every pass costs the same.
+    #: Passes of the baseline divided by those of this method: the speedup if every pass costs the same.
     passes_saved: float
-    #: The speedup where a pass over a hundred tokens costs twice as much as one over a single token.
+    #: The speedup if a pass over a hundred tokens costs twice as much as one over a single token.
     speedup_simulated: float
     updates: int

@@ -1,4 +1,4 @@
-"""Runs every method on every segment, in turn: all of them see the machine as it is at that moment."""
+"""Runs all methods on each segment in turn, so that all see the machine in the same state."""
 
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
@@ -15,21 +15,21 @@ from operators.trouble import Trouble
 
 
 class MethodUpdate(msgspec.Struct, frozen=True, array_like=True):
-    """What one method made of one update."""
+    """The result of one method for one update."""
 
     tokens: int
     text: str
-    #: The text that a display mask of k tokens leaves, for each k that is asked for.
+    #: The text that a display mask of k tokens leaves visible, for each requested k.
     shown: tuple[str, ...]
     effort: Effort
-    #: -log P of the tokens, where it was asked for and can be told.
+    #: -log P of the tokens, if requested and computable.
     nats: float | None = None
     #: What went wrong with the model.
     trouble: Trouble | None = None
 
 
 class SegmentTrial(msgspec.Struct, frozen=True):
-    """One repeat of one segment: the updates of every method, and the seconds that they took."""
+    """One repeat of one segment: the updates of all methods, and the seconds that they took."""
 
     repeat: int
     segment: int
@@ -47,12 +47,12 @@ def run_trials(
 ) -> Iterator[SegmentTrial]:
     """Yield a trial for each repeat and segment that is not in ``done``.
 
-    ``go_on`` is called before each update, outside of what is timed; it may raise to end the run. With
-    ``likelihood`` outputs are judged after their segment, which is not timed either.
-    The order of the methods rotates from trial to trial: none always comes first.
+    ``go_on`` is called before each update, outside the timed part; it may raise to end the run. With
+    ``likelihood``, outputs are judged after their segment, also outside the timed part.
+    The order of the methods rotates from trial to trial, so that none always comes first.
     """
     for repeat in range(repeats):
-        judge = likelihood if repeat == 0 else None  # texts differ in no repeat but by noise
+        judge = likelihood if repeat == 0 else None  # texts differ between repeats only by noise
         for number, segment in enumerate(corpus.segments):
             if (repeat, number) in done:
                 continue

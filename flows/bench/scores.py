@@ -1,4 +1,4 @@
-"""From trials to the columns of the papers."""
+"""Computes the columns of the papers from trials."""
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
@@ -29,11 +29,11 @@ class Scorer:
         bleu_tokenizer: str,
         bootstrap: int = 1000,
     ) -> None:
-        """``trials`` are all trials of one corpus."""
+        """``trials`` holds all trials of one corpus."""
         self._trials = sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
         self._references = references
         self._tokenize = tokenize
-        # Erasure may be counted in pieces of words.
+        # Erasure may be counted in subword units.
         self._words = tokenizer(bleu_tokenizer)
         self._chrf = CHRF()
         self._bleu = BLEU(tokenize=bleu_tokenizer)
@@ -42,7 +42,7 @@ class Scorer:
 
     @property
     def signatures(self) -> dict[str, str]:
-        """sacrebleu's signatures of the scores, once computed; that of a metric names its references."""
+        """sacrebleu's signatures of the scores computed so far; that of a metric names its references."""
         if self._references is None:
             return {}
         return {"chrf": str(self._chrf.get_signature()), "bleu": str(self._bleu.get_signature())}
@@ -50,7 +50,7 @@ class Scorer:
     def row(self, which: int, mask: int, settings: dict[str, Any]) -> MethodRow:
         """The figures of translator ``which`` under display mask number ``mask``.
 
-        ``settings`` are the columns that are no figures of these trials, COMET and the delay among them.
+        ``settings`` holds the columns that are not computed from these trials, including COMET and the delay.
         """
         first = [trial.updates[which] for trial in self._trials if trial.repeat == 0]
         updates = [update for segment in first for update in segment]
@@ -100,12 +100,12 @@ class Scorer:
         )
 
     def _effort(self, which: int) -> Effort:
-        """What translator ``which`` took for all updates, once."""
+        """The effort of translator ``which`` for all updates of one repeat."""
         updates = (one for trial in self._trials if trial.repeat == 0 for one in trial.updates[which])
         return sum((update.effort for update in updates), start=Effort())
 
     def finals(self, which: int) -> list[str]:
-        """The last output of each segment, of translator ``which``."""
+        """The last output of translator ``which`` for each segment."""
         return [trial.updates[which][-1].text for trial in self._trials if trial.repeat == 0]
 
     def _partials_against_baseline(self, which: int) -> float | None:
@@ -116,7 +116,7 @@ class Scorer:
         return float(CHRF().corpus_score(own, [base]).score) if base else None
 
     def _partials_against_finals(self, segments: Sequence[Sequence[MethodUpdate]]) -> float | None:
-        """Of what says something at all. chrF leaves out spaces, so that tokens may be joined with them."""
+        """Scores of nonempty partials. chrF ignores spaces, so tokens may be joined with them."""
         said, meant = [], []
         for *partials, final in segments:
             whole = self._words(final.text)
@@ -155,7 +155,7 @@ class Scorer:
         return float(scores[1].p_value)
 
     def _erasure(self, segments: list[tuple[MethodUpdate, ...]], mask: int | None) -> tuple[float, float]:
-        """NE pooled over the segments, and as the mean of the segments' own."""
+        """NE pooled over the segments, and as the mean over the segments."""
         erased, lengths = [], []
         for updates in segments:
             texts = [self._tokenize(one.text if mask is None else one.shown[mask]) for one in updates]
@@ -165,7 +165,7 @@ class Scorer:
         return sum(erased) / max(1, sum(lengths)), sum(each) / max(1, len(each))
 
     def _per_repeat(self, which: int, cost: Callable[[Sequence[SegmentTrial], int], float]) -> list[float]:
-        """The baseline's cost over the method's, for each repeat."""
+        """The baseline's cost divided by the method's, for each repeat."""
         ratios = []
         for repeat in sorted({trial.repeat for trial in self._trials}):
             trials = [trial for trial in self._trials if trial.repeat == repeat]
@@ -173,15 +173,15 @@ class Scorer:
         return ratios
 
     def _seconds_per_token(self, trials: Sequence[SegmentTrial], which: int) -> float:
-        """Seconds per output token, the evaluation of the prompt left out.
+        """Seconds per output token, without the evaluation of the prompt.
 
-        A method that verifies evaluates prompt and draft in one pass; what the prompt took of it is what
-        the baseline, which evaluates nothing else in that pass, took for the same update.
+        A method that verifies evaluates prompt and draft in one pass. The prompt's share of it is taken to be
+        the time of the baseline's pass for the same update, which evaluates nothing else.
         """
         tokens, seconds = 0, 0.0
         for trial in trials:
             for base, update in zip(trial.updates[0], trial.updates[which], strict=True):
-                if update.effort.passes:  # else the source had not changed, and nothing was output anew
+                if update.effort.passes:  # otherwise the source was unchanged, without new output
                     tokens += update.tokens
                     seconds += max(0.0, update.effort.model_s - base.effort.first_s)
         return seconds / max(1, tokens)
@@ -203,9 +203,9 @@ class Scorer:
 
 
 def gpu_cost(effort: Effort) -> float:
-    """The passes of a GPU, where the tokens of a pass cost little beside the weights that it reads.
+    """The cost of the passes on a GPU, where tokens cost little compared to reading the weights.
 
-    The order is that of a model of some billion weights: a pass over n tokens costs 1 + n / 100.
+    The estimate is for a model with some billion weights: a pass over n tokens costs 1 + n / 100.
     """
     return effort.passes + effort.evaluated / 100
 
@@ -215,7 +215,7 @@ def _wall_s(trials: Sequence[SegmentTrial], which: int) -> float:
 
 
 def _nats(updates: Iterable[MethodUpdate]) -> float | None:
-    """Nats for each token of the updates that were judged."""
+    """Nats per token of the judged updates."""
     judged = [(update.nats, update.tokens) for update in updates if update.nats is not None]
     return sum(nats for nats, _ in judged) / sum(tokens for _, tokens in judged) if judged else None
 

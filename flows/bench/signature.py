@@ -1,4 +1,4 @@
-"""What has to be known to measure the same again: without it a figure is not a figure."""
+"""The signature of a benchmark: everything needed to reproduce its figures."""
 
 import hashlib
 import os
@@ -19,12 +19,12 @@ from operators.errors import InputError
 
 #: How speed is counted; see docs/benchmark.md.
 SPEED = "speedup:wall-time-of-all-updates,paired,median-over-repeats|tps:output-tokens/(model-s - prompt-s)"
-#: How erasure is summed up.
+#: How erasure is aggregated.
 AGGREGATION = "ne:pooled|ne_mean:mean-over-segments"
 
 
 class ModelIdentity(msgspec.Struct, frozen=True):
-    """Which weights."""
+    """The identity of a model's weights."""
 
     file: str
     bytes: int
@@ -32,22 +32,22 @@ class ModelIdentity(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """All that must be equal for two benchmarks to be comparable, but for the rows' own settings."""
+    """Everything that must be equal for two benchmarks to be comparable, except the rows' own settings."""
 
     surtitle: str
-    #: Hash of the sources that translate and measure: a version number stays, code changes.
+    #: Hash of the sources that translate and measure, because code changes within a version.
     code: str
     llama_cpp_python: str
     model: ModelIdentity
-    #: The second model, where one drafts.
+    #: The draft model, if there is one.
     draft_model: ModelIdentity | None = None
-    #: The proposal heads, where there are some.
+    #: The proposal heads, if there are any.
     heads: ModelIdentity | None = None
-    #: Languages, and hash of the prompt's tokens around the source.
+    #: Languages, and a hash of the prompt's tokens around the source.
     prompt: str
     corpus: str
     corpus_sha256: str
-    #: What tokens erasure is counted in.
+    #: The tokenizer for erasure.
     tokenizer: str
     aggregation: str
     speed: str
@@ -69,7 +69,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     python: str
     numpy: str
     sacrebleu: str
-    #: OpenMP's waiting: it decides what a busy machine costs.
+    #: OpenMP's wait policy: it determines the cost of a busy machine.
     omp: str
     cpu: str
     platform: str
@@ -78,7 +78,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 def sign(
     corpus: Corpus, engine: Engine, plan: Plan, tokenizer: str, repeats: int, comet: str | None
 ) -> Signature:
-    """The signature of a benchmark, its scores' own signatures still missing."""
+    """The signature of a benchmark, still without the signatures of its scores."""
     common = plan.variants[0]
     return Signature(
         surtitle=version("surtitle"),
@@ -113,13 +113,13 @@ def sign(
 
 
 def mixing_key(signature: Signature, variants: Sequence[TranslateSettings], masks: Sequence[int]) -> str:
-    """Hash of everything that trials of one benchmark have in common. How often they are repeated is not."""
+    """Hash of everything that the trials of one benchmark have in common, except the number of repeats."""
     same = msgspec.structs.replace(signature, repeats=0, comet=None)
     return hashlib.sha256(msgspec.json.encode([same, list(variants), list(masks)])).hexdigest()[:24]
 
 
 def identify(path: Path) -> ModelIdentity:
-    """Which weights a file has. Raises `InputError`."""
+    """Identify the weights in a file. Raises `InputError`."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

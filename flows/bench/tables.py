@@ -9,11 +9,11 @@ from flows.settings.schema import SPECULATIVE
 
 
 def tables(rows: Sequence[MethodRow]) -> tuple[Table, ...]:
-    """Speed, where the time goes, the passes, quality beside stability, and what was read before the finals.
+    """Tables of speed, parts of the time, passes, quality and stability, and updates before the finals.
 
     The first row is the baseline.
     """
-    # What the display withholds changes no time: one row for each translator is enough.
+    # The display mask does not affect times: one row for each translator is enough.
     timed = [row for row in rows if row.mask_k == rows[0].mask_k]
     return _speed(timed), _times(timed), _passes(timed), _quality(rows), _partials(timed)
 
@@ -21,7 +21,7 @@ def tables(rows: Sequence[MethodRow]) -> tuple[Table, ...]:
 def label(row: MethodRow, *, mask: bool) -> str:
     """A row's method, its bias, and the settings in which it differs from the product's defaults.
 
-    What the method does not use is left out; the display's mask is there only with ``mask``.
+    Settings that the method does not use are left out; the display's mask is included only with ``mask``.
     """
     parts = {
         f"β={row.bias or 0:g}": row.bias is not None,

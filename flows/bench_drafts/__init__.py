@@ -1,1 +1,1 @@
-"""``surtitle bench-drafts``: ways to draft with a second model, on the same texts."""
+"""``surtitle bench-drafts``: compares ways to draft with a second model, on the same texts."""

@@ -1,4 +1,4 @@
-"""What ``surtitle bench-drafts`` prints and writes, and reads again."""
+"""Prints, writes and reads the results of ``surtitle bench-drafts``."""
 
 import sys
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from operators.text_layout import cleaned
 
 Line = TypeVar("Line")
 
-#: Columns of the output where it is no terminal.
+#: Width of the output if it is not a terminal.
 _PLAIN_WIDTH = 140
 
 
 class Drafts(msgspec.Struct, frozen=True):
-    """What was decoded, how it was measured, and what passes cost where it was."""
+    """The trajectories, how they were measured, and the cost of passes on that machine."""
 
     signature: dict[str, Any]
     costs: list[Costs]
@@ -39,7 +39,7 @@ class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Results(msgspec.Struct, frozen=True):
-    """What ``--json`` holds."""
+    """The content of the ``--json`` file."""
 
     signature: dict[str, Any]
     steps: list[Steps]
@@ -54,7 +54,7 @@ def publish(
     markdown: Path | None,
     trajectories: Path | None,
 ) -> None:
-    """Print the tables and write what was asked for; ``ratios`` are passes in steps of the draft model."""
+    """Print the tables, and write the requested files; ``ratios`` are pass costs in draft-model steps."""
     found = by_method(drafts.trajectories)
     steps = [steps_of(method, some) for method, some in found.items()]
     times = [times_of(found, costs) for costs in [*drafts.costs, *map(_at_ratio, ratios)]]
@@ -84,7 +84,7 @@ def publish(
 
 
 def read_drafts(path: Path) -> Drafts:
-    """Trajectories that were written. Raises `InputError` for a file that holds none."""
+    """Read written trajectories. Raises `InputError` for a file without any."""
     lines = read_lines(path)
     head = _line(path, 1, lines[0] if lines else "", _Head)
     made = [_line(path, number, line, Trajectory) for number, line in enumerate(lines[1:], start=2)]
@@ -92,7 +92,7 @@ def read_drafts(path: Path) -> Drafts:
         raise InputError(f"{path} has no trajectories; write them with --trajectories")
     if not all(is_measured(one) for costs in head.costs for one in (costs.draft, costs.target)):
         raise InputError(f"{path}:1: the costs of passes contradict each other; measure them anew")
-    # What is printed comes from a file: no control characters, and no more than a line has room for.
+    # The printed text comes from a file: remove control characters, and limit it to a line.
     named = [msgspec.structs.replace(one, method=cleaned(one.method)[:80]) for one in made]
     costs = [msgspec.structs.replace(one, name=cleaned(one.name)[:80]) for one in head.costs]
     signature = {cleaned(name)[:40]: _plain(value) for name, value in head.signature.items()}

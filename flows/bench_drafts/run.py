@@ -1,4 +1,4 @@
-"""Decodes a corpus with a pair of models, in all ways, and tells what their passes cost here."""
+"""Decodes a corpus with a pair of models in all ways, and measures the cost of their passes here."""
 
 from threading import Event as Flag
 
@@ -18,14 +18,14 @@ from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
 from operators.decoding.trajectory import Trajectory
 
-# What of a benchmark's signature says nothing about trajectories.
+# Fields of a benchmark's signature that do not affect trajectories.
 _IDLE = {"aggregation", "order", "repeats", "speed", "tokenizer"}
 
 
 def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Drafts:
     """Decode the finals of ``corpus`` with the model and the draft model of the settings.
 
-    Raises `InputError` for models that cannot be used together.
+    Raises `InputError` if the models cannot be used together.
     """
     texts = [segment.updates[-1] for segment in corpus.segments if segment.updates[-1].strip()]
     stop = Flag()
@@ -48,6 +48,6 @@ def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Dra
 
 
 def _costs(engine: Engine) -> list[Costs]:
-    """What passes of the two models cost on this machine."""
+    """The cost of passes of the two models on this machine."""
     draft = engine.draft_costs()
     return [] if draft is None else [Costs("in milliseconds as measured here", draft, engine.costs())]

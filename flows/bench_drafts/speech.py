@@ -1,4 +1,4 @@
-"""Transcribes utterances with a pair of Whisper models, in all ways, and tells what passes cost here."""
+"""Transcribes utterances with a pair of Whisper models in all ways, and measures the cost of passes here."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
@@ -36,9 +36,9 @@ from operators.recognizers.whisper.recognizer import RULES
 from operators.recognizers.windowed.segmenter import Segmenter
 from operators.recognizers.windowed.voice import Samples, silero
 
-# What of a speech benchmark's signature says nothing about trajectories.
+# Fields of a speech benchmark's signature that do not affect trajectories.
 _IDLE = {"aggregation", "interval_s", "margin"}
-# Only whole utterances are decoded; where they end does not depend on it.
+# Only whole utterances are decoded, and their ends do not depend on this interval.
 _INTERVAL_S = 10.0
 # How often each utterance's encoder is timed.
 _TURNS = 3
@@ -50,16 +50,16 @@ class SpeechPair(NamedTuple):
     audio: Sequence[Path]
     model: Path
     draft_model: Path
-    #: Name or code of the language that is spoken.
+    #: Name or code of the spoken language.
     spoken: str
     threads: int
-    #: Utterances to leave out at the beginning, and to take.
+    #: Number of utterances to skip at the beginning, and to take.
     skip: int
     limit: int | None
 
 
 class _Model:
-    """One of the two, and what it is asked with."""
+    """One of the two models, and its prompt."""
 
     def __init__(self, folder: Path, spoken: str, threads: int) -> None:
         self._model: WhisperModel = load_model(str(folder.absolute()), threads)
@@ -67,19 +67,19 @@ class _Model:
         self._prompt = self.vocabulary.prompt(language(spoken))
 
     def encode(self, audio: Samples) -> Encoded:
-        """What the model hears of an utterance."""
+        """The encoder's output for an utterance."""
         return self._model.encode(audio, self._prompt)
 
 
 class _Models(NamedTuple):
-    """The one that is to say what was said, and the one that drafts."""
+    """The main model and the draft model."""
 
     first: _Model
     draft: _Model
 
 
 def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
-    """Decode the utterances of ``pair`` in all ways. Raises `InputError` for what cannot be used."""
+    """Decode the utterances of ``pair`` in all ways. Raises `InputError` for unusable files."""
     stop = Flag()
     with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
         waiting.doing("loading the models", None)
@@ -130,7 +130,7 @@ def _of_utterance(models: _Models, audio: Samples, compared: Sequence[Way]) -> l
 
 
 def _respelling(way: Way, own: Task, models: _Models) -> Callable[[Task], Drafter]:
-    """The drafter of ``way`` for the draft model's ``own`` task, its drafts in the other model's tokens."""
+    """The drafter of ``way`` for the draft model's ``own`` task, with drafts in the main model's tokens."""
     model, draft = (one.vocabulary for one in models)
     if model.spells_like(draft):
         return way.drafter
@@ -138,7 +138,7 @@ def _respelling(way: Way, own: Task, models: _Models) -> Callable[[Task], Drafte
 
 
 def _compared_vocabularies(models: _Models, texts: Collection[bytes]) -> str:
-    """How much of what is said the draft model spells with tokens that the other one has too."""
+    """The share of the text that the draft model spells with tokens that the main model has too."""
     model, draft = (one.vocabulary for one in models)
     if model.spells_like(draft):
         return "the same"
@@ -148,12 +148,12 @@ def _compared_vocabularies(models: _Models, texts: Collection[bytes]) -> str:
 
 
 def _texts(made: Sequence[Trajectory]) -> set[bytes]:
-    """What is said; as in a transcript, each word has a space before it."""
+    """The spoken texts; as in a transcript, each word has a space before it."""
     return {b" " + one.text.encode() for one in made}
 
 
 def _costs(models: _Models, utterances: Sequence[Samples]) -> Costs:
-    """What passes of the two models cost on this machine, and an utterance's encoder, in milliseconds."""
+    """The cost of passes of the two models and of an utterance's encoder here, in milliseconds."""
     longest = max(utterances, key=len)
     encoder_ms = _encoder_ms(models, utterances)
     draft, target = (
@@ -170,7 +170,7 @@ def _costs(models: _Models, utterances: Sequence[Samples]) -> Costs:
 
 
 def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
-    """Times a pass over so many tokens after the prompt."""
+    """Make a function that times a pass over a number of tokens after the prompt."""
     encoded.evaluate(encoded.prompt, 0, 1)
     begin = len(encoded.prompt)
 
@@ -184,7 +184,7 @@ def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
 
 
 def _encoder_ms(models: Sequence[_Model], utterances: Sequence[Samples]) -> list[float]:
-    """The mean of all utterances, each the least of some times; the models take turns."""
+    """The mean over all utterances of the minimum of several times; the models take turns."""
     sums = [0.0] * len(models)
     for audio in utterances:
         times: list[list[float]] = [[] for _ in models]

@@ -1,6 +1,6 @@
 """The tables of ``surtitle bench-drafts``.
 
-What SpecASR (Wei et al. 2025) has in figures 11 to 13, table II.
+They show the figures of SpecASR (Wei et al. 2025), figures 11 to 13 and table II.
 """
 
 from collections.abc import Sequence
@@ -14,55 +14,55 @@ from operators.decoding.trajectory import Replayed, Trajectory, autoregressive, 
 
 
 class Costs(msgspec.Struct, frozen=True):
-    """What passes of a pair of models cost."""
+    """The cost of passes of a pair of models."""
 
     name: str
     draft: PassCosts
     target: PassCosts
-    #: What each text costs besides, however it is drafted: the encoders of speech models.
+    #: Additional cost of each text, however it is drafted: the encoders of speech models.
     draft_encoder: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
     target_encoder: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
 
 
 class Steps(msgspec.Struct, frozen=True, kw_only=True):
-    """What the trajectories of one way of drafting have in common, whatever their passes cost."""
+    """Counts over the trajectories of one way of drafting, independent of the cost of passes."""
 
     method: str
     texts: int
     tokens: int
     rounds: int
-    #: Passes of the draft model; tokens that were drafted, in all branches, and stood.
+    #: Passes of the draft model; tokens that were drafted in all branches, and those accepted.
     draft_steps: int
     drafted: int
     accepted: int
-    #: Steps of the draft model of which no token stood.
+    #: Steps of the draft model without an accepted token.
     ineffective_steps: int
 
     @property
     def accepted_a_round(self) -> float:
-        """Drafted tokens that stood, for each pass that verified some."""
+        """Accepted draft tokens per verifying pass."""
         return self.accepted / max(1, self.rounds)
 
     @property
     def acceptance(self) -> float:
-        """The decoding-acceptance ratio: of the drafted tokens those that stood."""
+        """The decoding-acceptance ratio: the share of drafted tokens that were accepted."""
         return self.accepted / max(1, self.drafted)
 
 
 class Time(msgspec.Struct, frozen=True, kw_only=True):
-    """What the trajectories of one way cost, as a mean of a text, in milliseconds or as ``costs`` says."""
+    """The mean cost per text of the trajectories of one way, in milliseconds or in the unit of ``costs``."""
 
     method: str
     costs: str
     draft: float
     target: float
-    #: Against decoding with the first model alone, and against the first way.
+    #: Speedup over decoding with the main model alone, and over the first way.
     speedup: float
     speedup_over_first: float
 
 
 def by_method(trajectories: Sequence[Trajectory]) -> dict[str, list[Trajectory]]:
-    """The trajectories of each way, in the order in which they come first."""
+    """The trajectories of each way, in the order of first appearance."""
     found: dict[str, list[Trajectory]] = {}
     for trajectory in trajectories:
         found.setdefault(trajectory.method, []).append(trajectory)
@@ -70,7 +70,7 @@ def by_method(trajectories: Sequence[Trajectory]) -> dict[str, list[Trajectory]]
 
 
 def steps_of(method: str, trajectories: Sequence[Trajectory]) -> Steps:
-    """Count what was done."""
+    """Count the steps of trajectories."""
     rounds = [one for trajectory in trajectories for one in trajectory.rounds]
     draft_steps = sum(len(one.steps) for one in rounds)
     return Steps(
@@ -110,7 +110,7 @@ def times_of(found: dict[str, list[Trajectory]], costs: Costs) -> list[Time]:
 
 
 def tables(steps: Sequence[Steps], times: Sequence[Sequence[Time]]) -> tuple[Table, ...]:
-    """A table of what was done, and one of what it costs for each pair of costs."""
+    """A table of the steps, and one of their cost for each entry of costs."""
     return _steps_table(steps), *(_times_table(some) for some in times)
 
 

@@ -1,8 +1,8 @@
-"""Drafting with a second model, without a last output: trajectories of every way to do it, on the same texts.
+"""Drafting with a second model, without a last output: trajectories of all ways, on the same texts.
 
-The texts are the finals of a corpus, translated from scratch, or utterances, transcribed so. Each model is
-asked once for what it says after some tokens (`Memory`), so that all ways meet the same two models and give
-the same output.
+The texts are the finals of a corpus, translated from scratch, or utterances, transcribed from scratch. Each
+model is asked only once for its prediction after a prefix (`Memory`), so that all ways meet the same two
+models and give the same output.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,19 +35,19 @@ class Way(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """Which ways are compared."""
+    """The ways to compare."""
 
-    #: Lengths of plain speculative decoding, one and two beams.
+    #: Draft lengths of plain speculative decoding, with one and with two beams.
     lengths: Sequence[int] = (8, 16)
     beamed: Sequence[int] = (8,)
     #: Probabilities below which adaptive prediction stops or branches.
     thresholds: Sequence[float] = (0.4,)
-    #: Of the adaptive ones.
+    #: Settings of the adaptive ways.
     prediction: Prediction = Prediction(branches=2)
 
 
 def ways(sweep: Sweep) -> list[Way]:
-    """Plain speculative decoding, then SpecASR's techniques, each with those before it."""
+    """Plain speculative decoding, then SpecASR's techniques, each combined with the previous ones."""
     plain = [
         _predicting(f"plain, {length}", Prediction(length=length, threshold=0.0, recycles=False))
         for length in sweep.lengths
@@ -77,7 +77,7 @@ def _predicting(name: str, prediction: Prediction) -> Way:
 def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) -> Iterator[list[Trajectory]]:
     """The trajectories of each text, one for each way.
 
-    Raises `RuntimeError` if a way gives another output than greedy decoding, which none may.
+    Raises `RuntimeError` if a way does not give the output of greedy decoding.
     """
     if engine.drafts is None:
         raise ValueError("there is no second model")
@@ -97,9 +97,9 @@ def _task(prompt: Prompt, text: str) -> Task:
 def compared_on(
     text: str, task: Task, memory: Memory, second: Memory, compared: Sequence[Way]
 ) -> list[Trajectory]:
-    """The trajectories of one text, whose ``task`` the two models were asked.
+    """The trajectories of one text, given as the ``task`` of the two models.
 
-    Raises `RuntimeError` as `trajectories` does.
+    Raises the `RuntimeError` of `trajectories`.
     """
     greedy, _ = drive(retranslate(task), Remembered(memory))
     made = []

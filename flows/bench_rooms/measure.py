@@ -1,4 +1,4 @@
-"""Live rooms on a real model."""
+"""Measures live rooms on a real model."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from operators.serving.rooms import Done, Rooms, Update, Waiting, Working
 from operators.serving.scheduler import Scheduler
 from operators.serving.simulation import Recorded
 
-#: Key of a segment that is no room's.
+#: Key of a segment that belongs to no room.
 _WARM_UP = "warm-up/000000"
 
 
@@ -31,13 +31,13 @@ def measure(
     seconds: float,
     go_on: Callable[[], None],
 ) -> Row:
-    """Let so many rooms talk for so many seconds, in sessions of their own.
+    """Run a number of rooms for a number of seconds, in their own sessions.
 
-    Raises `InputError` where the model fails.
+    Raises `InputError` if the model fails.
     """
     with _scheduler(engine, settings, rooms, mode) as scheduler:
         served, model = _rooms(engine, settings, scheduler, rooms)
-        # The first passes read the weights from the disk.
+        # The first passes read the weights from disk.
         state, _ = model.update(_WARM_UP, SegmentState(), "Good morning.", is_final=True)
         model.release(_WARM_UP, state)
         arrivals = source.recording.arrivals(rooms, seconds)
@@ -50,9 +50,9 @@ def measure(
 def record(
     engine: Engine, settings: TranslateSettings, source: Source, go_on: Callable[[float], None]
 ) -> Sequence[Recorded]:
-    """What each update takes: all of them, one after the other; ``go_on`` is told how much is done.
+    """Record the passes of all updates, one after the other; ``go_on`` gets the fraction that is done.
 
-    Raises `InputError` where the model fails.
+    Raises `InputError` if the model fails.
     """
     recorded: list[Recorded] = []
     with _scheduler(engine, settings, 1, "alone") as scheduler:

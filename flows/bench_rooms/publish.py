@@ -1,4 +1,4 @@
-"""What ``surtitle bench-rooms`` prints and writes."""
+"""Prints and writes the results of ``surtitle bench-rooms``."""
 
 import sys
 from pathlib import Path
@@ -11,12 +11,12 @@ from flows.bench.publish import signature_lines
 from flows.bench_rooms.rows import table
 from flows.bench_rooms.run import RoomsResults
 
-#: Columns of the output where it is no terminal.
+#: Width of the output if it is not a terminal.
 _PLAIN_WIDTH = 140
 
 
 def publish(results: RoomsResults, json: Path | None) -> None:
-    """Print the table, and write the rows where that was asked for. Raises `OutputError`."""
+    """Print the table, and write the rows if requested. Raises `OutputError`."""
     shown = table(results.rows)
     if json is not None:
         write_whole(json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")

@@ -15,33 +15,33 @@ MODES: tuple[Mode, ...] = ("batched", "alone")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """So many rooms, translated together (``batched``) or one after the other (``alone``)."""
+    """A number of rooms, translated together (``batched``) or one after the other (``alone``)."""
 
     rooms: int
     mode: Mode
-    #: Whether the clock went by a table of costs.
+    #: Whether the clock was driven by a table of costs.
     simulated: bool
-    #: Tokens of all translations, for each second from the first update to the end of the last one.
+    #: Tokens of all translations per second, from the first update to the end of the last one.
     tokens_per_second: float
-    #: From an update's coming until it was translated; absent where none was.
+    #: Seconds from the arrival of an update until it was translated; absent if none was.
     p50_ms: float | None
     p95_ms: float | None
-    #: Partials that newer updates have overtaken.
+    #: Number of partials that newer updates have overtaken.
     dropped: int
-    #: Updates that were translated, and how many of them were finals.
+    #: Number of translated updates, and of finals among them.
     updates: int
     finals: int
-    #: Requests that a pass answered, and tokens that it evaluated, at the mean.
+    #: Mean number of requests that a pass answered, and of tokens that it evaluated.
     requests_per_pass: float
     tokens_per_pass: float
-    #: Memory of the process; absent where rooms are simulated, and where the system does not tell.
+    #: Memory of the process; absent if rooms are simulated, or if the system does not report it.
     memory_mb: float | None
 
 
 def row_of(
     rooms: int, mode: Mode, lived: Lived, load: Load, memory_mb: float | None, *, simulated: bool
 ) -> Row:
-    """What became of a run."""
+    """The row of a run."""
     return Row(
         rooms=rooms,
         mode=mode,
@@ -63,7 +63,7 @@ def _ms(values_s: Quantiles, share: float) -> float | None:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """All rows, as they are printed."""
+    """The table of all rows."""
     return Table(
         "rooms",
         (

@@ -1,4 +1,4 @@
-"""Runs the benchmark of rooms: on the model that is here, and on machines that are not."""
+"""Runs the benchmark of rooms: measured on the real model, and simulated for other machines."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -25,39 +25,39 @@ from operators.models.memory_plan import MAX_SEQUENCES
 from operators.serving.fill import fill_of
 from operators.serving.simulation import Machine, Recorded, simulate
 
-# A table of costs has some sizes of passes.
+# Maximum size of a file of costs, which has only a few sizes of passes.
 _MAX_COSTS_BYTES = 100_000
-# Tokens of the largest pass in it.
+# Maximum tokens of the largest pass in it.
 _MAX_PASS = 65_536
-#: Rooms whose every update is an event of the simulation.
+#: Maximum number of simulated rooms, because each of their updates is an event of the simulation.
 MAX_ROOMS = 100_000
 
 
 class RoomsJob(NamedTuple):
-    """What is asked for."""
+    """What to measure and simulate."""
 
     source: Path
     settings: TranslateSettings
-    #: Rooms that are measured, and those that are simulated.
+    #: The numbers of rooms to measure, and those to simulate.
     rooms: Sequence[int]
     simulated: Sequence[int]
     modes: Sequence[Mode]
     seconds: float
     limit: int | None
-    #: Costs of the passes of another machine, and the sessions that it has memory for.
+    #: Costs of the passes of another machine, and the number of sessions that fit into its memory.
     costs: Path | None
     sessions: int
 
 
 class RoomsResults(msgspec.Struct, frozen=True):
-    """What ``--json`` holds."""
+    """The content of the ``--json`` file."""
 
     signature: dict[str, Any]
     rows: list[Row]
 
 
 def run_rooms(job: RoomsJob) -> RoomsResults:
-    """Measure and simulate what is asked for. Raises `UsageError` and `InputError`."""
+    """Measure and simulate as requested. Raises `UsageError` and `InputError`."""
     _check(job)
     costs = None if job.costs is None else _read_costs(job.costs)
     source = read_source(job.source, job.limit)
@@ -82,13 +82,13 @@ class _Run:
         self, job: RoomsJob, source: Source, costs: PassCosts | None, stop: Flag, waiting: Waiting
     ) -> None:
         self._job, self._source, self._costs, self._stop, self._waiting = job, source, costs, stop, waiting
-        # Translations tell what they took: without a model.
+        # Translations hold their effort, so no model is needed.
         self._engine: Engine | None = None
         if source.recorded is None:
             self._engine = open_engine(job.settings, waiting.doing)
 
     def measured(self) -> list[Row]:
-        """The rooms of the real model."""
+        """Measure rooms on the real model."""
         job, rows = self._job, list[Row]()
         if self._engine is None:
             return rows
@@ -101,7 +101,7 @@ class _Run:
         return rows
 
     def simulated(self) -> list[Row]:
-        """The rooms of a machine that is not here, or of this one."""
+        """Simulate rooms on another machine, or on this one."""
         job, rows = self._job, list[Row]()
         if not job.simulated:
             return rows
@@ -118,7 +118,7 @@ class _Run:
         return rows
 
     def signature(self) -> dict[str, Any]:
-        """What has to be known to measure the same again."""
+        """Everything needed to reproduce the figures."""
         job, settings = self._job, self._job.settings
         costs = self._pass_costs()
         signature: dict[str, Any] = {

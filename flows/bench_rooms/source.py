@@ -1,4 +1,4 @@
-"""What the rooms of a benchmark say: recorded partials, or translations, which tell what each update took."""
+"""The input of a benchmark's rooms: recorded partials, or translations, which hold each update's effort."""
 
 import hashlib
 from pathlib import Path
@@ -14,21 +14,21 @@ from operators.serving.simulation import Recorded
 
 
 class Source(NamedTuple):
-    """The recording that all rooms say, and where it is from."""
+    """The recording that all rooms replay, and its origin."""
 
-    #: The file and which of its segments these are, and a hash of what is said.
+    #: The file and which of its segments these are, and a hash of the text.
     name: str
     sha256: str
     recording: Recording
     heard: tuple[Heard, ...]
-    #: What each update took; None where that is not recorded.
+    #: The effort of each update; None if that was not recorded.
     recorded: tuple[Recorded, ...] | None
 
 
 def read_source(path: Path, limit: int | None) -> Source:
-    """The first ``limit`` segments of a file of partials or of translations, one stream after the other.
+    """Read the first ``limit`` segments of a file of partials or translations, one stream after the other.
 
-    Raises `InputError` for a file that cannot be used.
+    Raises `InputError` for an unusable file.
     """
     kind = event_type_of(path)
     if kind not in (Partial, Translation):
@@ -44,7 +44,7 @@ def read_source(path: Path, limit: int | None) -> Source:
     offset_s = last_s = 0.0
     for number, ((stream, _), updates) in enumerate(list(events.items())[:limit]):
         if stream != before:
-            # Streams have clocks of their own.
+            # Each stream has its own clock.
             offset_s, before = last_s - updates[0].arrival_s, stream
         for event in updates:
             last_s = max(last_s, offset_s + event.arrival_s)

@@ -1,1 +1,1 @@
-"""``surtitle bench-speech``: ways to decode growing windows of speech, side by side on the same audio."""
+"""``surtitle bench-speech``: compares ways to decode growing windows of speech, on the same audio."""

@@ -1,4 +1,4 @@
-"""The recordings of a speech benchmark, and what is said in them."""
+"""The recordings of a speech benchmark, and their reference transcripts."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class Clip(NamedTuple):
     """One recording."""
 
     path: Path
-    #: What is said in it; None where nobody wrote it down.
+    #: The reference transcript; None if there is none.
     text: str | None
 
 
@@ -27,9 +27,9 @@ class _Entry(msgspec.Struct):
 
 
 def read_clips(audio: Sequence[Path], manifest: Path | None) -> list[Clip]:
-    """The recordings, with their words from a manifest: a JSON object per line with ``file`` and ``text``.
+    """The recordings, with transcripts from a manifest: a JSON object per line with ``file`` and ``text``.
 
-    Raises `InputError` where the manifest cannot be read or lacks all of them.
+    Raises `InputError` if the manifest cannot be read or lacks all of them.
     """
     texts = _read_manifest(manifest) if manifest else {}
     clips = [Clip(path, texts.get(path.name)) for path in audio]
@@ -39,7 +39,7 @@ def read_clips(audio: Sequence[Path], manifest: Path | None) -> list[Clip]:
 
 
 def samples(clip: Clip) -> Samples:
-    """All of a recording, at 16 kHz. Raises `InputError` where it cannot be read."""
+    """All samples of a recording, at 16 kHz. Raises `InputError` if it cannot be read."""
     pcm = b"".join(AudioDecoder(clip.path).blocks())
     return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768.0
 

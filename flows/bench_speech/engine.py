@@ -1,4 +1,4 @@
-"""The speech models that the benchmark can drive, each behind the same two calls."""
+"""The speech models that the benchmark can run, behind a common interface of two calls."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,15 +14,15 @@ from operators.recognizers.windowed.voice import Samples
 
 
 class DecodedWindow(NamedTuple):
-    """What a model made of one window."""
+    """The result of a model for one window."""
 
     tokens: tuple[int, ...]
     text: str
-    #: The bytes of each token, and the model's own probability of that at a place.
+    #: The bytes of each token, and a function for the model's own probability of the token at a position.
     pieces: Sequence[bytes]
     probability: Callable[[int], float]
     passes: int
-    #: Whether the whole window was decoded, and not only up to a doubtful word.
+    #: Whether the whole window was decoded, and not only the part up to an uncertain word.
     is_whole: bool
 
 
@@ -31,27 +31,27 @@ class SpeechEngine(Protocol):
 
     #: Folder of its files.
     folder: Path
-    #: When an utterance is over; None for the usual rules.
+    #: The rules for the end of an utterance; None for the default rules.
     rules: SegmentRules | None
-    #: Gap of logits below which its finals are decoded from scratch.
+    #: Finals are decoded from scratch if the gap of logits is below this.
     margin: float
 
     def encode(self, samples: Samples) -> Any:
-        """The encoder's states of a window; their ``again()`` has no pass of the decoder in it yet."""
+        """The encoder's states of a window; their ``again()`` gives a copy without any decoder pass."""
         ...
 
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
     ) -> Callable[[], DecodedWindow]:
-        """Decode a window; what is called afterwards puts the result into words, which is not timed.
+        """Decode a window; the returned function makes the text of the result, outside the timed part.
 
-        So many windows before it were ``stopped`` at a doubtful word.
+        ``stopped`` is the number of previous windows that stopped at an uncertain word.
         """
         ...
 
 
 def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> SpeechEngine:
-    """The engine of that name. Raises `SurtitleError` when it or its model is missing."""
+    """Open the engine of that name. Raises `SurtitleError` if it or its model is missing."""
     match name:
         case "moonshine":
             return _Moonshine(folder, threads)

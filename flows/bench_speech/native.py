@@ -1,6 +1,6 @@
-"""Moonshine's own library on the same audio: what our decoder is held against.
+"""Moonshine's own library on the same audio, as the baseline for our decoder.
 
-The library leaks some 15 MB for each minute of speech, which a benchmark can afford.
+The library leaks about 15 MB per minute of speech, which is acceptable in a benchmark.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import bundled_model
 from operators.recognizers.windowed.voice import Samples
 
-#: Without it the library transcribes by a clock of its own.
+#: Without this flag, the library transcribes by its own clock.
 _FORCE_UPDATE = 1
 
 
 class NativeUpdate(NamedTuple):
-    """A line of the library's transcript as it stood after an update."""
+    """A line of the library's transcript after an update."""
 
     line: int
     text: str
@@ -24,14 +24,14 @@ class NativeUpdate(NamedTuple):
 
 
 class NativeTrial(NamedTuple):
-    """One recording, heard by the library."""
+    """One recording, recognised by the library."""
 
     updates: list[NativeUpdate]
     seconds: float
 
 
 class NativeLibrary:
-    """The library with the model that comes along."""
+    """The library with its included model."""
 
     def __init__(self) -> None:
         from moonshine_voice import ModelArch, Transcriber
@@ -39,7 +39,7 @@ class NativeLibrary:
         self._transcriber: Any = Transcriber(str(bundled_model()), ModelArch.TINY)
 
     def hear(self, audio: Samples, interval_s: float) -> NativeTrial:
-        """Hear a recording as if it were live: an update after each interval, as fast as it goes."""
+        """Recognise a recording as if live, with an update after each interval, but as fast as possible."""
         began = perf_counter()
         stream = self._transcriber.create_stream(update_interval=3600.0)
         stream.start()

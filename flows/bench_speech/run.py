@@ -1,4 +1,4 @@
-"""Runs a speech benchmark and says what came of it."""
+"""Runs a speech benchmark, and prints and writes its results."""
 
 import sys
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from flows.pages.table import Table
 from operators.errors import InputError, UsageError
 from operators.recognizers.windowed.method import SpeechMethod
 
-#: Columns of the output where it is no terminal.
+#: Width of the output if it is not a terminal.
 _PLAIN_WIDTH = 140
 
 
@@ -41,7 +41,7 @@ class SpeechBenchJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpeechBenchResults(msgspec.Struct, frozen=True):
-    """What is written as JSON."""
+    """The content of the JSON file."""
 
     signature: SpeechSignature
     rows: list[SpeechRow]
@@ -54,7 +54,7 @@ def run(job: SpeechBenchJob) -> None:
     if job.native and job.recognizer != "moonshine":
         raise UsageError("--native: there is a library of its own for moonshine alone")
     engine = open_engine(job.recognizer, job.model, job.spoken, job.threads)
-    # From scratch first: all others are held against it.
+    # From scratch first, as the baseline of all others.
     stops = [0.0, *filter(None, job.certainties)]
     methods = [
         SpeechMethod(use_draft=False),
@@ -93,7 +93,7 @@ def _publish(job: SpeechBenchJob, results: SpeechBenchResults) -> None:
 
 
 def _times(found: Sequence[SpeechRow]) -> Table:
-    # What is shown of a hypothesis changes no time, but for where its window ends early.
+    # The shown part of a hypothesis does not affect times, unless decoding of its window ended early.
     timed = [row for row in found if row.certainty is None or row.ends_early]
     columns = (
         "",

@@ -14,43 +14,43 @@ from operators.recognizers.windowed.method import SpeechMethod
 
 
 class SpeechRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What one way of decoding came to, pooled over all recordings; times are means of an update."""
+    """The results of one way of decoding, pooled over all recordings; times are means per update."""
 
     #: ``scratch``, ``draft``, or ``native`` for Moonshine's own library.
     method: str
     bias: float | None = None
-    #: Least probability of the last word shown of an unfinished text; None shows it as it was decoded.
+    #: Minimum probability of the last shown word of an unfinished text; None shows the text as decoded.
     certainty: float | None = None
-    #: Whether windows of unfinished speech were decoded only to the first new word that is below it.
+    #: Whether windows of unfinished speech were decoded only to the first new word below that probability.
     ends_early: bool = False
     updates: int
     decoder_ms: float | None = None
-    #: Voice detector, encoder and decoder.
+    #: Time of the voice detector, the encoder and the decoder.
     recognizer_ms: float
-    #: Time over that of decoding from scratch, in this run.
+    #: Time relative to decoding from scratch, in this run.
     decoder_ratio: float | None = None
     recognizer_ratio: float | None = None
     passes_per_update: float | None = None
     #: Word error rate of the finals, in per cent; None without a reference.
     wer: float | None = None
-    #: Normalised erasure of the words shown, and the share of updates that take a word back.
+    #: Normalised erasure of the shown words, and the share of updates that erase a word.
     ne: float
     revising_share: float
-    #: The same for the words alone, whatever their case and punctuation.
+    #: The same, ignoring case and punctuation.
     ne_words: float
     revising_share_words: float
-    #: Words of the hypothesis that an unfinished text does not show, on average.
+    #: Mean number of words of the hypothesis that an unfinished text does not show.
     held_back: float
-    #: Seconds of audio from an utterance's first update to that from which on a word and all before it stand,
-    #: on average; None where the times of the updates are not known.
+    #: Mean seconds of audio from an utterance's first update to the one that settles a word, so that it and
+    #: all words before it no longer change; None if the times of the updates are unknown.
     settled_s: float | None = None
     finals: int
-    #: Finals that are token by token those of decoding from scratch.
+    #: Number of finals that are identical, token by token, to those of decoding from scratch.
     finals_equal: int | None = None
 
 
 class _Said(NamedTuple):
-    """One update as a viewer meets it."""
+    """One update as a viewer sees it."""
 
     shown: str
     whole: str
@@ -64,12 +64,12 @@ def rows(
     certainties: Sequence[float | None],
     references: Sequence[str | None],
 ) -> list[SpeechRow]:
-    """A row for each method and each certainty; the first method decodes from scratch."""
+    """A row for each method and each certainty; the first method must be decoding from scratch."""
     return [
         _row(trials, number, method, certainties, place, references)
         for number, method in enumerate(methods)
         for place, least in enumerate(certainties)
-        # What was left out because it would not be shown is shown in no other way either.
+        # Words that were not decoded because they would be hidden cannot be shown at another certainty.
         if method.stop_below in (0, least)
     ]
 
@@ -145,7 +145,7 @@ def _row(
 
 
 def _settled_s(said: Sequence[Sequence[_Said]]) -> float:
-    """The mean of all words of the finals, whatever their case and punctuation."""
+    """The mean over all words of the finals, ignoring case and punctuation."""
     waited: list[float] = []
     for clip in said:
         shown: list[tuple[float, tuple[str, ...]]] = []
@@ -158,7 +158,7 @@ def _settled_s(said: Sequence[Sequence[_Said]]) -> float:
 
 
 def _wer(said: Sequence[Sequence[_Said]], references: Sequence[str | None]) -> float | None:
-    """Pooled over the recordings whose words are known."""
+    """The word error rate, pooled over the recordings with a reference."""
     errors = words = 0
     for clip, reference in zip(said, references, strict=True):
         if reference is not None:
@@ -188,7 +188,7 @@ def _stability(said: Sequence[Sequence[_Said]]) -> _Stability:
 
 
 def _erased(said: Sequence[Sequence[_Said]], split: Callable[[str], tuple[str, ...]]) -> tuple[float, float]:
-    """Words erased for each word of the finals, and the share of updates that erase any."""
+    """Erased words per word of the finals, and the share of updates that erase any."""
     erased = final = revising = updates = 0
     for clip in said:
         before: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""When words are settled: shown, with all words before them, in every update to come."""
+"""When words are settled: every later update shows them, and all words before them, unchanged."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from operators.prefix import common_prefix
 
 
 def settled(shown: Sequence[tuple[float, tuple[str, ...]]]) -> list[float]:
-    """For each word of an utterance's last text the seconds from its first update to that which settled it.
+    """For each word of the last text, the seconds from the utterance's first update until it is settled.
 
     Args:
-        shown: When each update came, and its words; at least one.
+        shown: The time and the words of each update; at least one update.
     """
     begin_s, words = shown[0][0], shown[-1][1]
     settled_s = [shown[-1][0]] * len(words)

@@ -1,4 +1,4 @@
-"""What has to be known to measure the same speech again."""
+"""The signature of a speech benchmark: everything needed to reproduce its figures."""
 
 import platform
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ AGGREGATION = "wer,ne:pooled|times:mean-over-updates,ways-in-turns"
 
 
 class SpeechSignature(msgspec.Struct, frozen=True, kw_only=True):
-    """All that must be equal for two speech benchmarks to be comparable."""
+    """Everything that must be equal for two speech benchmarks to be comparable."""
 
     surtitle: str
     model: str

@@ -1,4 +1,4 @@
-"""Decodes the same windows in several ways, in turns, and writes down what each of them said."""
+"""Decodes the same windows in several ways, in turns, and records the results."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -13,11 +13,11 @@ from operators.recognizers.windowed.voice import Samples, silero
 
 
 class WindowUpdate(NamedTuple):
-    """What one way of decoding made of one window."""
+    """The result of one way of decoding for one window."""
 
     is_final: bool
     tokens: tuple[int, ...]
-    #: The text as it was decoded, and as it is shown at each certainty that was asked for.
+    #: The text as decoded, and as shown at each requested certainty.
     text: str
     shown: tuple[str, ...]
     passes: int
@@ -27,7 +27,7 @@ class WindowUpdate(NamedTuple):
 
 
 class RecordingTrial(NamedTuple):
-    """One recording, heard in all ways."""
+    """One recording, decoded in all ways."""
 
     #: The updates of each way.
     ways: tuple[list[WindowUpdate], ...]
@@ -37,7 +37,7 @@ class RecordingTrial(NamedTuple):
 
 
 class _Way:
-    """One way of decoding, and where its open utterance stands."""
+    """One way of decoding, and the state of its open utterance."""
 
     def __init__(self, engine: SpeechEngine, method: SpeechMethod, certainties: Sequence[float]) -> None:
         self._engine = engine
@@ -49,7 +49,7 @@ class _Way:
         self._stopped = 0
 
     def hear(self, window: Window, encoded: Any) -> None:
-        """Decode a window and keep what became of it."""
+        """Decode a window, and record the result."""
         began = perf_counter()
         heard = self._engine.decode(self._method, encoded, self._draft, window, self._stopped)
         decoder_s = perf_counter() - began
@@ -87,7 +87,7 @@ def hear(
     certainties: Sequence[float],
     interval_s: float,
 ) -> RecordingTrial:
-    """Hear a recording once, each of its windows in all ways; who begins changes with each window."""
+    """Decode each window of a recording in all ways; the first way rotates from window to window."""
     began = perf_counter()
     segmenter = Segmenter(silero(), interval_s, engine.rules)
     windows = [*segmenter.accept(audio), *segmenter.finish()]

@@ -1,4 +1,4 @@
-"""The captions flow: its stages, the job, and the run of the command line.
+"""The captions flow: its graph, the Bytewax job, and the runner for the command line.
 
 As a pipeline job: ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``.
 """

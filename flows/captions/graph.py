@@ -1,4 +1,4 @@
-"""The captions flow: audio, partials, translations, captions, erasure records, each stage replaceable."""
+"""The graph of the captions flow, from audio to erasure records; a file of events can replace any stage."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +41,7 @@ E = TypeVar("E", bound=Event)
 
 
 def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
-    """Chain the stages from the first one that is not replaced by a file of its events.
+    """Chain the stages, starting with the first one that is not replaced by a file of its events.
 
     ``end`` is called by each worker when no more events will come, also after an error; it must not raise.
     """
@@ -49,7 +49,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     captions = _captions(dataflow, parts)
     if settings.output.terminal:
         captions = show("show", captions, parts.screen.draw, parts.given.clock)
-    # After the screen, so that it costs the terminal's viewers nothing and shown_s says the same.
+    # Observers come after the screen, so that they do not delay the terminal, and shown_s stays the same.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
     _save(captions, "captions", settings.output.captions, parts)
     _subtitle(captions, parts)
@@ -61,7 +61,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
         parts.given.pace.measured()
 
     def over() -> None:
-        # A job has nobody else who knows when the last caption was shown.
+        # In a Bytewax job, nothing else knows when the last caption was shown.
         parts.screen.close()
         parts.observers.observe(RunEnded())
         end()
@@ -92,7 +92,8 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     translations = translate(
         "translate", partials, parts.shared.translator, parts.given.clock, keep_up=keep_up, note=note
     )
-    # A replay translates all that it reads: what was overtaken is left out, so that it says the same again.
+    # A replay translates everything it reads. So overtaken partials are not recorded, and a replay gives the
+    # same result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
     _save(saved, "partials", parts.settings.output.partials, parts)
     return translations
@@ -115,7 +116,7 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
-    """The events that are replayed."""
+    """The replayed events."""
     return op.input(parts.given.event_type.__name__.lower(), dataflow, parts.given.source)
 
 
@@ -125,7 +126,7 @@ def _observed(
     kind: type[SoundHeard] | type[PartialHeard] | type[CaptionShown],
     parts: Parts,
 ) -> Stream[E]:
-    """The same events, of which observers are told; without a step where nobody wants to know."""
+    """Add a step that tells observers about the events; unchanged if no observer takes them."""
     if not parts.observers.wants(kind):
         return events
     made: Callable[[Any, float], Observed] = kind
@@ -158,7 +159,7 @@ def _subtitle(captions: Stream[Caption], parts: Parts) -> None:
 
 
 def _meter(settings: Settings) -> Callable[[ErasureState | None], ErasureMeter]:
-    """What makes the erasure meter of one stream."""
+    """The factory of a stream's erasure meter."""
     target = language(settings.translate.target)
     mask_k = None if settings.input.captions else settings.display.mask_k
     signature, tokenize = erasure_signature(target.tokenizer, mask_k), tokenizer(target.tokenizer)
@@ -166,7 +167,7 @@ def _meter(settings: Settings) -> Callable[[ErasureState | None], ErasureMeter]:
 
 
 def _partial_of(translation: Translation) -> Partial:
-    """The partial that a translation was made of."""
+    """The partial that a translation was made from."""
     return Partial(**moment_of(translation), text=translation.source)
 
 

@@ -1,4 +1,4 @@
-"""Where the events of a run come from, and the clock that goes with them."""
+"""The source of a run's events, and the matching clock."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,38 +15,38 @@ from operators.clock import Clock, VirtualClock, WallClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 
-#: The events that can stand in for the stages before them, and the input that each of them is.
+#: The events that can be replayed instead of running the stages before them, and their input settings.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
 #: The settings that name an input.
 INPUTS = ("audio", "microphone", *REPLAYED.values())
 
-# Events that a source hands over together when time presses.
+# Maximum number of events in one batch of a source whose updates may be overtaken.
 _MAX_AT_ONCE = 1000
 
 Source = AudioFileSource | MicrophoneSource | JsonlSource[Any]
 
 
 class Input(NamedTuple):
-    """The one input of a run."""
+    """The input of a run."""
 
-    #: What it hands over; the stages before do not run.
+    #: The type of its events; the stages before them do not run.
     event_type: type[Event]
     source: Source
     clock: Clock
-    #: Lets the source read on.
+    #: Limits how far the source reads ahead.
     pace: Pace
 
     def now(self) -> float:
-        """Seconds since the streams began; 0 before they do."""
+        """Seconds since the streams began; 0 before that."""
         return self.source.now()
 
     def close(self) -> None:
-        """Let go of a microphone when the flow is over: after an error Bytewax closes no source."""
+        """Close a microphone at the end of the flow, because Bytewax closes no source after an error."""
         if isinstance(self.source, MicrophoneSource):
             self.source.close()
 
     def complaint(self) -> str | None:
-        """What is to be said at the end of lines that could not be used."""
+        """The message at the end of the run about lines that were rejected."""
         source = self.source
         if not isinstance(source, JsonlSource) or not source.rejected:
             return None
@@ -58,7 +58,7 @@ class Input(NamedTuple):
 
 
 def given_input(settings: Settings) -> str:
-    """The name of the input that is given. Raises `UsageError` unless exactly one is."""
+    """The name of the given input. Raises `UsageError` unless there is exactly one."""
     given = [name for name in INPUTS if getattr(settings.input, name)]
     if len(given) != 1:
         raise UsageError(
@@ -69,14 +69,14 @@ def given_input(settings: Settings) -> str:
 
 
 def make_input(settings: Settings, observe: Observe, stop: Flag) -> Input:
-    """The input that the settings name; it is opened where the flow runs.
+    """The input that the settings name; it is opened when the flow runs.
 
     Args:
-        observe: Told what happens to it.
-        stop: When set, it ends.
+        observe: Called with the events of the input.
+        stop: When set, the input ends.
 
     Raises:
-        UsageError: unless exactly one input is given; for a microphone that is not there.
+        UsageError: unless exactly one input is given; for a microphone that does not exist.
         InputError: for a recording that cannot be read.
     """
     name, pace = given_input(settings), Pace()
@@ -117,10 +117,11 @@ def _replay(
         Path(getattr(settings.input, name)),
         event_type,
         skip_bad=settings.input.skip_bad,
-        # What is read together would be seen together; what comes too fast has to be, to be overtaken.
+        # Events of one batch reach the viewer together, so batches are 1. But updates can overtake each other
+        # only within a batch, so where they may be overtaken, batches are large.
         batch_size=_MAX_AT_ONCE if settings.keeps_up else 1,
         realtime=settings.input.realtime,
         stop=stop,
-        # What is overtaken never gets to the log.
+        # Overtaken updates never get to the log, so the pace cannot count them.
         wait=(lambda _handed: False) if settings.keeps_up else wait,
     )

@@ -1,7 +1,7 @@
-"""The captions flow as a pipeline job, run by Bytewax: ``flow`` is what its command line names.
+"""The captions flow as a Bytewax job: ``flow`` is the entry point for Bytewax' command line.
 
-``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``; with ``-w 2`` it has two workers, with
-``-r FOLDER -s 1 -b 0`` a job that was killed goes on.
+``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``; ``-w 2`` adds a second worker, and
+``-r FOLDER -s 1 -b 0`` lets a killed job resume.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,7 +27,7 @@ from operators.observed import RunBegan
 def flow(path: str) -> Dataflow:
     """The dataflow that the settings file ``path`` describes.
 
-    Where Bytewax is given a folder for recovery, it need not be there yet, and belongs to this run.
+    If Bytewax is given a recovery folder, the folder need not exist yet, and it belongs to this run.
     """
     return job(begin_settings(Path(path)), reading=[Path(path)])
 
@@ -37,11 +37,11 @@ def job(
     make_shared: Callable[[Settings, Observe], Shared] = Shared,
     reading: Iterable[Path] = (),
 ) -> Dataflow:
-    """The dataflow for Bytewax' own runner, which does not come back when it is over."""
+    """The dataflow for Bytewax' own runner, which does not return control at the end of the flow."""
     closing, lock = ExitStack(), Lock()
 
     def end() -> None:
-        # Each worker says that it is over.
+        # Called by each worker.
         with lock:
             closing.close()
 
@@ -54,9 +54,9 @@ def job(
 
 
 def _begin(parts: Parts, opened: ExitStack) -> None:
-    """Open what the run needs before its first event."""
+    """Open everything that the run needs before its first event."""
     settings, is_resumed = parts.settings, False
-    # Processes of a cluster share the files: the one that gets a file's sink takes it.
+    # Processes of a cluster share the files: the one that gets a file's sink locks it.
     if not is_bytewax_cluster():
         opened.enter_context(held_outputs(settings.output, parts.outputs))
     if is_bytewax_job():

@@ -1,4 +1,4 @@
-"""A run's files: each its own, none that is read, and no other run's, from its first moment on."""
+"""The output files of a run: checked for conflicts, locked against other runs, and initialised."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ _INPUTS = ("audio", "partials", "translations", "captions")
 
 
 def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
-    """See that each file that a run writes can be written, is read by nobody and written once.
+    """Check that a run writes each file only once, and writes no file that it reads.
 
-    Raises as `check_distinct` does.
+    Raises the errors of `check_distinct`.
 
     Args:
-        reading: Files that were read already, such as the one of the settings.
+        reading: Files that were already read, such as the settings file.
     """
     folder = settings.recovery.folder
     folders = [("recovery.folder", Path(folder))] if folder else []
@@ -29,7 +29,7 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
 
 @contextmanager
 def held_outputs(output: OutputSettings, watch: OutputWatch) -> Iterator[None]:
-    """Keep other runs from the files until it is over, as `hold_outputs` does."""
+    """Lock the files against other runs inside the block, as `hold_outputs` does."""
     try:
         hold_outputs(output, watch)
         yield
@@ -38,7 +38,7 @@ def held_outputs(output: OutputSettings, watch: OutputWatch) -> Iterator[None]:
 
 
 def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
-    """Take the files for this run, and change none; those that it makes go again unless it begins.
+    """Lock the files for this run without changing them; files it creates are removed unless the run begins.
 
     Raises:
         OutputError: when a file cannot be written, or another run is writing it.
@@ -46,7 +46,7 @@ def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
     try:
         for path in _begun(output):
             watch.hold(path)
-        # A recording that has not begun is no valid one when it is empty: it is made with its first sound.
+        # An empty audio file is not valid, so a new recording is created with its first sound.
         if output.audio and Path(output.audio).exists():
             watch.hold(Path(output.audio))
     except OutputError:
@@ -55,16 +55,16 @@ def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
 
 
 def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: bool) -> None:
-    """Leave nothing of an earlier run in the files that are held, unless that one goes on.
+    """Clear the locked files of an earlier run's content, unless that run is resumed.
 
-    Bytewax opens a sink with its first item, which may never come: a run that has nothing to say leaves valid
-    files that say nothing. Pipes, devices and what this process was started with are left alone.
+    Bytewax opens a sink with its first item, which may never come. With this, a run without results still
+    leaves valid, empty files. Pipes, devices and inherited file descriptors are left alone.
 
     Raises:
         OutputError: when a file cannot be written.
     """
     if is_resumed:
-        # What the run that goes on has not written it may never write.
+        # The resumed run may never write to a file that it has not written yet.
         watch.unmake()
         return
     for path, text in _begun(output).items():
@@ -73,7 +73,7 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
 
 
 def _begun(output: OutputSettings) -> dict[Path, str]:
-    """The files that are there from the beginning, and what they begin with."""
+    """The files that exist from the beginning, and their initial text."""
     paths = (output.log, output.partials, output.translations, output.captions, output.srt)
     begun = {Path(path): "" for path in paths if path}
     if output.vtt:

@@ -1,15 +1,15 @@
-"""How far a replay may read ahead of its log."""
+"""Limits how far a replay reads ahead of its log."""
 
 from threading import Lock
 
-#: Events that are ahead when every one of them gets to the log.
+#: Number of events read ahead, where every event gets to the log.
 _MAX_AHEAD = 100
 
 
 class Pace:
-    """Keeps a replay a little ahead of what was measured, so that all workers are busy.
+    """Keeps a replay slightly ahead of its log, so that all workers are busy.
 
-    What is read still earlier would only be done again by a run that was killed, and take room.
+    Reading further ahead would cost memory, and a killed run would have to repeat that work.
     """
 
     def __init__(self) -> None:
@@ -17,10 +17,10 @@ class Pace:
         self._measured = 0
 
     def measured(self) -> None:
-        """One more event got to the log; any worker says so."""
+        """One more event got to the log; any worker may call it."""
         with self._lock:
             self._measured += 1
 
     def is_ahead(self, handed: int) -> bool:
-        """Whether a source that has handed over so many events is to wait."""
+        """Whether a source that has emitted this many events must wait."""
         return handed - self._measured >= _MAX_AHEAD

@@ -1,4 +1,4 @@
-"""What a captions run is made of: each part is made from those before it, and none is changed afterwards."""
+"""The parts of a captions run: each is made from the previous ones, and none is changed afterwards."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,23 +20,23 @@ from operators.serving.admission import Door
 
 
 class Parts(NamedTuple):
-    """The parts of a run that has not begun: nothing is opened, and no file changed."""
+    """The parts of a run before it begins: nothing is opened, and no file is changed."""
 
     settings: Settings
-    #: Where captions are seen; whoever runs the flow closes it.
+    #: Displays the captions; the runner of the flow closes it.
     screen: Screen
-    #: Those who look on.
+    #: The observers of the run.
     observers: RunObservers
-    #: Sees to the files that are written.
+    #: Watches the output files.
     outputs: OutputWatch
     shared: Shared
     given: Input
-    #: Which live streams have a place; None if all have.
+    #: Admits live streams; None if all are admitted.
     door: Door | None
 
 
 def make_screen(settings: Settings) -> Screen:
-    """Where captions are seen, as wide as the language needs."""
+    """The display for captions, as wide as the language needs."""
     columns = language(settings.translate.target).columns
     return open_screen(columns, is_logged=settings.messages.format == "json")
 
@@ -52,15 +52,15 @@ def make_parts(
     """Make the parts of the run that the settings describe.
 
     Args:
-        make_shared: Makes what the workers share.
-        screen: Where captions are seen; as the settings say unless given.
-        observers: Look on besides those that the settings ask for.
-        reading: Files that were read already, such as the one of the settings.
+        make_shared: Makes the resources that the workers share.
+        screen: Displays the captions; chosen by the settings unless given.
+        observers: Additional observers besides those of the settings.
+        reading: Files that were already read, such as the settings file.
 
     Raises:
-        UsageError: unless exactly one input is given, and a file of its own for each output; for an address,
-            token or microphone that cannot be.
-        OutputError: for an output that cannot be written, or is read.
+        UsageError: unless exactly one input is given, and a separate file for each output; for an invalid
+            address, token or microphone.
+        OutputError: for an output that cannot be written, or is also an input.
         InputError: for a recording that cannot be read.
     """
     given_input(settings)
@@ -80,7 +80,7 @@ def make_parts(
 
 
 def _door(settings: Settings, observe: Observe) -> Door | None:
-    """Only live streams are refused; others wait until the model can take them."""
+    """The admission of live streams; other streams wait for the model and are never refused."""
     rooms = settings.translate.rooms
     if rooms is None or not settings.is_live:
         return None

@@ -1,4 +1,4 @@
-"""How a run is remembered, under surtitle's own runner and under Bytewax'."""
+"""Recovery of a run, with surtitle's own runner and with Bytewax'."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from operators.secret import to_plain
 
 @contextmanager
 def recovery(settings: Settings) -> Iterator[Recovery | None]:
-    """How the settings want a run to be remembered; the folder is this process' own meanwhile."""
+    """The recovery that the settings ask for; the folder is locked for this process inside the block."""
     if settings.recovery.folder is None:
         yield None
         return
@@ -34,18 +34,18 @@ def is_bytewax_cluster() -> bool:
 
 
 def take_bytewax_folder(settings: Settings) -> bool:
-    """Make ready the folder that ``python -m bytewax.run`` was given with ``-r``; this process keeps it.
+    """Prepare the folder given to ``python -m bytewax.run`` with ``-r``, and lock it for this process.
 
-    Whether a run goes on there that broke off, or is over.
+    Returns whether it holds a run that was interrupted or has ended.
 
-    Bytewax begins when the flow is built, so what must not be found in the folder is deleted here.
+    Bytewax reads the folder once the flow is built, so stale content is deleted here.
 
     Raises:
-        UsageError: when the settings ask for a folder and Bytewax was given none, or another one; when a
-            cluster of processes was given one.
+        UsageError: if the settings ask for a folder and Bytewax was given none or another one; if a cluster
+            of processes was given one.
     """
     program = sys.modules["__main__"]
-    # It reads its command line before it builds a flow, and keeps what it read as variables of its module.
+    # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
     given: Path | None = getattr(program, "recovery_directory", None)
     asked = settings.recovery.folder
     if asked is not None and (given is None or given.resolve() != Path(asked).resolve()):
@@ -61,7 +61,7 @@ def take_bytewax_folder(settings: Settings) -> bool:
 
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
-    """What has to be the same when a run goes on; not where it runs, how it is shown and how fast."""
+    """The settings that must not change when a run resumes; others, such as for display or speed, may."""
     same: dict[str, dict[str, Any]] = to_plain(settings)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]

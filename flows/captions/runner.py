@@ -1,4 +1,4 @@
-"""Runs the captions flow for a command of the command line, and closes with its summary."""
+"""Runs the captions flow for a CLI command, and prints its summary at the end."""
 
 import logging
 import sys
@@ -32,7 +32,7 @@ from operators.text_layout import cleaned
 
 
 def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None) -> None:
-    """Run the captions flow, and close with its summary; ``settings_file`` is where the settings are from."""
+    """Run the captions flow, and print its summary; ``settings_file`` is the file the settings come from."""
     is_silent = quiet or settings.messages.format == "json"
     with ExitStack() as end, Waiting(quiet=is_silent, captions=settings.output.terminal) as waiting:
         screen, profiled = make_screen(settings), Profile() if profile else None
@@ -49,9 +49,9 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
         with parts.observers.served() as where:
             if not settings.input.translations and not settings.input.captions:
                 parts.shared.translator()
-            # A line that went on moving would get in between the captions.
+            # A progress line that keeps moving would garble the captions.
             waiting.end()
-            # Also what comes after the flow ends well when it is interrupted, to the last viewer.
+            # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
             end.enter_context(interrupt_sets(parts.shared.stop))
             _run(dataflow, parts)
             unwritten = _sum_up(parts, profiled, quiet=quiet)
@@ -72,7 +72,7 @@ def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
 
 def _run(dataflow: Dataflow, parts: Parts) -> None:
     settings, outputs = parts.settings, parts.outputs
-    # Only a run that can begin leaves them behind: another try may be asked for something else.
+    # Only a run that can begin keeps its files: another try may have other settings.
     with held_outputs(settings.output, outputs), recovery(settings) as how:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings.output, outputs, is_resumed=is_resumed)
@@ -82,16 +82,16 @@ def _run(dataflow: Dataflow, parts: Parts) -> None:
             try:
                 run(dataflow, parts.shared.stop, parts.given.close, how, settings.workers)
             except SurtitleError:
-                # There will be no summary to say it.
+                # There will be no summary to report it.
                 for missing in outputs.missing():
                     tell("records_missing", str(missing))
                 raise
 
 
 def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
-    """Write and print the closing summary; what cannot be written of it, in sentences."""
+    """Write and print the closing summary; return a sentence for each part that cannot be written."""
     settings, unwritten = parts.settings, []
-    # What was counted before a run was killed is in the log alone.
+    # After a killed run, only the log has what was counted before.
     log = settings.output.log if settings.recovery.folder else None
     summary = parts.observers.summary.summary(parts.outputs.missing(), log)
     if settings.output.summary:
@@ -112,14 +112,14 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
 
 
 def _stay(address: str, stop: Flag) -> None:
-    """Let browsers read what there was, until Ctrl-C; at once when that is how the captions ended."""
+    """Keep serving browsers until Ctrl-C; return at once if Ctrl-C already ended the captions."""
     if not stop.is_set():
         tell("captions_stay", f"that was all; the captions stay until Ctrl-C at {address}")
         stop.wait()
 
 
 def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
-    """End with what could not be written, and what was wrong with an input that was used all the same."""
+    """Raise errors for output that could not be written, and for defects of an input that was used anyway."""
     complaints = parts.observers.messages.complaints()
     if rejected := parts.given.complaint():
         complaints.append(rejected)
@@ -137,7 +137,7 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
 
 
 def _check(settings: Settings) -> None:
-    """Look at all that was handed in before a model is loaded; the source itself checks a recording."""
+    """Check all inputs before a model is loaded; the source itself checks a recording."""
     given = settings.input
     if given.audio or given.microphone:
         check_recognizer(settings.recognize, is_live=settings.is_live)

@@ -1,4 +1,4 @@
-"""What the workers of one process share: the stop, and the models, of which two would fight for the cores."""
+"""What the workers of a process share: the stop flag, and the models (two would compete for the cores)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ from operators.recognizers.protocol import Recognizer
 
 
 class Shared:
-    """One per process and flow; any worker may ask it."""
+    """The shared resources: one instance per process and flow, thread-safe."""
 
     def __init__(self, settings: Settings, observe: Observe) -> None:
-        """``observe`` is told of loading, and what happens to recognisers."""
+        """``observe`` is told about loading, and about events of recognisers."""
         self._settings = settings
         self._observe = observe
         self._lock = Lock()
@@ -27,7 +27,7 @@ class Shared:
         self.stop = Flag()
 
     def translator(self) -> Translator:
-        """The process's translator, loaded when it is asked for first."""
+        """The process's translator, loaded on first use."""
         with self._lock:
             if self._translator is None:
                 with self._loading():

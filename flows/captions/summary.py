@@ -1,4 +1,4 @@
-"""What a run prints and writes when it is over."""
+"""Prints and writes the summary at the end of a run."""
 
 import sys
 from pathlib import Path
@@ -43,7 +43,7 @@ def print_summary(summary: Summary, log: str | None) -> None:
 
 
 def figures(summary: Summary) -> dict[str, Any]:
-    """The summary in numbers, for a message."""
+    """The figures of the summary, for a log message."""
     everything: dict[str, Any] = msgspec.to_builtins(summary)
     for name in ("settings", "signature", "latency_parts_ms"):
         del everything[name]
@@ -51,7 +51,7 @@ def figures(summary: Summary) -> dict[str, Any]:
 
 
 def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
-    """Print what an update costs beside the forward passes."""
+    """Print what an update costs besides the forward passes."""
     if not overheads_s.count or not summary.updates:
         tell("profile_empty", "too few updates to profile")
         return
@@ -64,7 +64,7 @@ def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
 
 
 def _parts(parts: LatencyParts) -> str | None:
-    """The parts of the latency that are known, each at the median and at the 95th percentile."""
+    """The known parts of the latency, each with its median and 95th percentile."""
     known = {name: getattr(parts, name) for name in parts.__struct_fields__}
     told = [f"{name} {part.p50:.0f}/{part.p95:.0f}" for name, part in known.items() if part is not None]
     return f"{', '.join(told)} ms (p50/p95)" if told else None

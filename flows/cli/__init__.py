@@ -1,1 +1,1 @@
-"""The command line: a module for each command."""
+"""The command line, with one module for each command."""

@@ -147,7 +147,7 @@ def replay(
     )
 
 
-# What Typer raises for a command line that it does not understand; it has no public name of its own.
+# The exception that Typer raises for an invalid command line; it has no public name.
 _BAD_COMMAND_LINE: Any = typer.BadParameter.__bases__[0]
 
 
@@ -155,13 +155,13 @@ def _completed(overrides: Overrides, quiet: bool) -> Overrides:
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
     if "web" in overrides:
-        # Whoever says where wants it.
+        # Giving an address implies that the server is wanted.
         overrides["web"].setdefault("enabled", True)
     return overrides
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:
-    """What Python has lone surrogates for is no text: it can be neither printed nor written."""
+    """Refuse arguments with lone surrogates: they are not text, and can be neither printed nor written."""
     for argument in arguments:
         try:
             argument.encode()
@@ -170,20 +170,20 @@ def _check_arguments(arguments: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line; the exit code tells usage (2), input (3), output (4) and internal errors (70)."""
+    """Run the command line; exit codes: usage (2), input (3), output (4), internal errors (70)."""
     is_json = wants_json(sys.argv[1:])
     begin_messages("json" if is_json else "text")
     code = 0
     try:
         _check_arguments(sys.argv[1:])
-        # Typer draws a box around what it has to say about the command line.
+        # Typer would draw a box around its messages about the command line.
         code = app(standalone_mode=not is_json)
     except SurtitleError as error:
         fail(error)
     except _BAD_COMMAND_LINE as error:
         tell("usage_error", error.format_message(), level=logging.ERROR, exit_code=UsageError.exit_code)
         sys.exit(UsageError.exit_code)
-    except Exception as error:  # noqa: BLE001 - the last resort: whatever it is, it is our defect
+    except Exception as error:  # noqa: BLE001 - the last resort: any other exception is our bug
         sentence = "this is a defect of surtitle; please report it with the lines above"
         tell("internal_error", sentence, level=logging.CRITICAL, error=error, exit_code=INTERNAL_EXIT_CODE)
         sys.exit(INTERNAL_EXIT_CODE)

@@ -37,7 +37,7 @@ def bench(
     Several values are separated by commas and crossed; what is not given is as surtitle runs by default.
     A run that was interrupted goes on where it was.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from flows.bench.benchmark import BenchJob, Interrupted, benchmark
     from flows.bench.paper import GRIDS
     from flows.bench.plan import Grid, make_plan

@@ -13,9 +13,9 @@ from flows.settings.loading import load_settings
 from flows.settings.options import MODEL, Overrides, takes, usual
 from operators.errors import UsageError
 
-# A Whisper model's, where nothing is said.
+# The default for a Whisper model.
 _SPEECH_THREADS = 2
-#: Words that no line of a text has.
+#: More words than any line of a text has.
 _WHOLE = 1_000_000
 
 
@@ -65,7 +65,7 @@ def bench_drafts(
     Texts are translated, or utterances transcribed, from scratch, with no last output to begin with. Each way
     gives the same output.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from flows.bench.corpus import load_corpus
     from flows.bench_drafts.publish import publish, read_drafts
     from flows.bench_drafts.run import run_drafts
@@ -104,7 +104,7 @@ def bench_drafts(
     elif len(sources) > 1:
         raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
     else:
-        # Only the last update of each segment is decoded, whatever a text grows by.
+        # Only the last update of each segment is decoded, so the growth of a text does not matter.
         corpus = load_corpus(sources[0], None, lag=_WHOLE, skip=skip, limit=limit)
         count = len(corpus.segments)
         corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")

@@ -1,4 +1,4 @@
-"""Options of the benchmarks: settings whose values ``bench`` crosses, and what several of them share."""
+"""Options of the benchmarks: settings whose values ``bench`` crosses, and options that several share."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,11 +22,11 @@ def _crossed(
 
 
 def _compared(key: str, flag: str, help: str) -> Option:
-    """A switch that adds runs with the setting on to those with it off."""
+    """A switch that also measures runs with the setting on, besides those with it off."""
     return Option("translate", key, bool, (flag,), help, "", lambda _flag, _given: (False, True))
 
 
-#: What is crossed. The values of a setting come under its key; what is not given is as in the product.
+#: The crossed settings. Values are passed under the setting's key; by default they are the product's.
 GRID: Group = {
     "methods": _crossed(
         "method", words, "Any of surtitle's methods.", default=f"retranslate,{usual('translate', 'method')}"

@@ -11,7 +11,7 @@ from flows.settings.loading import load_settings
 from flows.settings.options import TRANSLATION, Overrides, takes
 from operators.errors import UsageError
 
-#: How rooms are translated; what a second model drafts is measured by another command.
+#: How rooms are translated. Another command measures drafts of a second model.
 _TRANSLATED = {
     name: option
     for name, option in TRANSLATION.items()
@@ -45,7 +45,7 @@ def bench_rooms(
 
     Each room says what was recorded, at the pace at which it was, and all of them at other places of it.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from flows.bench_rooms.publish import publish
     from flows.bench_rooms.rows import MODES
     from flows.bench_rooms.run import RoomsJob, run_rooms

@@ -41,7 +41,7 @@ def bench_speech(
 
     Each recording is heard once, as fast as it goes; every window of it is decoded in all ways, in turns.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from flows.bench_speech.run import SpeechBenchJob, run
 
     run(

@@ -1,4 +1,4 @@
-"""``surtitle devices``: the microphones that there are."""
+"""``surtitle devices``: lists the microphones."""
 
 import sys
 

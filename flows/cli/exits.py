@@ -1,4 +1,4 @@
-"""How the program ends on an error that its user can mend: one sentence and an exit code."""
+"""How the program ends on an error that the user can fix: one sentence and an exit code."""
 
 import logging
 import os
@@ -18,21 +18,21 @@ _EVENTS = {
 
 
 def fail(error: SurtitleError) -> NoReturn:
-    """Tell the error, and exit with its code."""
+    """Print the error, and exit with its code."""
     _forget_output()
     tell(_EVENTS.get(type(error), "error"), str(error), level=logging.ERROR, exit_code=error.exit_code)
     sys.exit(error.exit_code)
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """Whether the command line, which may be wrong in all else, asks for messages in JSON."""
+    """Whether the command line, which may be invalid otherwise, asks for messages in JSON."""
     given = [one.partition("=")[2] for one in arguments if one.startswith("--log-format=")]
     given += [value for name, value in pairwise(arguments) if name == "--log-format"]
     return given == ["json"]
 
 
 def _forget_output() -> None:
-    """Keep Python from complaining once more when it flushes into a pipe that nobody reads."""
+    """Prevent a second error when Python flushes into a pipe that nobody reads."""
     try:
         sys.stdout.flush()
     except OSError:

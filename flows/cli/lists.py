@@ -10,10 +10,10 @@ T = TypeVar("T", int, float)
 
 
 def words(option: str, text: str) -> list[str]:
-    """What stands between the commas.
+    """The words between the commas.
 
     Raises:
-        UsageError: when there is nothing between them, as all functions here do.
+        UsageError: when there are none; all functions in this module raise it.
     """
     found = [word.strip() for word in text.split(",") if word.strip()]
     if not found:
@@ -41,7 +41,7 @@ def shares(option: str, text: str) -> list[float]:
 
 
 def numbers_or(kind: type[int] | type[float], **named: Any) -> Callable[[str, str], list[Any]]:
-    """Reads numbers and words that stand for a value, each of which is given by its word."""
+    """Make a parser for numbers and for words that stand for a value; ``named`` maps words to values."""
 
     def read(option: str, text: str) -> list[Any]:
         found = words(option, text)

@@ -53,7 +53,7 @@ def report(
 
     A file of captions tells everything. An erasure log has no text: it tells erasure and where the time went.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import read_trace
     from flows.pages.report.gather import Gathered
     from flows.pages.report.page import write_page

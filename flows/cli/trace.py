@@ -15,7 +15,7 @@ from flows.settings.options import TRANSLATION, Group, Overrides, takes
 if TYPE_CHECKING:
     pass
 
-#: What is not about decoding has no say in a trace.
+#: Settings that are not about decoding do not affect a trace.
 _DECODING: Group = {name: option for name, option in TRANSLATION.items() if option.stage == "translate"}
 
 
@@ -41,7 +41,7 @@ def trace(
     Each update is translated; of every token the trace says where it came from, which pass decided it, how
     probable it was and what the model would have said.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import partials_of, record
     from flows.engine.translation import open_engine
     from flows.pages.trace.files import check_folder, write_pictures

@@ -1,1 +1,1 @@
-"""What the settings name, put together: the translator, the recogniser, the second model."""
+"""Builds what the settings name: the translator, the recogniser, the draft model."""

@@ -1,4 +1,4 @@
-"""The second model: loaded beside the first if it speaks in the same tokens, with its own sessions."""
+"""The draft model: loaded alongside the main model if their vocabularies match, with its own sessions."""
 
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,14 @@ from operators.models.vocabulary import first_difference
 from operators.progress import Progress
 from operators.trouble import ModelTrouble
 
-#: Branches of a tree.
+#: Maximum number of branches of a tree.
 BRANCHES = 2
-#: The methods that ask a second model, where their own drafts have nothing.
+#: The methods that use a draft model where they have no draft of their own.
 DRAFTED = ("ssbd", "recycle")
 
 
 def prediction(settings: TranslateSettings) -> Prediction | None:
-    """How the second model drafts; None where there is none."""
+    """How the draft model drafts; None if there is none."""
     if settings.draft_model is None:
         return None
     return Prediction(
@@ -38,14 +38,14 @@ def prediction(settings: TranslateSettings) -> Prediction | None:
 
 
 def branches(settings: TranslateSettings) -> int:
-    """The branches that a tree of draft tokens may have beside its trunk."""
-    # Of rooms that are answered together none has a tree.
+    """The number of branches that a tree of draft tokens may have besides its trunk."""
+    # Rooms that share passes have no trees.
     is_tree = settings.draft_model is not None and settings.draft_tree and settings.rooms is None
     return min(BRANCHES, MAX_SEQUENCES - 1 - settings.sessions) if is_tree else 0
 
 
 def sequences(settings: TranslateSettings, memory: RecurrentMemory | None) -> int:
-    """Sequences of a context: the head's, the sessions', and those of branches, which a state cannot have."""
+    """Number of sequences of a context: head, sessions, and branches (none with recurrent memory)."""
     if memory is not None:
         return memory.sequences(settings.sessions)
     return settings.sessions + 1 + branches(settings)
@@ -58,9 +58,9 @@ def open_sessions(
     context: ContextSettings,
     memory: RecurrentMemory | None,
 ) -> tuple[LlamaContext, SessionPool]:
-    """The context and the sessions of either model.
+    """The context and the sessions of one of the two models.
 
-    ``memory`` is its own, whichever the ``context`` was made for.
+    ``memory`` must be this model's own, even if ``context`` was made for the other model.
     """
     rollback = memory.rollback if memory else 0
     own = msgspec.structs.replace(context, sequences=sequences(settings, memory), rollback=rollback)
@@ -70,7 +70,7 @@ def open_sessions(
 
 
 def check_drafted(settings: TranslateSettings) -> None:
-    """Raise `UsageError` where a second model is given to a method that never asks one."""
+    """Raise `UsageError` if a draft model is given to a method that never uses one."""
     if settings.draft_model is not None and settings.method not in DRAFTED:
         raise UsageError(
             f"a draft model drafts for the methods {' and '.join(DRAFTED)} alone; "
@@ -79,7 +79,7 @@ def check_drafted(settings: TranslateSettings) -> None:
 
 
 class DraftModel(NamedTuple):
-    """A second model that is loaded."""
+    """A loaded draft model."""
 
     path: Path
     model: LlamaModel
@@ -94,11 +94,11 @@ def open_draft_model(
     context: ContextSettings,
     progress: Progress,
 ) -> DraftModel | None:
-    """The settings' second model, for drafts of ``model``; None where there is none.
+    """Open the draft model of the settings for ``model``; None if there is none.
 
-    ``progress`` hears what is being done, and how much of it is.
+    ``progress`` is called with the current step and the fraction that is done.
 
-    Raises `InputError` if it cannot be used, or if its tokens are not those of ``model``.
+    Raises `InputError` if it cannot be used, or if its vocabulary is not that of ``model``.
     """
     if settings.draft_model is None:
         return None
@@ -113,7 +113,7 @@ def open_draft_model(
         )
     try:
         memory = recurrent_memory(draft, settings.sessions)
-        # What only the draft model can say is not to be drafted.
+        # Tokens that only the draft model has must not be drafted.
         context = msgspec.structs.replace(context, tokens=min(model.vocabulary_size, draft.vocabulary_size))
         opened, pool = open_sessions(settings, draft, head, context, memory)
     except ModelTrouble as trouble:

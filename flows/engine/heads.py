@@ -1,4 +1,4 @@
-"""The proposal heads of the settings: read for the model that they were trained for."""
+"""Reads the proposal heads of the settings, and checks that they were trained for the model."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ METHOD = "heads"
 
 
 def check_heads(settings: TranslateSettings) -> None:
-    """Raise `UsageError` where the method has no heads, or heads are given to another method."""
+    """Raise `UsageError` if the method needs heads and has none, or if another method is given heads."""
     if settings.method == METHOD and settings.heads is None:
         raise UsageError(
             "the method heads needs the proposal heads of the model; name their file with --heads, "
@@ -25,5 +25,5 @@ def check_heads(settings: TranslateSettings) -> None:
 
 
 def open_heads(settings: TranslateSettings, model: Path) -> Heads | None:
-    """The settings' heads, for the model in that file; None where there are none. Raises `InputError`."""
+    """Open the settings' heads for the model in that file; None if there are none. Raises `InputError`."""
     return None if settings.heads is None else read_heads(Path(settings.heads).expanduser(), model)

@@ -1,4 +1,4 @@
-"""The decoding method that the settings name, put together from rules and drafters."""
+"""Builds the decoding method that the settings name from acceptance rules and drafters."""
 
 from collections.abc import Callable
 
@@ -24,9 +24,9 @@ from operators.decoding.recycling import recycling
 from operators.decoding.second_model import SecondModel
 from operators.decoding.ssbd import ssbd
 
-#: Tokens of its draft that a final with less bias looks at first; see the cost model in docs/decoding.md.
+#: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
 HONEST_BLOCK = 7
-#: Tokens of a Gauss-Seidel block.
+#: Number of tokens of a Gauss-Seidel block.
 JACOBI_BLOCK = 8
 
 
@@ -47,10 +47,10 @@ def method(
     """The decoding method that the settings name.
 
     Args:
-        settings: the translate stage's.
-        costs: what passes cost on this machine.
-        heads: the model's, for the method of that name.
-        knows_unfinished: whether the model was trained on unfinished text.
+        settings: The settings of the translate stage.
+        costs: The cost of passes on this machine.
+        heads: The proposal heads of the model, for the method ``heads``.
+        knows_unfinished: Whether the model was trained on unfinished text.
     """
     if settings.method == "retranslate":
         return retranslate
@@ -59,10 +59,10 @@ def method(
     last_bias = final_bias(settings, knows_unfinished=knows_unfinished)
     partial, final = rule(settings, settings.bias), rule(settings, last_bias)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
-    # Without the bias that made it, little of a draft stands.
+    # Little of a draft that was made with a bias is accepted without that bias.
     is_honest = settings.accept == "bias" and last_bias < settings.bias
     block = HONEST_BLOCK if is_honest else None
-    # A final that is to be honest is not to be bent by what is drafted later either.
+    # A final without bias must not be biased by later drafts either.
     last = proposed if settings.accept == "bias" and last_bias else EXACT
 
     def decode(task: Task) -> Method:
@@ -74,12 +74,12 @@ def method(
 
 
 def rule(settings: TranslateSettings, bias: float) -> Acceptance:
-    """The rule by which draft tokens stand."""
+    """The acceptance rule for draft tokens."""
     return MinimumBlock(_rule(settings.accept, bias), settings.min_block)
 
 
 def is_lenient(settings: TranslateSettings) -> bool:
-    """Whether a draft token can stand that is not the model's own choice."""
+    """Whether a draft token can be accepted that is not the model's own choice."""
     kind, _, number = settings.accept.partition("-")
     strictest = {"bias": settings.bias == 0.0, "exact": True, "top": number == "1"}
     return not strictest.get(kind, kind in ("within", "worth") and float(number) == 0.0)
@@ -97,7 +97,7 @@ def _rule(name: str, bias: float) -> Acceptance:
 
 
 def weighs_costs(settings: TranslateSettings) -> bool:
-    """Whether the method proposes as much as pays on this machine, and needs to know what passes cost."""
+    """Whether the method fits its proposals to the cost of passes on this machine."""
     return settings.method in ("recycle", "heads") and settings.block is None
 
 
@@ -108,7 +108,7 @@ def drafters(
     acceptance: Acceptance,
     heads: Heads | None,
 ) -> list[Drafter]:
-    """What drafts after the last output's divergence, in the order of precedence."""
+    """The drafters used after the divergence from the last output, in order of precedence."""
     second = prediction(settings)
     return [
         *_own_drafters(settings, costs, task, acceptance, heads),
@@ -123,7 +123,7 @@ def _own_drafters(
     acceptance: Acceptance,
     heads: Heads | None,
 ) -> list[Drafter]:
-    # A length that is given is taken as it is: then no pass is too dear.
+    # A given length is used as it is, whatever the passes cost.
     longest = {} if settings.block is None else {"longest": settings.block}
     length = BlockLength(costs if weighs_costs(settings) else FLAT, settings.sure, **longest)
     block = settings.block or JACOBI_BLOCK

@@ -1,4 +1,4 @@
-"""The recogniser that the settings name."""
+"""Makes the recogniser that the settings name."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -14,7 +14,7 @@ from operators.recognizers.windowed.method import SpeechMethod
 
 
 def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
-    """Look at what an engine needs to know, before a model is loaded. Raises `UsageError`."""
+    """Check an engine's settings before a model is loaded. Raises `UsageError`."""
     if settings.engine == "azure":
         service(settings.azure)
         if not is_live:
@@ -30,14 +30,14 @@ def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
 def make_recognizer(
     settings: RecognizeSettings, *, spoken: str = "English", observe: Callable[[RecognizerChanged], None]
 ) -> Recognizer:
-    """A recogniser for one stream; engines are imported here, as nobody needs all of them.
+    """A recogniser for one stream; engines are imported here, because no run needs all of them.
 
     Args:
-        spoken: Name or code of the language that is spoken.
-        observe: Told what happens to it, on any thread.
+        spoken: Name or code of the spoken language.
+        observe: Called with the recogniser's events, on any thread.
 
     Raises:
-        SurtitleError: when the engine, its model or what it needs to know is missing.
+        SurtitleError: if the engine, its model or a setting that it needs is missing.
     """
     match settings.engine:
         case "azure":

@@ -1,4 +1,4 @@
-"""Many rooms on one model: the scheduler of the settings, on a thread of its own."""
+"""Many rooms on one model: builds the scheduler of the settings, on its own thread."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,24 +15,24 @@ from operators.models.shared_sessions import SharedSessions
 from operators.serving.fill import fill_of
 from operators.serving.scheduler import Scheduler
 
-#: Bytes that the logits of a pass of many rooms may take: with a vocabulary of 262,144 words, 256 positions.
+#: Maximum bytes of the logits of a pass of many rooms: 256 positions for a vocabulary of 262,144 tokens.
 _LOGITS_BYTES = 1 << 28
 
 
 class Opened(NamedTuple):
-    """A model that is loaded: its context, and the sessions in that."""
+    """A loaded model: its context, and the sessions in it."""
 
     context: LlamaContext
     pool: SessionPool
 
 
 def largest_fill(model: LlamaModel) -> int:
-    """Tokens that a pass of many rooms may have, if all of them want logits."""
+    """Maximum number of tokens of a pass of many rooms, if all of them need logits."""
     return max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
 
 
 def check_memory(settings: TranslateSettings, needs: Callable[[], Footprint]) -> None:
-    """Raise `UsageError` where rooms need more memory than the settings allow."""
+    """Raise `UsageError` if the rooms need more memory than the settings allow."""
     if settings.rooms is None or settings.memory_mb is None:
         return
     needed = needs()
@@ -47,9 +47,10 @@ def check_memory(settings: TranslateSettings, needs: Callable[[], Footprint]) ->
 def make_scheduler(
     opened: Opened, draft: DraftModel | None, costs: PassCosts, most: int | None = None
 ) -> Scheduler:
-    """A scheduler that has the sessions of both models to itself.
+    """A scheduler with exclusive use of the sessions of both models.
 
-    Passes are filled up to where ``costs`` say that it stops paying; ``most`` is that of `Scheduler`.
+    Passes are filled up to the point where more tokens stop paying off, by ``costs``; ``most`` is as in
+    `Scheduler`.
     """
     second = None if draft is None else SharedSessions(draft.context, draft.pool.sessions)
     return Scheduler(

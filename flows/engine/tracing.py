@@ -21,9 +21,9 @@ from operators.events import Partial
 from operators.progress import Progress
 from operators.text_layout import cleaned
 
-# Bytes of a file with a trace: one of 200 updates with 100 tokens has a tenth.
+# Maximum size of a trace file: 200 updates with 100 tokens each need a tenth of it.
 _MAX_FILE_BYTES = 200_000_000
-# Segments or streams that an error names.
+# Maximum number of segments or streams that an error names.
 _NAMED = 12
 
 
@@ -31,8 +31,8 @@ def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
     """The updates of one segment, in their order.
 
     Raises:
-        InputError: when the file cannot be read or has no such segment; it names those that there are.
-        UsageError: when several streams have it and none is given.
+        InputError: if the file cannot be read or has no such segment; it names the existing segments.
+        UsageError: if several streams have the segment and no stream is given.
     """
     kind = event_type_of(path)
     if kind is not Partial:
@@ -63,9 +63,9 @@ def record(
     partials: Sequence[Partial],
     progress: Progress,
 ) -> Trace:
-    """Translate a segment's updates with the settings' method, and tell what became of each token.
+    """Translate a segment's updates with the settings' method, and record the outcome of each token.
 
-    What segments before it said is not looked up. ``progress`` hears how much is done, from 0 to 1.
+    Earlier segments are not used as context. ``progress`` gets the fraction that is done, from 0 to 1.
     """
     recorder = Recorder(engine.method(settings), engine.pool)
     translator = Translator(
@@ -100,7 +100,7 @@ def record(
 
 
 def read_trace(path: Path) -> Trace:
-    """A trace from a file. Raises `InputError` if it is none."""
+    """Read a trace from a file. Raises `InputError` if it is not a trace."""
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise InputError(
@@ -138,7 +138,7 @@ def _segments(there: dict[str, set[int]]) -> str:
 
 
 def _ranges(numbers: Iterable[int]) -> Iterable[str]:
-    """Numbers with those that follow each other put together, as in 0–4."""
+    """Format numbers, with consecutive ones as ranges, such as 0–4."""
     ordered = sorted(numbers)
     for _, group in groupby(enumerate(ordered), lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]

@@ -1,4 +1,4 @@
-"""Puts a translator together from its settings: the model, the prompt, the sessions, the method."""
+"""Builds a translator from its settings: the model, the prompt, the sessions, the method."""
 
 import atexit
 from collections.abc import Callable
@@ -45,27 +45,27 @@ from operators.trouble import ModelTrouble
 
 
 class Engine(NamedTuple):
-    """A loaded model with a prompt and the sessions that all translators on it share."""
+    """A loaded model with a prompt, and the sessions that all its translators share."""
 
     path: Path
     model: LlamaModel
     prompt: Prompt
     opened: Opened
-    #: The second model; None where there is none.
+    #: The draft model; None if there is none.
     draft: DraftModel | None
-    #: The proposal heads; None where there are none.
+    #: The proposal heads; None if there are none.
     heads: Heads | None
     context: ContextSettings
-    #: Tells what passes cost here; measured when first asked. The same of the second model.
+    #: Cost of passes on this machine, measured on first use; then the same for the draft model.
     costs: Callable[[], PassCosts]
     draft_costs: Callable[[], PassCosts | None]
-    #: The same of passes that many segments share.
+    #: The same for passes that many segments share.
     fill_costs: Callable[[], PassCosts]
     #: Runs the methods of all translators.
     decoder: Decoder
 
     def translator(self, settings: TranslateSettings) -> Translator:
-        """A translator that decodes as ``settings`` say; in all else they must be the engine's own."""
+        """A translator that decodes as ``settings`` say; all other settings must be those of the engine."""
         return Translator(
             self.prompt,
             self.decoder,
@@ -74,29 +74,29 @@ class Engine(NamedTuple):
         )
 
     def open_anew(self, settings: TranslateSettings) -> Opened:
-        """A context and sessions of their own, as many as ``settings`` ask for, on the same weights."""
+        """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
         memory = recurrent_memory(self.model, settings.sessions)
         context = replace(self.context, cells=_cells(settings, self.prompt))
         return Opened(*open_sessions(settings, self.model, self.prompt.head, context, memory))
 
     @property
     def pool(self) -> SessionPool:
-        """The sessions of the model; with rooms their scheduler has them to itself."""
+        """The sessions of the model; with rooms, only their scheduler may use them."""
         return self.opened.pool
 
     @property
     def drafts(self) -> SessionPool | None:
-        """The sessions of the second model."""
+        """The sessions of the draft model."""
         return None if self.draft is None else self.draft.pool
 
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
-        """The decoding method that ``settings`` name, weighing what passes cost here where it does so."""
+        """The decoding method that ``settings`` name, with the cost of passes here if the method uses it."""
         costs = self.costs() if weighs_costs(settings) else FLAT
         return method(settings, costs, self.heads, knows_unfinished=self.prompt.knows_unfinished)
 
 
 def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:
-    """Load the model and evaluate the prompt's head, for any number of translators; raises likewise."""
+    """Load the model and evaluate the prompt's head for any number of translators; raises `SurtitleError`."""
     check_drafted(settings)
     check_heads(settings)
     path = resolve_model(settings.model, settings.direction, progress=progress)
@@ -135,7 +135,7 @@ def _open(path: Path, settings: TranslateSettings, progress: Progress) -> Engine
 
 
 def with_sessions(settings: TranslateSettings) -> TranslateSettings:
-    """The settings with a session for each room at least."""
+    """The settings with at least one session for each room."""
     return replace(settings, sessions=max(settings.sessions, settings.rooms or 1))
 
 
@@ -144,9 +144,9 @@ def _template(chosen: str) -> TemplateName | Template:
 
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:
-    """What the translator has to know of the settings."""
+    """The settings that the translator needs."""
     speculates = settings.method in SPECULATIVE
-    # An exact rule gives what re-translation gives, to the token; a token believed unseen might not.
+    # An exact rule gives the same tokens as re-translation; committed, so unverified, tokens might differ.
     commits = speculates and is_lenient(settings)
     last_bias = final_bias(settings, knows_unfinished=prompt.knows_unfinished)
     return TranslatorSettings(
@@ -162,18 +162,18 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
 
 
 def conditioning(settings: TranslateSettings, closes: bool) -> Conditioning:
-    """What unfinished text goes through before the model sees it."""
+    """The preprocessing of unfinished text for the model."""
     return Conditioning(settings.strip_punctuation, settings.hold_back, closes)
 
 
 def closes_unfinished(settings: TranslateSettings, prompt: Prompt) -> bool:
-    """Whether unfinished text gets a full stop. If nothing is said: unless the model was trained on such."""
+    """Whether unfinished text gets a full stop; by default, unless the model was trained on such text."""
     chosen = settings.close_unfinished
     return not prompt.knows_unfinished if chosen is None else chosen
 
 
 def _tuning(path: Path, model: LlamaModel, progress: Progress) -> Tuning:
-    """What suits this model on this machine: measured at the first start, remembered afterwards."""
+    """The best tuning for this model on this machine: measured at the first start, then cached."""
 
     def measure() -> Tuning:
         with LlamaProbe(model) as probe:
@@ -199,7 +199,7 @@ def _row_step(path: Path, model: LlamaModel, tuning: Tuning, progress: Progress)
 
 
 def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
-    """What a pass costs with so many threads."""
+    """The cost of a pass with the context's threads."""
 
     def measure() -> PassCosts:
         with LlamaProbe(model) as probe:
@@ -212,7 +212,7 @@ def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, progres
 
 
 def _fill_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
-    """What a pass costs that many segments share."""
+    """The cost of a pass that many segments share."""
 
     def measure() -> PassCosts:
         with LlamaProbe(model, cells=2 * BATCH) as probe:
@@ -239,10 +239,10 @@ def _context_settings(
 
 
 def _cells(settings: TranslateSettings, prompt: Prompt) -> int:
-    """Tokens that the cache of a context must have room for."""
-    # A source of max_source tokens may be off by a few where windows are joined from words.
+    """Number of tokens that the cache of a context must hold."""
+    # A source of max_source tokens may be a few tokens longer where windows are joined from words.
     window = settings.max_source + 16 + len(prompt.tail) + output_limit(settings.max_source)
-    # Of all sessions only the one in use has a tree.
+    # Only the session in use has a tree.
     nodes = Prediction().nodes if settings.draft_tree else 0
     cells = len(prompt.head) + settings.sessions * window + nodes
     return -(-cells // 256) * 256

@@ -1,4 +1,4 @@
-"""``surtitle model align``: which part of a translation each part of its source supports."""
+"""``surtitle model align``: finds which part of a translation each prefix of its source supports."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,7 @@ def align(
 
     All files are aligned together, as small ones profit by large ones.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from connectors.corpora.pairs import read_texts, write_aligned
     from operators.training.pairs import by_alignment, by_proportion
 

@@ -1,4 +1,4 @@
-"""Commands whose arguments and options are the fields of a struct: the job that they ask for."""
+"""Commands whose arguments and options are the fields of a job struct."""
 
 import inspect
 from collections.abc import Callable
@@ -11,9 +11,9 @@ J = TypeVar("J", bound=msgspec.Struct)
 
 
 def asks_for(job: type[J]) -> Callable[[Callable[[J], None]], Callable[..., None]]:
-    """Give a command that takes a ``job`` its fields as arguments and options.
+    """Turn the fields of a command's ``job`` into arguments and options.
 
-    A field is ``Annotated`` with what typer is to show of it; one without a default must be given.
+    A field is ``Annotated`` with its typer parameter; a field without a default is required.
     """
     hints = get_type_hints(job, include_extras=True)
     parameters = [
@@ -31,7 +31,7 @@ def asks_for(job: type[J]) -> Callable[[Callable[[J], None]], Callable[..., None
         def called(**values: Any) -> None:
             command(job(**values))
 
-        # Typer reads these two, and passes everything by name.
+        # Typer reads these two attributes, and passes all arguments by name.
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {one.name: one.annotation for one in parameters}
         return called

@@ -1,4 +1,4 @@
-"""``surtitle model assemble``: base weights, an adapter and a list of tokens become one model file."""
+"""``surtitle model assemble``: makes one model file from base weights, an adapter and a list of tokens."""
 
 from pathlib import Path
 from typing import Annotated
@@ -38,7 +38,7 @@ def assemble(
     ] = None,
 ) -> None:
     """Put a model together, to be named with --model."""
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from connectors.models.adapter import types_for
     from connectors.models.assembled import Parts
     from connectors.models.assembled import assemble as assembled

@@ -1,4 +1,4 @@
-"""The files of pairs that a model learns from, and how often each is drawn from."""
+"""The files of training pairs, and their sampling weights."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,14 +7,14 @@ from operators.errors import UsageError
 
 
 class Share(NamedTuple):
-    """A file of pairs, and its share of the segments that are drawn."""
+    """A file of pairs, and its share of the sampled segments."""
 
     path: Path
     share: float
 
 
 def share_of(text: str) -> Share:
-    """The file and share of ``FILE`` or ``FILE=SHARE``. Raises `UsageError`."""
+    """Parse ``FILE`` or ``FILE=SHARE``. Raises `UsageError`."""
     name, _, share = text.rpartition("=")
     if not name:
         return Share(Path(text), 1.0)

@@ -12,7 +12,7 @@ def distill(job: DistillJob) -> None:
     'surtitle model align' then cuts them by what each prefix of the source supports (self-distillation). What
     did not end, or repeats itself, is left out. It computes on a GPU where PyTorch has one.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
         from flows.model.distilling import run
 

@@ -1,4 +1,4 @@
-"""A run of ``surtitle model distill``: from pairs of texts to pairs with the model's own translations."""
+"""A run of ``surtitle model distill``: replaces the translations of text pairs by the model's own."""
 
 import hashlib
 from collections import Counter
@@ -24,12 +24,12 @@ from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
 from operators.training.distilled import Fate, Translated, Translator
 
-#: Counts up when the same pairs would become others.
+#: Version of the method; increased when the same pairs would give other results.
 _RECIPE = 1
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Pairs that are done, by their places among all that were drawn."""
+    """Finished pairs, by their index among all sampled pairs."""
 
     #: The run's fingerprint.
     run: str
@@ -79,7 +79,7 @@ def _translate(
     journal: Journal[Batch],
     mine: str,
 ) -> None:
-    """Translate what is not among ``done``, and put it there."""
+    """Translate the pairs that are not in ``done``, and add them to it."""
     left = [place for place in range(len(sources)) if place not in done]
     if not left:
         return

@@ -12,7 +12,7 @@ def heads(job: HeadsJob) -> None:
     They learn from the model's own answers. Beside them lies their record (.json): data, settings, and how
     many tokens a pass then gives.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
         from flows.model.heads_training import run
 

@@ -1,4 +1,4 @@
-"""How long the blocks of proposal heads are in translations from scratch: Stern et al.'s table 1."""
+"""Measures the block sizes of proposal heads in translations from scratch, as in Stern et al., table 1."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -23,9 +23,9 @@ _KEY = "held out"
 
 
 class _Taken(NamedTuple):
-    """What decoding took."""
+    """The effort of decoding."""
 
-    #: Tokens of the outputs, the ones that end them among them.
+    #: Number of tokens of the outputs, including the stop tokens.
     tokens: int
     effort: Effort
 
@@ -33,12 +33,12 @@ class _Taken(NamedTuple):
 def measured(
     store: SequenceStore, head: Sequence[int], tasks: Sequence[Task], heads: Heads
 ) -> Iterator[Block]:
-    """A row for each number of heads and each rule. All that the heads say is proposed.
+    """Return a row for each number of heads and each rule. Everything that the heads predict is proposed.
 
-    Outputs that are cut as they repeat themselves are left out: their tokens are no longer there. Without
-    others there are no rows.
+    Outputs that were cut because they repeat themselves are left out, because their tokens are lost. If no
+    others remain, there are no rows.
 
-    ``store`` has two sequences, both empty; ``head`` is what all prompts begin with.
+    ``store`` must have two empty sequences; ``head`` is the common prefix of all prompts.
     """
     pool = SessionPool(store, head, 1)
     greedy = _decoded(pool, tasks, FirstOf)
@@ -61,7 +61,7 @@ def _decoded(pool: SessionPool, tasks: Sequence[Task], drafter: Callable[[], Dra
         pool.release(_KEY)
         if decoded.cut is Trouble.REPETITION:
             continue
-        # Of the prompt the last token alone counts: what comes before it no method can save.
+        # Only the last token of the prompt counts: no method can save the evaluation of those before it.
         evaluated = cost.evaluated - (len(task.prompt) - cost.reused - 1)
         effort += Effort(passes=cost.passes, evaluated=evaluated)
         tokens += len(decoded.tokens) + (decoded.cut is None)
@@ -69,5 +69,5 @@ def _decoded(pool: SessionPool, tasks: Sequence[Task], drafter: Callable[[], Dra
 
 
 def _cost(taken: _Taken) -> float:
-    """Of a token, as outputs may differ in length."""
+    """The cost per token, because outputs may differ in length."""
     return gpu_cost(taken.effort) / max(1, taken.tokens)

@@ -1,4 +1,4 @@
-"""A run of ``surtitle model heads``: from pairs of texts to heads, and how long their blocks are."""
+"""A run of ``surtitle model heads``: trains heads on pairs of texts, and measures their block sizes."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -40,15 +40,15 @@ from operators.training.heads import Epochs, HeadsFit, places
 from operators.training.mixture import Corpus, mixture
 from operators.trouble import ModelTrouble
 
-#: Answers that grow at a time.
+#: Number of answers that are generated at a time.
 _AT_A_TIME = 16
-#: Places that the heads learn from in a step.
+#: Number of token positions that the heads learn from in a step.
 _BATCH = 512
-#: Held-out prompts that are decoded with every number of heads and every rule.
+#: Number of held-out prompts that are decoded with every number of heads and every rule.
 _MEASURED = 40
-#: Every so many pairs one is held out.
+#: One in this many pairs is held out.
 _HELD_OUT = 20
-#: Translations of each corpus whose tokens can be said, beside those of the answers.
+#: Number of translations of each corpus whose tokens the heads can predict, besides those of the answers.
 _REFERENCES = 20_000
 
 
@@ -94,7 +94,7 @@ def _split(corpora: Sequence[Corpus], job: HeadsJob) -> tuple[list[Corpus], list
 
 
 def _tasks(corpora: Sequence[Corpus], prompt: Prompt, job: HeadsJob, count: int) -> Iterator[Task]:
-    """Whole and unfinished speech, as the model is asked for its translation in use."""
+    """Prompts for whole and unfinished speech, as in normal use."""
     conditioning = Conditioning(close=not prompt.knows_unfinished)
     drawn = mixture(
         corpora,
@@ -126,7 +126,7 @@ def _answers(
 
 
 def _solver(path: Path, size: int) -> StateSolver:
-    # Any tokens will do; the first ones alone are control tokens and bytes.
+    # Any tokens will do, but the first ones are only control tokens and bytes.
     ids = np.linspace(0, size - 1, min(EQUATIONS, size)).astype(np.int32)
     return StateSolver(ids, output_rows(read_gguf(path), path, ids))
 
@@ -143,7 +143,7 @@ def _context(prompt: Prompt, tasks: Sequence[Task], job: HeadsJob, answers: int)
 def _choice(
     said: Counter[int], corpora: Sequence[Corpus], prompt: Prompt, size: int, most: int
 ) -> NDArray[np.int32]:
-    """The tokens that heads can say: those said, then those of the references, then the first ids."""
+    """The tokens that heads can predict: those of answers, then of references, then the first ids."""
     references = Counter(
         token
         for corpus in corpora
@@ -199,7 +199,7 @@ def _blocks(fit: HeadsFit, held: Sequence[Answer], ids: Sequence[int], heads: in
 def _measured(
     model: LlamaModel, path: Path, prompt: Prompt, tasks: Sequence[Task], job: HeadsJob
 ) -> list[Block]:
-    """Blocks of the heads as they are used: read from their file, on llama.cpp."""
+    """Measure the heads as they are used: read from their file, on llama.cpp."""
     heads = read_heads(job.output, path)
     with closing(LlamaContext(model, _context(prompt, tasks, job, 1))) as context:
         blocks = []

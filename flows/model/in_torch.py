@@ -1,4 +1,4 @@
-"""A model file in PyTorch, and what its answers end with."""
+"""Loads a model file into PyTorch, and finds its stop tokens."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from operators.training.gemma import gemma
 
 
 def torch_model(file: GgufFile, dtype: torch.dtype = torch.bfloat16) -> Any:
-    """A model file's weights in PyTorch. Raises `InputError` for an architecture that cannot be trained."""
+    """Load a model file's weights into PyTorch. Raises `InputError` if its architecture cannot be trained."""
     tensors = (
         (name, dequantize(rows_of(tensor), tensor.kind).reshape(tensor.shape[::-1]))
         for name, tensor in file.tensors.items()
@@ -20,5 +20,5 @@ def torch_model(file: GgufFile, dtype: torch.dtype = torch.bfloat16) -> Any:
 
 
 def ends(prompt: Prompt, vocabulary_size: int) -> frozenset[int]:
-    """All tokens that end an answer to this prompt."""
+    """All tokens that end an answer to this prompt (stop tokens)."""
     return frozenset(token for token in range(vocabulary_size) if token in prompt.stop)

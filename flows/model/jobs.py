@@ -1,4 +1,4 @@
-"""What the commands that train are asked for: their arguments, their options, and the files beside."""
+"""The jobs of the training commands: their arguments and options, and the names of accompanying files."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,21 +22,21 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
     output: Path
 
     def beside(self, ending: str) -> Path:
-        """A file beside the one that is written."""
+        """The path of a file next to the output file."""
         return self.output.with_name(self.output.name + ending)
 
     @property
     def state(self) -> Path:
-        """What a run that was stopped goes on from."""
+        """The state file, from which a stopped run resumes."""
         return self.beside(".state")
 
     @property
     def record(self) -> Path:
-        """What was done."""
+        """The file with the record of the run."""
         return self.beside(".json")
 
     def recorded(self, *without: str) -> dict[str, Any]:
-        """The fields as a record tells them: of files the names, and none that are named in ``without``."""
+        """The fields for a record: files by name only, and without the fields in ``without``."""
         fields = {name: value for name, value in msgspec.structs.asdict(self).items() if name not in without}
         return {name: value.name if isinstance(value, Path) else value for name, value in fields.items()}
 
@@ -98,7 +98,7 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
 
     @property
     def types(self) -> Types | None:
-        """What the weights will be stored in; None if training does not round them. Raises `UsageError`."""
+        """The storage types of the weights; None if training does not round them. Raises `UsageError`."""
         return None if self.kinds is None else parse_types(self.kinds, USUAL)
 
 

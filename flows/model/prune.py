@@ -47,7 +47,7 @@ def prune(
 
     Bytes, letters, digits and marks always stay, so that any text can be spelled.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     from connectors.gguf.file import GgufFile, read_gguf
     from connectors.models.pruned import prune as pruned
     from connectors.models.resolve import resolve_model
@@ -92,7 +92,7 @@ def prune(
 
 
 def _counts(path: Path, texts: list[Path], waiting: Waiting) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """How often each token occurs in the texts."""
+    """The count of each token in the texts."""
     from connectors.corpora.texts import read_texts
     from operators.models.text_tokens import TextTokenizer
 

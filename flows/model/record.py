@@ -1,4 +1,4 @@
-"""The record of a training run: what it learned from, how, and what came of it."""
+"""The record of a training run: its data, its settings and its results."""
 
 from pathlib import Path
 from typing import Any
@@ -10,20 +10,20 @@ from operators.errors import InputError
 
 
 class Used(msgspec.Struct, frozen=True):
-    """A file that the run read."""
+    """An input file of the run."""
 
     name: str
     sha256: str
-    #: Of the segments, relative to the other files'.
+    #: Its share of the segments, relative to the other files.
     share: float | None = None
     pairs: int | None = None
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """How the run stood after so many tokens."""
+    """The state of the run after a number of tokens."""
 
     tokens: int
-    #: Mean since the point before, nats an answer's token.
+    #: Mean since the previous point, in nats per token of the answers.
     loss: float
     chrf: float | None = None
     #: NE of re-translation.
@@ -33,7 +33,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainingRecord(msgspec.Struct, kw_only=True):
-    """All of it."""
+    """The record of a training run."""
 
     settings: dict[str, Any]
     model: Used
@@ -43,24 +43,24 @@ class TrainingRecord(msgspec.Struct, kw_only=True):
 
 
 class HeadsPoint(msgspec.Struct, frozen=True):
-    """How heads stood after so many rounds through the answers."""
+    """The state of the heads after a number of epochs."""
 
     epoch: int
-    #: Mean since the point before, nats a token.
+    #: Mean since the previous point, in nats per token.
     loss: float
-    #: Tokens of a pass on held-out prompts with the first head, the first two, …, under exact acceptance.
+    #: Tokens per pass on held-out prompts with the first head, the first two, …, under exact acceptance.
     blocks: list[float]
 
 
 class Block(msgspec.Struct, frozen=True):
-    """What so many heads do for translations from scratch of held-out prompts."""
+    """The effect of a number of heads on translations from scratch of held-out prompts."""
 
     heads: int
-    #: The rule by which their proposals stand.
+    #: The acceptance rule for their proposals.
     accept: str
-    #: Tokens of a pass: the mean accepted block size of Stern et al. (2018), whose k is one more.
+    #: Tokens per pass: the mean accepted block size of Stern et al. (2018), whose k is one more.
     mean_block: float
-    #: The speedup where a pass over n tokens costs 1 + n / 100.
+    #: The speedup if a pass over n tokens costs 1 + n / 100.
     speedup_simulated: float
 
 
@@ -71,22 +71,22 @@ class HeadsRecord(msgspec.Struct, kw_only=True):
     model: Used
     data: list[Used]
     versions: dict[str, str]
-    #: Prompts that were answered to learn from, and the tokens of the answers.
+    #: Number of prompts that were answered for training, and of tokens of the answers.
     prompts: int
     tokens: int
-    #: Share of the held-out answers' tokens that the heads can say.
+    #: Share of the held-out answers' tokens that the heads can predict.
     covered: float
     points: list[HeadsPoint] = []
     blocks: list[Block] = []
 
 
 def write_record(path: Path, record: TrainingRecord | HeadsRecord) -> None:
-    """Write it as JSON. Raises `OutputError`."""
+    """Write a record as JSON. Raises `OutputError`."""
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
 def read_record(path: Path) -> TrainingRecord:
-    """Read what `write_record` wrote. Raises `InputError`."""
+    """Read a record that `write_record` wrote. Raises `InputError`."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=TrainingRecord)
     except OSError as error:

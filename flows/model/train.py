@@ -12,7 +12,7 @@ def train(job: TrainingJob) -> None:
 
     Beside the adapter lie its record (.json: data, settings, scores) and, until it is done, its state.
     """
-    # Imported here: the other commands need none of it, and start the sooner.
+    # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
         from flows.model.training import run
 

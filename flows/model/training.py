@@ -1,4 +1,4 @@
-"""A training run of ``surtitle model train``: from pairs of texts to an adapter, a record and scores."""
+"""A run of ``surtitle model train``: trains an adapter on pairs of texts, with a record and scores."""
 
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -35,10 +35,10 @@ from operators.training.mixture import Corpus, mixture
 from operators.training.noise import Lexicon, Noise
 from operators.training.packing import Rows, pack
 
-#: Tokens of a row. The longest examples, 60 words on each side, have about 200.
+#: Number of tokens of a row. The longest examples, 60 words on each side, have about 200.
 _LENGTH = 256
 _SAVE_EVERY_S = 300.0
-#: Fields of the job that are recorded in another way, or say nothing about what is learned.
+#: Fields of the job that are recorded in another way, or do not affect what is learned.
 _UNRECORDED = (
     "pairs", "output", "model", "tokens", "rate", "judged", "reference", "judge_lines", "judge_every",
     "compiles", "kinds",
@@ -60,7 +60,7 @@ def run(job: TrainingJob) -> None:
         model, TrainedPrompts((labels_of(job.source, job.target),)).find(job.source, job.target)
     )
     schedule = Schedule(job.tokens, job.rate)
-    # What is rounded to few bits must not have been rounded to bfloat16 before.
+    # Weights that are quantised to few bits must not be rounded to bfloat16 first.
     weights = torch_model(file) if job.types is None else torch_model(file, torch.float32)
     fit = Fit(weights, job.rank, schedule, seed=job.seed, types=job.types, compiles=job.compiles)
     record = _begin(job, file, path, corpora, fit)
@@ -74,7 +74,7 @@ def run(job: TrainingJob) -> None:
 
 
 class _Run:
-    """Tells how far it is, judges and saves now and then."""
+    """The training loop: reports its progress, and evaluates and saves at intervals."""
 
     def __init__(
         self, job: TrainingJob, fit: Fit, prompt: Prompt, stops: frozenset[int], record: TrainingRecord
@@ -86,7 +86,7 @@ class _Run:
         self._bar = tqdm(total=job.tokens, initial=fit.seen, unit=" tokens", unit_scale=True)
 
     def learn(self, batches: Iterator[Rows]) -> None:
-        """Learn to the end of the schedule."""
+        """Train to the end of the schedule."""
         with self._bar:
             while self._fit.seen < self._job.tokens:
                 self._fit.run(batches, self._fit.seen + self._job.judge_every, self._tell)
@@ -130,7 +130,7 @@ class _Run:
 
 
 def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> TrainingRecord:
-    """The record of this run: of a new one, or of the one that is gone on with."""
+    """The record of this run: a new one, or that of the resumed run."""
     record = TrainingRecord(
         settings=job.recorded(*_UNRECORDED)
         | {"schedule": Schedule(job.tokens, job.rate)._asdict(), "types": job.types},
@@ -158,7 +158,7 @@ def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], 
 
 
 def _batches(job: TrainingJob, prompt: Prompt, corpora: list[Corpus], seen: int) -> Iterator[Rows]:
-    # A run that goes on draws anew, and not again what it has seen.
+    # A resumed run draws new samples, and does not repeat those that it has seen.
     rng = Random(f"{job.seed} {seen}")
     words = (pair.source for corpus in corpora for pair in corpus.pairs[:_LEXICON])
     noise = Noise(job.noise, Lexicon.of(words)) if job.noise else None

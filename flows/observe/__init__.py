@@ -1,1 +1,1 @@
-"""Those who look on at a run: messages, status, summary, metrics, health, captions in browsers."""
+"""The observers of a run: messages, status, summary, metrics, health, captions in browsers."""

@@ -1,4 +1,4 @@
-"""Captions in a browser as a part of a run: the hub that the flow publishes to, and its server."""
+"""Captions in browsers, as a part of a run: the hub that the flow publishes to, and its server."""
 
 import os
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ from flows.settings.schema import Settings
 from operators.languages import language
 from operators.observed import CaptionShown, Observed, RunEnded, SoundLost, UpdateMeasured
 
-#: Where a token may be instead of in the settings.
+#: Environment variable with the token, as an alternative to the settings.
 TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
 
 
 class Audience:
-    """Who watches in browsers: the captions, their figures, and what the run is doing."""
+    """Publishes captions, their figures and the status of the run to viewers in browsers."""
 
     takes = frozenset({CaptionShown, UpdateMeasured, SoundLost, RunEnded})
 
     def __init__(self, settings: Settings) -> None:
-        """Prepare it; nothing listens before `served`.
+        """Prepare the hub; nothing listens before `served`.
 
         Raises:
-            UsageError: for a token that is none.
+            UsageError: for an invalid token.
         """
         web = settings.web
         self._lost_s = 0.0
@@ -43,7 +43,7 @@ class Audience:
 
     @contextmanager
     def served(self) -> Iterator[str]:
-        """Let viewers in meanwhile, and tell the user where; the address, without a token.
+        """Serve viewers inside the block, and tell the user where; returns the address, without a token.
 
         Raises:
             OutputError: when the address cannot be listened on.
@@ -57,13 +57,13 @@ class Audience:
 
     @property
     def viewers(self) -> int:
-        """How many watch."""
+        """The number of viewers."""
         return self._hub.clients
 
     def observe(self, event: Observed) -> None:
         """Publish an event.
 
-        Delivery: at least once; after a resume captions since the last snapshot are shown again.
+        Delivery: at least once; after a resume, captions since the last snapshot are shown again.
         """
         match event:
             case CaptionShown(caption):
@@ -73,16 +73,16 @@ class Audience:
             case SoundLost(losses):
                 self._lost_s = losses.lost_s
             case RunEnded():
-                # What came can still be read.
+                # Earlier captions can still be read.
                 self._hub.end()
 
     def status(self, status: Status, sentence: str | None) -> None:
-        """Show what the run is doing, and what is wrong."""
+        """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)
 
     def _told(self, address: str) -> str:
         if self._server.new_token is not None:
-            # Nobody else could tell it to viewers. One that was given is known, and not printed.
+            # A generated token must be printed for viewers. A given one is known already, and stays secret.
             whole = f"{address}?token={self._server.new_token}"
             return f"{whole} for all machines that reach this one and have the whole address"
         if self._server.needs_token:
@@ -96,7 +96,7 @@ def _languages(settings: Settings) -> Languages:
 
 
 def _streams(settings: Settings) -> list[str]:
-    """The streams of which it is known before they begin that they will."""
+    """The names of the streams, as far as they are known in advance."""
     if settings.input.microphone is not None:
         return ["microphone"]
     return [Path(settings.input.audio).stem] if settings.input.audio else []

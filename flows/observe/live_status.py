@@ -1,4 +1,4 @@
-"""The status line of a live run: whether it hears something, how loud, how late it is."""
+"""The status line of a live run: whether there is sound, how loud it is, and how late captions are."""
 
 import math
 from threading import Lock
@@ -19,14 +19,14 @@ from operators.observed import (
     UpdateMeasured,
 )
 
-# For how long a partial is a sign that somebody speaks.
+# Seconds after a partial during which somebody counts as speaking.
 _SPEECH_S = 1.5
-# The meter falls by so much a second: what is loud stays to be seen.
+# The meter falls by this much per second, so that peaks stay visible.
 _FALL_DB_PER_S = 30.0
 
 
 class LiveStatus:
-    """Puts the status together from what happened so far. Pure: events say when they happened."""
+    """Derives the status from the events so far. Pure: events carry their times."""
 
     takes = frozenset(
         {SoundHeard, SoundLost, MicrophoneChanged, RecognizerChanged, UpdateMeasured, OutputChanged}
@@ -38,7 +38,7 @@ class LiveStatus:
         self._losses = Losses()
         self._is_absent = False
         self._is_troubled = False
-        # Files that cannot be written for now.
+        # Files that currently cannot be written.
         self._late_files: set[str] = set()
         self._level_dbfs = -math.inf
         self._heard_s = 0.0
@@ -47,7 +47,7 @@ class LiveStatus:
         self._overtaken = 0
 
     def observe(self, event: Observed) -> None:
-        """Take note of an event."""
+        """Record an event."""
         match event:
             case SoundHeard(chunk, at_s):
                 self._is_absent = False
@@ -76,7 +76,7 @@ class LiveStatus:
 
     @property
     def status(self) -> Status:
-        """The status at the last sound, or change of the microphone."""
+        """The status at the last sound or change of the microphone."""
         state = "speech" if self._now_s - self._spoken_s < _SPEECH_S else "listening"
         if self._is_troubled:
             state = "waiting for the recogniser"
@@ -93,15 +93,15 @@ class LiveStatus:
 
     @property
     def sentence(self) -> str | None:
-        """What is wrong, for viewers; None while nothing is."""
+        """What is wrong, as a sentence for viewers; None if nothing is."""
         if self._is_absent or self._is_troubled:
             return self._wrong
-        # Viewers elsewhere need not know what files there are on this machine.
+        # Remote viewers need not know the names of files on this machine.
         return "a file of this run cannot be written for now" if self._late_files else None
 
 
 class StatusLine:
-    """Shows the status on the screen and to viewers, whenever there is sound or the microphone changes."""
+    """Shows the status on the screen and to viewers whenever there is sound or the microphone changes."""
 
     takes = LiveStatus.takes
 
@@ -112,7 +112,7 @@ class StatusLine:
         self._live = LiveStatus()
 
     def observe(self, event: Observed) -> None:
-        """Take note of an event, and show what became of it."""
+        """Record an event, and show the new status."""
         with self._lock:
             self._live.observe(event)
             status, sentence = self._live.status, self._live.sentence

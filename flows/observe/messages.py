@@ -1,4 +1,4 @@
-"""What the user is told of a run: at once what happens, at its end what was wrong with what came in."""
+"""Messages to the user: events at once, and problems with the input at the end of the run."""
 
 from connectors.messages.log import tell
 from operators.observed import (
@@ -14,7 +14,7 @@ from operators.trouble import TroubleWatch
 
 
 class Messages:
-    """Tells the user in sentences."""
+    """Reports events to the user in sentences."""
 
     takes = frozenset(
         {MicrophoneChanged, RecognizerChanged, OutputChanged, ModelAnswered, RecordingTruncated, RoomRefused}
@@ -25,7 +25,7 @@ class Messages:
         self._truncated: list[str] = []
 
     def observe(self, event: Observed) -> None:
-        """Tell of an event, or keep it for the end."""
+        """Report an event, or keep it for the end."""
         match event:
             case MicrophoneChanged(sentence):
                 tell("microphone_changed", sentence)
@@ -42,6 +42,6 @@ class Messages:
                 self._truncated.append(sentence)
 
     def complaints(self) -> list[str]:
-        """What is to be said at the end: an input that broke off, a model that failed to the last."""
+        """The messages at the end: an input that broke off, a model that failed until the end."""
         broken = self._model.complaint()
         return [*self._truncated, *([broken] if broken else [])]

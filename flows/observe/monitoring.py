@@ -1,4 +1,4 @@
-"""Metrics and health of a run: what happens in it, counted and judged, and served to other programs."""
+"""Metrics and health of a run: counts and judges its events, and serves the results to other programs."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ from operators.observed import (
 
 
 class Monitoring:
-    """Counts what happens in a run, and judges whether the run is well."""
+    """Counts the events of a run, and judges whether the run is healthy."""
 
     takes = frozenset(
         {
@@ -41,13 +41,13 @@ class Monitoring:
     )  # fmt: skip
 
     def __init__(self, settings: Settings, viewers: Callable[[], int]) -> None:
-        """Prepare it; nothing listens before `served`.
+        """Prepare the metrics; nothing listens before `served`.
 
         Args:
-            viewers: Gives the number of viewers in browsers, on any thread.
+            viewers: Returns the number of viewers in browsers, on any thread.
 
         Raises:
-            UsageError: for an address that is none.
+            UsageError: for an invalid address.
         """
         asked = settings.metrics
         address = parse_address(str(asked.listen))
@@ -70,7 +70,7 @@ class Monitoring:
 
     @contextmanager
     def served(self) -> Iterator[str]:
-        """Serve metrics and health meanwhile, and tell the user where; the address of the metrics.
+        """Serve metrics and health inside the block, and tell the user where; returns the metrics' address.
 
         Raises:
             OutputError: when the address cannot be listened on.
@@ -87,18 +87,18 @@ class Monitoring:
             self._server.stop()
 
     def verdict(self) -> Verdict:
-        """How the run is; a change is told, on a thread that may wait: whoever asks must not."""
+        """The health of the run. A change is reported on another thread, as the caller must not block."""
         verdict = self.health.verdict()
         with self._lock:
             before, self._told = self._told, verdict
         if before is None or before.cause == verdict.cause:
             return verdict
-        # A terminal that takes nothing, for instance, may be what is wrong.
+        # The problem may be, for instance, a terminal that blocks.
         Thread(target=_tell_of, args=(verdict,), name="health", daemon=True).start()
         return verdict
 
     def observe(self, event: Observed) -> None:
-        """Count an event, and judge by it from now on."""
+        """Count an event, and update the health."""
         match event:
             case RunBegan():
                 self.health.ready()

@@ -1,4 +1,4 @@
-"""Those who look on at a run, and how they are told what happens."""
+"""The observer interface, and the dispatch of events to observers."""
 
 import logging
 from collections.abc import Callable
@@ -7,28 +7,28 @@ from typing import Protocol, get_args
 from connectors.messages.log import tell
 from operators.observed import Observed
 
-#: Takes what happened; never blocks for long and never raises, and any thread may call it.
+#: Takes an event; never blocks for long, never raises, and is thread-safe.
 Observe = Callable[[Observed], None]
 
 
 class Observer(Protocol):
-    """Looks on at a run, and changes nothing of it."""
+    """Observes a run without changing it."""
 
     @property
     def takes(self) -> frozenset[type]:
-        """The kinds of events that it wants to be told."""
+        """The types of events that it receives."""
         ...
 
     def observe(self, event: Observed, /) -> None:
-        """Take note of an event of one of these kinds; any thread may call it, so it must not block."""
+        """Handle an event of one of these types; called from any thread, so it must not block."""
         ...
 
 
 class Observers:
-    """Tells each observer the events that it takes, in the order in which they are given here.
+    """Passes events to the observers that take them, in the given order of observers.
 
-    One that raises must not end the captions: that is told with its traceback, and it is left out from then
-    on.
+    An observer that raises must not end the captions: the error is reported with its traceback, and the
+    observer gets no more events.
     """
 
     def __init__(self, *observers: Observer) -> None:
@@ -39,7 +39,7 @@ class Observers:
         self._failed: set[int] = set()
 
     def observe(self, event: Observed) -> None:
-        """Tell an event, on any thread; it raises nothing."""
+        """Pass on an event; thread-safe, never raises."""
         for one in self._taking[type(event)]:
             if id(one) in self._failed:
                 continue
@@ -49,12 +49,12 @@ class Observers:
                 self._leave_out(one, error)
 
     def wants(self, kind: type) -> bool:
-        """Whether anybody takes this kind of event: what nobody wants to know need not be told."""
+        """Whether any observer takes this type of event; otherwise it need not be sent."""
         return bool(self._taking[kind])
 
     @property
     def have_failed(self) -> bool:
-        """Whether one of them was left out."""
+        """Whether an observer has failed."""
         return bool(self._failed)
 
     def _leave_out(self, one: Observer, error: Exception) -> None:

@@ -19,7 +19,7 @@ class Profile:
         self.overheads_s = Quantiles()
 
     def observe(self, event: Observed) -> None:
-        """Take the time of an update."""
+        """Record the time of an update."""
         if not isinstance(event, UpdateMeasured):
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""How far a recording is, where its captions are seen."""
+"""The position in a recording, shown where its captions are displayed."""
 
 from connectors.terminal.screen import Screen
 from connectors.view.status import Status

@@ -1,4 +1,4 @@
-"""Those who look on at a captions run, as its settings ask for them."""
+"""The observers of a captions run, chosen by its settings."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,13 +14,13 @@ from flows.settings.schema import Settings
 
 
 class RunObservers(Observers):
-    """Messages and the summary always, all others where somebody is to see what they see."""
+    """Messages and the summary always; all others only if their output is wanted."""
 
     def __init__(self, settings: Settings, screen: Screen, others: Iterable[Observer] = ()) -> None:
-        """Prepare them; nothing listens before `served`.
+        """Prepare the observers; nothing listens before `served`.
 
         Raises:
-            UsageError: for an address or a token that is none.
+            UsageError: for an invalid address or token.
         """
         self.messages = Messages()
         self.summary = RunSummary(settings)
@@ -32,7 +32,7 @@ class RunObservers(Observers):
 
     @contextmanager
     def served(self) -> Iterator[str | None]:
-        """Serve metrics and captions meanwhile, where that was asked for; where captions can be read.
+        """Serve metrics and captions inside the block, if asked for; returns the address of the captions.
 
         Raises:
             OutputError: when an address cannot be listened on.

@@ -1,4 +1,4 @@
-"""What a run amounts to, added up while it runs."""
+"""The summary of a run, accumulated while it runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from operators.secret import to_plain
 
 
 class RunSummary:
-    """Adds up updates and losses for the closing summary."""
+    """Accumulates updates and losses for the closing summary."""
 
     takes = frozenset({UpdateMeasured, SoundLost})
 
@@ -27,7 +27,7 @@ class RunSummary:
         self._losses = Losses()
 
     def observe(self, event: Observed) -> None:
-        """Add an update, or remember what was lost."""
+        """Add an update, or record a loss."""
         match event:
             case UpdateMeasured(record):
                 with self._lock:
@@ -36,12 +36,12 @@ class RunSummary:
                 self._losses = losses
 
     def summary(self, missing: Sequence[Missing] = (), log: str | None = None) -> Summary:
-        """The summary so far, or of all that an erasure log holds where that can be read back.
+        """The summary so far; if the erasure log can be read back, the summary of the whole log.
 
-        ``missing`` is what the files of the run lack.
+        ``missing`` lists what the files of the run lack.
         """
         meter = self._meter
-        # What went into a pipe, a device or standard output cannot be read back.
+        # A pipe, a device or standard output cannot be read back.
         can_read = log is not None and Path(log).is_file() and inherited(Path(log)) is None
         if log is not None and can_read and log not in (one.path for one in missing):
             meter = SummaryMeter()

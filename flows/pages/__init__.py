@@ -1,1 +1,1 @@
-"""Pages and tables: what the report and the trace are drawn with."""
+"""HTML pages, drawings and tables, for the report and the trace."""

@@ -1,4 +1,4 @@
-"""What pages are put together from: the files that come with them, and what they allow a browser to do."""
+"""Building blocks of pages: packaged files, templates, and the content security policy."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ def packaged(package: str, name: str) -> str:
 
 
 def render(package: str, name: str, **values: object) -> str:
-    """A template of a package, filled in; what is no markup is escaped."""
+    """Fill in a template of a package; anything that is not markup is escaped."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -21,7 +21,7 @@ def render(package: str, name: str, **values: object) -> str:
 
 
 def policy(style: str, script: str | None = None) -> str:
-    """The content security policy of a page with this style and script, and nothing else."""
+    """The content security policy for a page that has only this style and script."""
     scripts = "" if script is None else f"script-src '{_hash(script)}'; "
     return f"default-src 'none'; {scripts}style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
 

@@ -1,4 +1,4 @@
-"""Drawing as text: shapes, scales and the numbers on them. What is drawn is escaped here, once."""
+"""SVG as text: shapes, scales and their numbers. All content is escaped here, once."""
 
 from math import floor, isfinite, log10
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from markupsafe import Markup, escape
 
 
 class Scale(NamedTuple):
-    """Values from 0 or ``low`` up onto a stretch of the picture."""
+    """Maps values from 0 or ``low`` upwards to a range of the picture."""
 
     low: float
     high: float
@@ -15,24 +15,24 @@ class Scale(NamedTuple):
     end: float
 
     def at(self, value: float) -> float:
-        """Where a value lies; one beyond the scale lies at its end."""
+        """The position of a value; a value beyond the scale is placed at its end."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
         return self.begin + min(1.0, max(0.0, share)) * (self.end - self.begin)
 
 
 def tag(name: str, inner: str | Markup = "", /, **attributes: object) -> Markup:
-    """An element. Numbers are rounded; ``_`` in a name stands for ``-`` and one at its end for nothing."""
+    """An element. Numbers are rounded; ``_`` in a name becomes ``-``, and a trailing one is removed."""
     told = Markup("").join(
         Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), value_of(value))
         for key, value in attributes.items()
         if value is not None
     )
-    # The name is ours; a text that is no markup yet is escaped.
+    # The name is our own; a text that is not markup yet is escaped.
     return Markup(f"<{name}") + told + Markup(">") + escape(inner) + Markup(f"</{name}>")
 
 
 def rect(x: float, y: float, width: float, height: float, **attributes: object) -> Markup:
-    """A rectangle; none is so thin that it is not seen."""
+    """A rectangle, never too thin to be seen."""
     return tag("rect", x=x, y=y, width=max(width, 0.5), height=max(height, 0.5), **attributes)
 
 
@@ -42,7 +42,7 @@ def line(x1: float, y1: float, x2: float, y2: float, **attributes: object) -> Ma
 
 
 def text(x: float, y: float, words: str, **attributes: object) -> Markup:
-    """Words; ``y`` is their base line."""
+    """A text; ``y`` is its baseline."""
     return tag("text", words, x=x, y=y, **attributes)
 
 
@@ -59,7 +59,7 @@ def drawing(width: float, height: float, parts: list[Markup], label: str, kind: 
 
 
 def ticks(low: float, high: float, most: int = 5, *, whole: bool = False) -> list[float]:
-    """Round numbers from ``low`` to ``high``, about ``most`` of them; ``whole`` ones only, on demand."""
+    """About ``most`` round numbers from ``low`` to ``high``; with ``whole``, only whole numbers."""
     span = high - low
     if not isfinite(span) or span <= 0:
         return [low]
@@ -71,5 +71,5 @@ def ticks(low: float, high: float, most: int = 5, *, whole: bool = False) -> lis
 
 
 def value_of(value: object) -> str:
-    """A number as short as a picture needs it."""
+    """A number, formatted as short as a picture needs it."""
     return f"{round(value, 2):g}" if isinstance(value, float) and abs(value) < 1e5 else str(value)

@@ -16,13 +16,13 @@ class Table(NamedTuple):
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    #: Columns after the first that belong together: a name for so many of them, in their order.
+    #: Groups of columns after the first one: name and number of columns of each, in order.
     groups: tuple[tuple[str, int], ...] = ()
-    #: Sentences below it.
+    #: Sentences below the table.
     notes: tuple[str, ...] = ()
 
     def markdown(self) -> str:
-        """The table in Markdown, its title a line above it."""
+        """The table in Markdown, with its title as a line above it."""
         names = list(self.columns)
         for start, name, _ in self._groups():
             names[start] = f"{name}: {names[start]}"
@@ -50,12 +50,12 @@ class Table(NamedTuple):
             start += count
 
     def _spaced(self) -> list[str]:
-        """The columns' names, with one more space before the first of a group: it shows where that begins."""
+        """The columns' names, with an extra space before the first of each group to show where it begins."""
         starts = {start for start, _, _ in self._groups()}
         return [f" {name}" if number in starts else name for number, name in enumerate(self.columns)]
 
     def _heading(self, gap: int) -> Text:
-        """A line with the names of the groups, each where its columns begin."""
+        """A line with the names of the groups, each above its first column."""
         cells = zip(self._spaced(), *self.rows, strict=True)
         widths = [max(map(cell_len, column)) + gap for column in cells]
         line = " " * widths[0]
@@ -65,10 +65,10 @@ class Table(NamedTuple):
 
 
 def number(value: float | None, digits: int) -> str:
-    """A figure, or a dash where there is none."""
+    """A figure, or a dash if there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    """A share as a percentage, or a dash where there is none."""
+    """A share as a percentage, or a dash if there is none."""
     return "–" if value is None else f"{100 * value:.{digits}f} %"

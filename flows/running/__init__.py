@@ -1,1 +1,1 @@
-"""A dataflow run in this process, and the line that says what a wait is for."""
+"""Runs a dataflow in this process, and shows a progress line while the user waits."""

@@ -1,4 +1,4 @@
-"""Runs a flow in this process: clean ends on Ctrl-C, and errors as their users can read them."""
+"""Runs a flow in this process, with a clean end on Ctrl-C and readable errors."""
 
 import os
 import signal
@@ -21,12 +21,12 @@ from operators.errors import SurtitleError
 
 
 class Recovery(NamedTuple):
-    """How a run remembers how far it came."""
+    """How a run saves its progress."""
 
     config: RecoveryConfig
     #: Seconds between two snapshots.
     interval_s: float
-    #: Whether the run goes on that was begun there.
+    #: Whether the run resumes an earlier one in this folder.
     is_resumed: bool
 
 
@@ -37,10 +37,10 @@ def run(
     recovery: Recovery | None = None,
     workers: int = 1,
 ) -> None:
-    """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as `interrupt_sets` has it.
+    """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as in `interrupt_sets`.
 
-    ``workers`` are threads, among which the streams are dealt out. ``release`` is called when it is over,
-    however it ended. Raises the `SurtitleError` that a stage raised, without what Bytewax wraps around it.
+    ``workers`` is the number of threads among which the streams are divided. ``release`` is called at the end
+    in any case. Raises the `SurtitleError` that a stage raised, without Bytewax' wrappers.
     """
     options = {}
     if recovery is not None:
@@ -50,7 +50,7 @@ def run(
     with interrupt_sets(stop), _no_panic_text(), clock:
         try:
             if workers == 1:
-                # Not a cluster of one: the thread that waits for its worker takes a third of the speed away.
+                # Not a cluster of one: its thread that waits for the worker costs a third of the speed.
                 run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
             else:
                 cluster_main(dataflow, [], 0, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
@@ -65,9 +65,9 @@ def run(
 
 @contextmanager
 def _no_panic_text() -> Iterator[None]:
-    """Send what native code writes to descriptor 2 nowhere; Python's stderr stays.
+    """Discard what native code writes to descriptor 2; Python's stderr still works.
 
-    Rust panics aloud on any exception of a stage, even one that we report ourselves.
+    Rust prints a panic message for any exception of a stage, even one that we report ourselves.
     """
     sys.stderr.flush()
     python_stderr, terminal = sys.stderr, os.dup(2)
@@ -91,10 +91,10 @@ def _cause(error: BaseException | None) -> SurtitleError | None:
 
 @contextmanager
 def interrupt_sets(stop: Flag) -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP set ``stop`` instead of raising wherever the program happens to be.
+    """Let Ctrl-C, SIGTERM and SIGHUP set ``stop`` instead of raising at an arbitrary point of the program.
 
     A second Ctrl-C or SIGTERM ends the process at once. A terminal that is closed sends SIGHUP, often more
-    than one; ``nohup`` has it ignored, and so it stays.
+    than once. If SIGHUP is ignored, as under ``nohup``, it stays ignored.
 
     An exception that is raised while llama.cpp calls back into Python would be lost.
     """
@@ -107,14 +107,14 @@ def interrupt_sets(stop: Flag) -> Iterator[None]:
 
 
 def let_interrupt_set(stop: Flag) -> dict[signal.Signals, Any]:
-    """The same for the rest of the process; what was there before, by signal."""
+    """The same for the rest of the process; return the previous handlers, by signal."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         if stop.is_set() and number != signal.SIGHUP:
             if os.isatty(1):
-                os.write(1, b"\r\n")  # whatever the cursor stands behind stays as it is
-            os._exit(128 + number)  # asked twice: not even the sinks are waited for
-        # Not here: whoever waits for it in this thread may hold the lock that setting it takes.
+                os.write(1, b"\r\n")  # keep the text in front of the cursor
+            os._exit(128 + number)  # second request: do not even wait for the sinks
+        # Set in a new thread: this one may be waiting for the flag, and hold the lock that setting it needs.
         start_new_thread(stop.set, ())
 
     ends = [signal.SIGINT, signal.SIGTERM]

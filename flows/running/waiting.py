@@ -1,4 +1,4 @@
-"""Tells a user what a wait is for: loading a model, getting through a recording."""
+"""Tells the user the reason for a wait: loading a model, or processing a recording."""
 
 import logging
 import sys
@@ -12,12 +12,12 @@ from operators.observed import LoadingAt, Observed, RecordingAt
 
 
 class Waiting:
-    """A progress line on stderr. It is silent when stderr is no terminal or the user asked for quiet."""
+    """A progress line on stderr. It is silent if stderr is not a terminal or the user asked for quiet."""
 
     takes = frozenset({LoadingAt, RecordingAt})
 
     def __init__(self, *, quiet: bool, captions: bool) -> None:
-        """With ``captions`` on the terminal these show how far a recording is; no line is drawn then."""
+        """With ``captions`` on the terminal, those show the position in a recording, and no line is drawn."""
         columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
         console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
         self._progress = Progress(*columns, console=console, transient=True)
@@ -34,7 +34,7 @@ class Waiting:
         self.end()
 
     def doing(self, what: str, fraction: float | None) -> None:
-        """Say what is being done, and how much of it is done (0 to 1; None where nobody knows)."""
+        """Show the current step, and the fraction that is done (0 to 1; None if unknown)."""
         if what != self._what:
             self.end()
             tell("progress", what, level=logging.INFO)
@@ -47,7 +47,7 @@ class Waiting:
                 self.end()
 
     def observe(self, event: Observed) -> None:
-        """Say how far the loading of a model, or a recording, is."""
+        """Show the progress of loading a model, or of a recording."""
         match event:
             case LoadingAt(what, fraction):
                 self.doing(what, fraction)
@@ -57,7 +57,7 @@ class Waiting:
                 self.doing("translating the recording", position_s / duration_s)
 
     def end(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._task is not None:
             self._progress.remove_task(self._task)
             self._progress.stop()

@@ -1,4 +1,4 @@
-"""Reads settings: a TOML file, the command line over it, and one sentence for what is wrong with them."""
+"""Reads settings from a TOML file and the command line; errors are one sentence each."""
 
 import difflib
 from collections.abc import Iterable
@@ -13,25 +13,25 @@ from flows.settings.schema import SPECULATIVE, Settings
 from operators.errors import UsageError
 from operators.secret import decode_secret, to_plain
 
-# Characters of a key that are worth comparing with those that there are.
+# Number of characters of an unknown key to compare with the valid keys.
 _MAX_KEY_CHARACTERS = 64
 
 
 class Loaded(NamedTuple):
-    """Settings, and what was asked for in vain."""
+    """Settings, and which of them were given explicitly."""
 
     settings: Settings
-    #: The translate stage's settings that were given, by key.
+    #: The given settings of the translate stage, by key.
     given: frozenset[str]
 
     def tell_of_idle(self) -> None:
-        """Say which of the given settings have no effect beside the others."""
+        """Warn about given settings that have no effect in combination with the others."""
         translate = self.settings.translate
         tell_of_idle_bias(self.given, [translate.method], [translate.accept])
 
 
 def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
-    """The settings of a run, whose messages are from now on as they say; raises as `load_settings` does."""
+    """Load the settings of a run, and set up messages as they say; raises the errors of `load_settings`."""
     loaded = load(path, overrides)
     begin_messages(loaded.settings.messages.format)
     loaded.tell_of_idle()
@@ -39,10 +39,10 @@ def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | Non
 
 
 def tell_of_idle_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
-    """Say so where a bias was ``given`` to methods or acceptance rules none of which takes one.
+    """Warn if a bias was ``given``, but none of the methods or acceptance rules uses one.
 
     Args:
-        given: Keys of settings; those that are no bias do not matter.
+        given: Keys of settings; those other than biases are ignored.
     """
     names = [name for name in ("bias", "final_bias") if name in given]
     rules, methods = list(accepts), list(methods)
@@ -57,21 +57,21 @@ def tell_of_idle_bias(given: Iterable[str], methods: Iterable[str], accepts: Ite
 
 
 def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
-    """Settings of a TOML file, with those in ``overrides`` (stage, key, value) taking their place.
+    """Load the settings of a TOML file; those in ``overrides`` (stage, key, value) replace them.
 
-    Raises `InputError` for a file that cannot be read, `UsageError` for what it asks for.
+    Raises `InputError` for a file that cannot be read, and `UsageError` for invalid settings.
     """
     return load(path, overrides).settings
 
 
 def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Loaded:
-    """The same, with what was given; raises likewise."""
+    """Like `load_settings`, but also returns which settings were given; raises the same errors."""
     raw = {} if path is None else read_toml(path, "settings file", "--settings")
     where = "the settings" if path is None else str(path)
     _check_keys(raw, Settings, where)
     for stage, values in (overrides or {}).items():
         given = {key: value for key, value in values.items() if value is not None}
-        if isinstance(raw.setdefault(stage, {}), dict):  # if not, it is told of below
+        if isinstance(raw.setdefault(stage, {}), dict):  # otherwise reported below
             raw[stage] = {**raw[stage], **given}
     try:
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
@@ -105,7 +105,7 @@ def _in_words(error: msgspec.ValidationError) -> str:
 
 
 def _choices(place: str) -> str:
-    """What a setting that has few values can be; empty for others."""
+    """The possible values of a setting with few values; empty for others."""
     kind: Any = Settings
     for name in place.split("."):
         if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
@@ -118,13 +118,13 @@ def _choices(place: str) -> str:
 
 
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:
-    """See that no text has a null character, which no system takes for the name of anything, and is one.
+    """Check that all texts are valid Unicode without null characters, which no system allows in names.
 
     Args:
-        settings: Stages, and in them keys and values.
+        settings: Keys and values, by stage.
 
     Raises:
-        UsageError: with the place of a text that has one.
+        UsageError: names the place of an invalid text.
     """
     for key, value in settings.items():
         if isinstance(value, dict):
@@ -132,7 +132,7 @@ def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None
         elif any("\0" in text for text in _texts(value)):
             raise UsageError(f"{where}: {inside}{key}: there is a null character in it; leave it out")
         elif any("\ud800" <= character <= "\udfff" for text in _texts(value) for character in text):
-            # A file's name in an old encoding, most likely.
+            # Most likely the name of a file in a legacy encoding.
             raise UsageError(f"{where}: {inside}{key} is {value!a}, which is not UTF-8; rename the file")
 
 

@@ -1,6 +1,6 @@
-"""The options that several commands share: each names the setting that it overrides, once for all of them.
+"""Command-line options that several commands share; each names the setting that it overrides.
 
-What the help calls a default is the setting's own, unless words say it better.
+The help shows the setting's own default, unless words describe it better.
 """
 
 import inspect
@@ -21,25 +21,25 @@ class Option(NamedTuple):
     stage: str
     key: str
     kind: type
-    #: Its flag, where that is not the option's name, and what typer is to show of it.
+    #: Its flag, if that is not the option's name, and how typer shows it.
     names: tuple[str, ...]
     help: str
-    #: What the help calls its default, where the setting's own value does not say it.
+    #: The default as the help shows it, if the setting's own value does not tell.
     default: str
-    #: Makes the value of what was typed, given the flag to name in an error; absent where that is the value.
+    #: Parses the typed text, given the flag to name in an error; absent if the text itself is the value.
     parse: Callable[[str, Any], Any] | None = None
 
     def value(self, name: str, given: object) -> object:
-        """What was given, as the command gets it. Raises `UsageError`."""
+        """The given value, as the command gets it. Raises `UsageError`."""
         return given if self.parse is None else self.parse(self.flags(name)[0], given)
 
     def flags(self, name: str) -> tuple[str, ...]:
-        """How the option is typed whose parameter has this name."""
+        """The flags of the option whose parameter has this name."""
         return self.names or (f"--{name.replace('_', '-')}",)
 
 
 Group = Mapping[str, Option]
-#: What a command gets: the values that were given, by stage and key.
+#: The argument that a command gets: the given values, by stage and key.
 Overrides = dict[str, dict[str, Any]]
 
 
@@ -47,7 +47,7 @@ _USUAL: dict[str, dict[str, Any]] = msgspec.to_builtins(Settings())
 
 
 def usual(stage: str, key: str) -> str:
-    """The default of a setting as one would type it; empty for a switch and for what is absent."""
+    """The default of a setting as one would type it; empty for a switch and for an absent default."""
     value = _USUAL[stage][key]
     if value is None or isinstance(value, bool):
         return ""
@@ -114,7 +114,7 @@ TRANSLATION: Group = {
     "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions."),
 }  # fmt: skip
 
-#: Of these, what chooses the model and how it is asked.
+#: The subset that chooses the model and its prompt.
 MODEL: Group = {name: TRANSLATION[name] for name in ("to", "from_", "model", "template", "threads")}
 
 KEEPING_UP: Group = {
@@ -222,7 +222,7 @@ REPLAYS: Group = {
 def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of ``groups``.
 
-    The command has an argument ``overrides`` for the values that were given, and no others of these.
+    The command receives the given values in its argument ``overrides``, and none as separate arguments.
     """
     options = {name: option for group in groups for name, option in group.items()}
 
@@ -240,7 +240,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
         needed = [one for one in own if one.default is inspect.Parameter.empty]
         shared = [_parameter(name, option) for name, option in options.items()]
         parameters = [*needed, *shared, *(one for one in own if one not in needed)]
-        # Typer reads these two, and passes everything by name.
+        # Typer reads these two attributes, and passes all arguments by name.
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {one.name: one.annotation for one in parameters}
         return called

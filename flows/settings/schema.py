@@ -1,4 +1,4 @@
-"""Settings: one frozen struct per stage, one TOML file of them, and nothing global."""
+"""The schema of the settings: one frozen struct per stage, all in one TOML file, no global state."""
 
 from typing import Annotated, Literal
 
@@ -15,18 +15,18 @@ from operators.subtitles.writer import Shown
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-#: What chooses a prompt, and the acceptance rules: as regular expressions, and in words.
+#: Valid values for the prompt and for the acceptance rule: as regular expressions, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
 _PRICE = r"[0-9]{1,2}(\.[0-9]{1,9})?"
 ACCEPT = rf"^(bias|exact|top-[1-9][0-9]{{0,5}}|within-(0(\.[0-9]+)?|1(\.0+)?)|worth-{_PRICE})$"
 ACCEPTED = "bias, exact, worth-P, top-K or within-D, such as worth-0.6, top-2 and within-0.1"
 
-#: The methods that verify their last output: SSBD, and what decodes on from its divergence in another way.
+#: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
 SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
 
 
-#: Those of them that draft tokens there.
+#: Those that draft tokens after the divergence.
 PROPOSING = SPECULATIVE[1:]
 
 
@@ -35,19 +35,19 @@ class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class InputSettings(_Stage, frozen=True, kw_only=True):
-    """Where events come from. Exactly one input; the stages before its events do not run."""
+    """Where events come from. Give exactly one input; the stages before its events do not run."""
 
     audio: str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
     microphone: str | None = None
-    #: Seconds of sound that are kept while the flow is busy; beyond, the oldest are lost.
+    #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
     buffer_s: Annotated[float, msgspec.Meta(ge=1.0, le=600.0)] = 30.0
     partials: str | None = None
     translations: str | None = None
     captions: str | None = None
-    #: Release events at the pace at which they came, instead of as fast as it goes.
+    #: Release events at their original pace, instead of as fast as possible.
     realtime: bool = False
-    #: Put lines that are not valid aside in a ``.rejected`` file and go on.
+    #: Write invalid lines to a ``.rejected`` file and continue.
     skip_bad: bool = False
 
 
@@ -55,16 +55,16 @@ class RecognizeSettings(_Stage, frozen=True, kw_only=True):
     """The speech recogniser."""
 
     engine: Literal["moonshine", "azure", "vosk", "whisper"] = "moonshine"
-    #: Folder of the engine's model; absent for the English one that comes with moonshine.
+    #: Folder of the engine's model; absent for the English model that comes with moonshine.
     model: str | None = None
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
-    #: Beta of moonshine's and whisper's partials: how far they lean towards the hypothesis before. Finals do
-    #: not.
+    #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
+    #: hypothesis. Finals are not biased.
     bias: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.2
-    #: Least probability of the last word that these two show of an unfinished segment.
+    #: Minimum probability of the last word that these two show of an unfinished segment.
     certainty: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.7
-    #: Threads of these two; absent for as many as there are cores, two at most.
+    #: Threads of these two; absent for the number of cores, at most two.
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
     azure: AzureSettings = AzureSettings()
 
@@ -76,89 +76,88 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     target: str = msgspec.field(name="to", default="German")
     #: ``default``, ``base``, ``captions``, the path of a GGUF file, or ``hub:OWNER/REPO:FILE.gguf``.
     model: str = "default"
-    #: How the model is asked: by a template's name or file; ``auto`` goes by what the model file says about
-    #: itself.
+    #: The prompt template, by name or file; ``auto`` chooses it by the metadata of the model file.
     template: Annotated[str, msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     method: Literal[
         "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
     ] = "ssbd"
-    #: Beta: how far the distribution leans towards the draft.
+    #: Beta: how strongly the distribution is biased towards the draft.
     bias: Probability = 0.2
-    #: Beta of a segment's last update; absent for: 0, or the same where the model was trained on unfinished
-    #: text, whose drafts hold no guesses that a bias would keep alive.
+    #: Beta of a segment's last update. Default: 0, or the same as the bias if the model was trained on
+    #: unfinished text, because its drafts hold no guesses that a bias would preserve.
     final_bias: Probability | None = None
-    #: The rule by which draft tokens stand: the bias, or instead of it ``exact``, the K likeliest tokens
-    #: (``top-K``), a probability within D of the best one's (``within-D``), or what it would win to cut the
-    #: draft there being less than P nats for each token erased (``worth-P``).
+    #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
+    #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
+    #: gain less than P nats for each erased token (``worth-P``).
     accept: Annotated[str, msgspec.Meta(pattern=ACCEPT, description=ACCEPTED)] = "bias"
-    #: Tokens that a verified block takes at least, the model's own next one among them.
+    #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
-    #: Beta towards tokens that are proposed after the divergence; 0 changes no result.
+    #: Beta towards tokens proposed after the divergence; 0 does not change results.
     proposal_bias: Probability = 0.0
-    #: Tokens of a proposal; absent for as many as pay on this machine, and for eight in blocks of Jacobi's.
+    #: Tokens of a proposal; absent for as many as pay off on this machine, or eight in Jacobi blocks.
     block: Positive | None = None
-    #: A proposal ends before the first token that is less probable.
+    #: A proposal ends before the first token that is less probable than this.
     sure: Probability = BlockLength().threshold
-    #: Proposal heads that were trained for the model, for the method ``heads``: the path of a GGUF file.
+    #: Proposal heads trained for the model, for the method ``heads``: the path of a GGUF file.
     heads: str | None = None
-    #: A second model that drafts where the last output has nothing: ``base``, the path of a GGUF file, or
-    #: ``hub:OWNER/REPO:FILE.gguf``. It must have the vocabulary of the first.
+    #: A draft model for tokens that the last output cannot provide: ``base``, the path of a GGUF file, or
+    #: ``hub:OWNER/REPO:FILE.gguf``. It must have the same vocabulary as the main model.
     draft_model: str | None = None
-    #: Tokens that it drafts at a time, at most; it stops with the first token that is less probable.
+    #: Maximum number of tokens that it drafts at a time; it stops at the first token less probable than this.
     draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = Prediction().length
     draft_threshold: Probability = Prediction().threshold
-    #: Use its rejected tokens again where a new draft meets them.
+    #: Reuse its rejected tokens where a new draft meets them again.
     draft_recycling: bool = True
-    #: Where it is unsure, draft the two most probable tokens and go on: a tree, verified in one pass.
+    #: Where it is unsure, draft the two most probable tokens and continue: a tree, verified in one pass.
     draft_tree: bool = False
-    #: Passes that a draft token must have stood clearly before it is believed unseen; 0 is off, and so is
-    #: an exact rule, such as a bias of 0.
+    #: Number of passes that must clearly accept a draft token before it is committed, that is, no longer
+    #: verified. 0 turns this off, and so does an exact rule, such as a bias of 0.
     commit: NotNegative = 1
-    #: Least gap between the best logit and the next that is clear.
+    #: Minimum gap between the two best logits for an acceptance to be clear.
     commit_gap: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
-    #: Tokens taken from the end of the draft (the paper's mask-k); the display has a mask of its own.
+    #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
-    #: Take away the closing punctuation of unfinished text.
+    #: Remove the closing punctuation of unfinished text.
     strip_punctuation: bool = False
-    #: Put a full stop after unfinished text that has no punctuation at its end, so that the model invents no
-    #: end for it; absent for: unless it was trained on unfinished text.
+    #: Put a full stop after unfinished text that does not end with punctuation, so that the model invents no
+    #: ending. Default: unless the model was trained on unfinished text.
     close_unfinished: bool | None = None
-    #: Words at the end of unfinished text that wait for the next update.
+    #: Number of words at the end of unfinished text that are held back until the next update.
     hold_back: NotNegative = 0
     #: Drop the draft when the source is revised, as other implementations do.
     drop_revised: bool = False
-    #: Translate only the newest of a segment's updates that wait for the model, and finals before all others;
-    #: absent for: where events come as they happen (live, or in real time).
+    #: Translate only the newest waiting update of a segment, and finals before all others. Default: if events
+    #: come as they happen (live, or in real time).
     keep_up: bool | None = None
-    #: Threads of the model; absent for as many as are fastest, measured at the first start.
+    #: Threads of the model; absent for the fastest number, measured at the first start.
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
-    #: Segments that keep their KV cache.
+    #: Number of segments that keep their KV cache.
     sessions: Annotated[int, msgspec.Meta(ge=1, le=255)] = 4
-    #: Streams that are translated together, in the same passes of the model; more are refused where speech is
-    #: live, and wait elsewhere. Absent for: one after the other, and any number.
+    #: Number of streams that are translated together, in the same passes of the model. Further live streams
+    #: are refused; others wait. Absent for any number, one after the other.
     rooms: Annotated[int, msgspec.Meta(ge=1, le=255)] | None = None
-    #: Megabytes that the model's cache and its logits may take with so many rooms; absent for any number.
+    #: Maximum megabytes of the model's cache and logits with these rooms; absent for no limit.
     memory_mb: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    #: Tokens of source that are translated in one piece; a longer segment is split.
+    #: Maximum source tokens that are translated in one piece; a longer segment is split.
     max_source: Annotated[int, msgspec.Meta(ge=16, le=100_000)] = 192
 
     @property
     def direction(self) -> Direction:
-        """What is translated into what. Raises `UsageError` for a language that is not known."""
+        """The source and target language. Raises `UsageError` for an unknown language."""
         return Direction.of(self.source, self.target)
 
 
 class DisplaySettings(_Stage, frozen=True, kw_only=True):
-    """What the viewer sees."""
+    """How captions are displayed."""
 
     #: Tokens withheld from an unfinished translation.
     mask_k: NotNegative = 3
 
 
 class OutputSettings(_Stage, frozen=True, kw_only=True):
-    """Where events go, files of JSON lines unless said otherwise; absent ones are not written."""
+    """Output files: JSON lines unless stated otherwise; absent ones are not written."""
 
-    #: Captions on the terminal.
+    #: Show captions on the terminal.
     terminal: bool = True
     #: The erasure log.
     log: str | None = None
@@ -168,11 +167,11 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     #: Subtitles as SubRip and as WebVTT.
     srt: str | None = None
     vtt: str | None = None
-    #: What they show: the speech, its translation, or both.
+    #: The text of the subtitles: the speech, its translation, or both.
     subtitles: Shown = "target"
     #: The closing summary, one JSON object.
     summary: str | None = None
-    #: What was heard, as 16 kHz WAV.
+    #: The recorded sound, as 16 kHz WAV.
     audio: str | None = None
 
 
@@ -180,56 +179,56 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     """Captions in a browser."""
 
     enabled: bool = False
-    #: Name or address to listen on; one that other machines reach needs a token.
+    #: Name or address to listen on; one that other machines can reach needs a token.
     host: str = "127.0.0.1"
-    #: 0 is any that is free.
+    #: Port; 0 for any free one.
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
-    #: What viewers must know; absent for the one in SURTITLE_WEB_TOKEN, or a new one where one is needed.
+    #: Access token for viewers; absent for the one in SURTITLE_WEB_TOKEN, or a new one if one is needed.
     token: Secret | None = None
-    #: Names under which viewers reach the server, beside ``host``: those of a proxy, for instance.
+    #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
     names: tuple[str, ...] = ()
-    #: Viewers at once.
+    #: Maximum number of simultaneous viewers.
     max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
 
 
 class MetricsSettings(_Stage, frozen=True, kw_only=True):
-    """Metrics and health for whoever runs it."""
+    """Metrics and health for the operator."""
 
-    #: ``[HOST:]PORT`` to serve them at, for this machine unless a host is given; absent for nowhere.
+    #: ``[HOST:]PORT`` to serve them at, only on this machine unless a host is given; absent to serve none.
     listen: Annotated[int, msgspec.Meta(ge=0, le=65535)] | str | None = None
-    #: Seconds without a caption despite speech, or without any sound from the source, that are too many.
+    #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
     stall_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600.0)] = 10.0
-    #: Seconds of live sound in which nothing is recognised that are too many; 0 never are, for music.
+    #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
     unheard_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 30.0
-    #: Peak level in dBFS below which it is silence.
+    #: Peak level in dBFS below which sound counts as silence.
     silence_dbfs: Annotated[float, msgspec.Meta(ge=-96.0, le=0.0)] = -40.0
 
 
 class MessagesSettings(_Stage, frozen=True, kw_only=True):
-    """What is told on standard error."""
+    """Messages on standard error."""
 
-    #: Sentences for people, or one JSON object a line.
+    #: Sentences for people, or one JSON object per line.
     format: Format = "text"
 
 
 class RecoverySettings(_Stage, frozen=True, kw_only=True):
-    """How a run that was killed goes on."""
+    """How a killed run resumes."""
 
-    #: Folder in which the run remembers how far it came; absent for a run that begins anew each time.
+    #: Folder in which the run saves its progress; absent for a run that always starts from the beginning.
     folder: str | None = None
-    #: Seconds between two snapshots: what was done since the last one is done again.
+    #: Seconds between two snapshots; work since the last one is repeated after a crash.
     interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
 
 
-#: Threads of a flow.
+#: Maximum threads of a flow.
 MAX_WORKERS = 64
 
 
 class RunSettings(_Stage, frozen=True, kw_only=True):
-    """What runs the flow, when that is not Bytewax' own runner."""
+    """The runner of the flow, unless Bytewax' own runner is used."""
 
-    #: Threads among which the streams are dealt out; they share one model. Absent for as many as there may be
-    #: rooms, up to 64, or 1.
+    #: Threads among which the streams are divided; they share one model. Absent for the number of rooms, up
+    #: to 64, or 1.
     workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] | None = None
 
 
@@ -259,5 +258,5 @@ class Settings(_Stage, frozen=True, kw_only=True):
 
     @property
     def keeps_up(self) -> bool:
-        """Whether updates that newer ones have overtaken are skipped."""
+        """Whether overtaken updates are skipped."""
         return self.is_live if self.translate.keep_up is None else self.translate.keep_up

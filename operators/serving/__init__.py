@@ -1,1 +1,1 @@
-"""Many rooms on one model: who is served next, and what they ask for put together in one pass."""
+"""Many rooms on one model: scheduling their requests, and answering them in shared passes."""

@@ -1,20 +1,20 @@
-"""Which rooms are let in: as many as there is a place for, and a clear answer for the one too many."""
+"""Admission control: a limited number of rooms is admitted; any further room gets a clear answer."""
 
 from collections.abc import Callable
 from threading import Lock
 
 from operators.errors import UsageError
 
-#: Seconds of silence after which the room of a stream, which has no other end, gives its place away.
+#: Seconds of silence after which a stream's room frees its place; such rooms have no other end.
 QUIET_S = 600.0
 
 
 class TooManyRoomsError(UsageError):
-    """There is no place for another room."""
+    """No further room can be admitted."""
 
 
 class Admission:
-    """The rooms that are in."""
+    """The admitted rooms."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -24,7 +24,7 @@ class Admission:
         return len(self._rooms)
 
     def admit(self, room: str) -> None:
-        """Let ``room`` in, unless it is in already. Raises `TooManyRoomsError`."""
+        """Admit ``room``, unless it is admitted already. Raises `TooManyRoomsError`."""
         if room in self._rooms:
             return
         if len(self._rooms) >= self._most:
@@ -35,25 +35,25 @@ class Admission:
         self._rooms.add(room)
 
     def leave(self, room: str) -> None:
-        """Give the place of ``room`` away; it may have none."""
+        """Free the place of ``room``, if it has one."""
         self._rooms.discard(room)
 
 
 class Door:
-    """Lets in the streams of a flow, whose rooms end with their silence; any thread may ask."""
+    """Admits the streams of a flow, whose rooms end after a long silence; thread-safe."""
 
     def __init__(self, most: int, now: Callable[[], float], tell: Callable[[str], None]) -> None:
-        """``tell`` is given a sentence about each stream that has no place, once."""
+        """``tell`` gets one sentence about each stream that is refused, once."""
         self._admission = Admission(most)
         self._now = now
         self._tell = tell
         self._lock = Lock()
         self._heard_s: dict[str, float] = {}
-        #: Updates of each stream that had no place.
+        #: Number of updates of each refused stream.
         self.refused: dict[str, int] = {}
 
     def admits(self, stream: str) -> bool:
-        """Whether the stream of an update that has come has a place."""
+        """Whether the stream of an incoming update is admitted."""
         with self._lock:
             now = self._now()
             try:
@@ -66,7 +66,7 @@ class Door:
             return True
 
     def complaint(self) -> str | None:
-        """What is to be said at the end of a run in which streams had no place."""
+        """The message at the end of a run that refused streams."""
         with self._lock:
             if not self.refused:
                 return None
@@ -77,7 +77,7 @@ class Door:
         )
 
     def _clear(self, now: float) -> bool:
-        """Give away the places of rooms that have been quiet for long; whether there were any."""
+        """Free the places of rooms that have been quiet for long; return whether there were any."""
         quiet = [stream for stream, heard_s in self._heard_s.items() if now - heard_s >= QUIET_S]
         for stream in quiet:
             del self._heard_s[stream]

@@ -1,4 +1,4 @@
-"""A method on its way: what it asks for now, and what its passes have taken so far."""
+"""A running decoding method: its current request, and the cost of its passes so far."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,13 @@ class Job:
         self.is_final = asked.is_final
         self._method = asked.method
         self._has_draft_model = has_draft_model
-        #: What it waits for, once it was begun; None when it has ended.
+        #: The request that it waits for, after its start; None when it has ended.
         self.request: Forward | None = None
-        #: Whether that is asked of the second model.
+        #: Whether the request is for the draft model.
         self.is_of_draft = False
         self.size = self.since = self.passed_over = 0
         self._decoded: Decoded | None = None
-        #: Why it ended without a result. Any error but `ModelTrouble` is a defect.
+        #: Why it ended without a result. Any error other than `ModelTrouble` is a bug.
         self.error: Exception | None = None
         self._counts = {True: _Count(), False: _Count()}
 
@@ -33,7 +33,7 @@ class Job:
 
     @property
     def result(self) -> tuple[Decoded, Cost]:
-        """What the method has returned, and what that took. Raises the error that it ended with."""
+        """The method's result and its effort. Raises the error that it ended with."""
         if self.error is not None:
             raise self.error
         assert self._decoded is not None, "a job that has not ended has no result"
@@ -54,7 +54,7 @@ class Job:
         self._run(lambda: next(self._method))
 
     def answer(self, logits: Logits, reused: int) -> int:
-        """Let the method go on with the answer to its request; tokens that were evaluated for that."""
+        """Resume the method with the answer to its request; return the number of tokens evaluated for it."""
         assert self.request is not None, "only a request is answered"
         evaluated = max(0, self.request.logits_from + len(logits) - reused)
         self._counts[self.is_of_draft].add(evaluated, reused)
@@ -62,19 +62,19 @@ class Job:
         return evaluated
 
     def fail(self, trouble: ModelTrouble) -> None:
-        """Tell it that the model could not answer: a draft is missing then, or the job has ended."""
+        """Report that the model could not answer: the method goes on without a draft, or the job ends."""
         if self.is_of_draft:
             self._run(lambda: self._method.send(NO_ROWS))
         else:
             self.end(trouble)
 
     def end(self, error: Exception) -> None:
-        """End it without a result."""
+        """End the job without a result."""
         self.request, self.error = None, error
         self._method.close()
 
     def took(self, seconds: float, *, of_draft: bool) -> None:
-        """Add its part of what a pass took."""
+        """Add the job's share of the cost of a pass."""
         self._counts[of_draft].took(seconds)
 
     def _run(self, step: Callable[[], Request]) -> None:
@@ -92,7 +92,7 @@ class Job:
         return self._method.send(NO_ROWS)
 
     def _passable(self, request: Request) -> Forward | None:
-        """The request as a pass answers it, of a tree the trunk alone; None where it answers nothing."""
+        """The request as a pass can answer it: of a tree, only the trunk; None if no model can answer."""
         self.is_of_draft = isinstance(request, AskDraftModel)
         if isinstance(request, AskDraftModel):
             return trunk(request.request) if self._has_draft_model else None
@@ -100,7 +100,7 @@ class Job:
 
 
 class _Count:
-    """What the passes of one model took."""
+    """The cost of the passes of one model."""
 
     def __init__(self) -> None:
         self.passes = self.reused = self.evaluated = 0

@@ -1,23 +1,23 @@
-"""Who is next: finals first, then whoever has waited longest, and nobody waits for ever."""
+"""The queue of waiting jobs: finals first, then the longest wait, without starvation."""
 
 from collections import deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-#: Finals that may go ahead in a row while somebody else waits. As many requests of finals may be served
-#: ahead of one that a pass had no room for.
+#: Maximum number of consecutive finals served while others wait. It also limits how many requests of finals
+#: may be served ahead of one that did not fit into a pass.
 PATIENCE = 4
 
 Item = TypeVar("Item", bound=Hashable)
 
 
 class Line(Generic[Item]):
-    """Those who wait, each of them once."""
+    """The waiting items, each of them once."""
 
     def __init__(self) -> None:
         self._finals: deque[Item] = deque()
         self._others: deque[Item] = deque()
-        # Whether each of those who wait does so for a final. In a deque there may be more: those who moved.
+        # For each waiting item, whether it waits for a final. The deques may also hold items that moved.
         self._is_final: dict[Item, bool] = {}
         self._in_a_row = 0
 
@@ -29,11 +29,11 @@ class Line(Generic[Item]):
 
     @property
     def has_final(self) -> bool:
-        """Whether anybody waits for a final."""
+        """Whether any item waits for a final."""
         return self._waits(self._finals, is_final=True)
 
     def join(self, item: Item, *, is_final: bool) -> None:
-        """Wait at the end; whoever waits already keeps the place, but moves up with a first final."""
+        """Join the end of the queue; a waiting item keeps its place, but moves up with its first final."""
         waits = self._is_final.get(item)
         if waits or waits == is_final:
             return
@@ -41,7 +41,7 @@ class Line(Generic[Item]):
         (self._finals if is_final else self._others).append(item)
 
     def next(self) -> Item:
-        """Whoever is next leaves the line. Raises `IndexError` where nobody waits."""
+        """Remove and return the next item. Raises `IndexError` if none waits."""
         if not self._is_final:
             raise IndexError("nobody waits")
         is_final = self.has_final
@@ -55,7 +55,7 @@ class Line(Generic[Item]):
         return item
 
     def _waits(self, line: deque[Item], *, is_final: bool) -> bool:
-        """Whether anybody is in ``line``; those who moved are taken out of its beginning."""
+        """Whether any item waits in ``line``; items that have moved are removed from its front."""
         while line and self._is_final.get(line[0]) is not is_final:
             line.popleft()
         return bool(line)

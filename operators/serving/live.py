@@ -1,4 +1,4 @@
-"""Rooms as they are when people talk in them: updates come when they come, and the model takes its time."""
+"""Runs rooms in real time: updates arrive at their times while the model is busy."""
 
 from collections.abc import Callable, Iterable
 from time import perf_counter, sleep
@@ -15,7 +15,7 @@ class Clock(Protocol):
     """Seconds since the rooms began."""
 
     def now(self) -> float:
-        """What time it is."""
+        """The current time."""
         ...
 
     def wait_until(self, at_s: float) -> None:
@@ -30,7 +30,7 @@ class RealClock:
         self._began = perf_counter()
 
     def now(self) -> float:
-        """What time it is."""
+        """The current time."""
         return perf_counter() - self._began
 
     def wait_until(self, at_s: float) -> None:
@@ -39,17 +39,17 @@ class RealClock:
 
 
 class Lived(NamedTuple):
-    """What became of the updates of all rooms."""
+    """The outcome of the updates of all rooms."""
 
     updates: int
     finals: int
-    #: Partials that newer updates have overtaken.
+    #: Number of partials that newer updates have overtaken.
     dropped: int
-    #: Tokens of all translations.
+    #: Number of tokens of all translations.
     tokens: int
-    #: From the beginning until the last update was translated.
+    #: Seconds from the beginning until the last update was translated.
     seconds: float
-    #: From each update's coming until it was translated, in seconds.
+    #: Seconds from the arrival of each update until it was translated.
     latencies_s: Quantiles
 
 
@@ -60,14 +60,14 @@ def live(
     tokens: Callable[[Done[Made]], int],
     go_on: Callable[[], None] = lambda: None,
 ) -> Lived:
-    """Hand in all ``arrivals``, in the order of their times, and translate until nothing waits.
+    """Submit all ``arrivals`` in the order of their times, and translate until nothing waits.
 
     Args:
-        rooms: take them.
-        arrivals: what is said.
-        clock: says when.
-        tokens: the length of a translation; it may raise to end the run.
-        go_on: called before each pass; it may raise to end the run.
+        rooms: Get the updates.
+        arrivals: The updates to translate.
+        clock: Says when updates arrive and are done.
+        tokens: Returns the length of a translation; it may raise to end the run.
+        go_on: Called before each pass; it may raise to end the run.
     """
     updates = finals = length = 0
     latencies_s = Quantiles()

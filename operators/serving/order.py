@@ -1,4 +1,4 @@
-"""Which of the requests that wait go into the next pass."""
+"""Selects the waiting requests for the next pass."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -9,11 +9,11 @@ from operators.serving.line import PATIENCE
 class Pending(Protocol):
     """A request that waits for a pass."""
 
-    #: Tokens that a pass has to evaluate for it.
+    #: Number of tokens that a pass has to evaluate for it.
     size: int
-    #: Passes that had been made when it began to wait.
+    #: Number of passes that had been made when it began to wait.
     since: int
-    #: Passes that were made meanwhile without it.
+    #: Number of passes that have been made without it since then.
     passed_over: int
 
     @property
@@ -26,10 +26,10 @@ P = TypeVar("P", bound=Pending)
 
 
 def select(pending: Sequence[P], fill: int, most: int) -> list[P]:
-    """The next pass: finals first, then who has waited longest, up to ``fill`` tokens and ``most`` requests.
+    """The next pass: finals first, then the longest wait, up to ``fill`` tokens and ``most`` requests.
 
-    A request that was passed over a few times counts as a final, so that each is served at last. The first
-    one goes whatever its size; one that has no room in this pass lets smaller ones by.
+    A request that was passed over a few times counts as a final, so that none starves. The first request is
+    taken whatever its size; if a later one does not fit into this pass, smaller ones may overtake it.
     """
     chosen: list[P] = []
     tokens = 0

@@ -1,4 +1,4 @@
-"""What a scheduler needs of a model: passes that answer the requests of several segments."""
+"""The model interface of a scheduler: passes that answer the requests of several segments."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -17,20 +17,20 @@ class Asked(NamedTuple):
 class Answered(NamedTuple):
     """The answer to one request."""
 
-    #: Valid until the next answer is taken; or why there is none.
+    #: The answer, valid until the next one is taken; or the error that explains why there is none.
     logits: Logits | ModelTrouble
-    #: Tokens of the request that did not have to be evaluated again.
+    #: Number of tokens of the request that were still in the cache.
     reused: int = 0
 
 
 class Passes(Protocol):
-    """One model, with a session for each of so many keys; a session that is lost costs time alone."""
+    """One model with one session per key, up to a limit; a lost session only costs time."""
 
-    #: Sessions that there is room for: the requests of one pass at most.
+    #: Maximum number of sessions, and so of requests in one pass.
     most: int
 
     def size(self, asked: Asked) -> int:
-        """Tokens that a pass has to evaluate to answer this."""
+        """Number of tokens that a pass has to evaluate to answer this."""
         ...
 
     def answer(self, asked: Sequence[Asked]) -> Iterator[Answered]:
@@ -38,13 +38,13 @@ class Passes(Protocol):
         ...
 
     def succeed(self) -> None:
-        """Take note that an answer could be used to its end."""
+        """Record that an answer was fully usable."""
         ...
 
     def fail(self, key: str) -> None:
-        """Drop what ``key`` holds, as something was wrong with an answer."""
+        """Drop what ``key`` holds, because something was wrong with an answer."""
         ...
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are welcome."""
+        """Free what ``key`` holds; unknown keys are ignored."""
         ...

@@ -1,4 +1,4 @@
-"""What a room says, as it was recorded, and any number of rooms that say it at other times."""
+"""A recorded room, and any number of simulated rooms that replay it with different offsets."""
 
 from collections.abc import Iterator, Sequence
 from heapq import merge
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from operators.serving.rooms import Update
 
-#: The golden ratio's fraction: however many rooms there are, they are spread evenly over the recording.
+#: The fractional part of the golden ratio: it spreads any number of rooms evenly over the recording.
 _SPREAD = 0.6180339887498949
 
 
@@ -21,13 +21,13 @@ class Heard(NamedTuple):
 
 
 class Recording:
-    """The hypotheses of one room, which begins again when they are over."""
+    """The hypotheses of one room, which repeat from the beginning when they end."""
 
     def __init__(self, heard: Sequence[Heard]) -> None:
-        """Their times must ascend, and segments be numbered 0, 1, 2, …; there is one at least."""
+        """Times must ascend, and segments must be numbered 0, 1, 2, …; at least one hypothesis is needed."""
         self._heard = heard
         first_s, last_s = heard[0].arrival_s, heard[-1].arrival_s
-        # From the last one to the first of the next turn as long as between two others.
+        # The gap from the last one to the first one of the next turn is the average gap.
         self.length_s = last_s - first_s + max((last_s - first_s) / len(heard), 0.1)
         self._segments = heard[-1].segment + 1
 
@@ -35,9 +35,9 @@ class Recording:
         return len(self._heard)
 
     def arrivals(self, rooms: int, seconds: float) -> Iterator[Update]:
-        """What all rooms say within so many seconds, in the order of its coming.
+        """The updates of all rooms within a number of seconds, in the order of arrival.
 
-        Each is at another place of the recording, and begins with the next segment there.
+        Each room starts at a different place of the recording, with the next segment there.
         """
         return merge(
             *(self._room(number, seconds) for number in range(rooms)), key=lambda update: update.arrival_s
@@ -53,7 +53,7 @@ class Recording:
                 if at_s >= seconds:
                     return
                 own = segment + turn * self._segments
-                # What began before the room did is left out to its end.
+                # Segments that began before the room did are left out completely.
                 is_first = place == 0 or self._heard[place - 1].segment != segment
                 if at_s >= 0.0 and (is_first or own in begun):
                     begun = {own}

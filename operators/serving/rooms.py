@@ -1,7 +1,7 @@
-"""Rooms that talk at the same time: whose update is translated next, and which is overtaken.
+"""Simultaneous rooms: whose update is translated next, and which update is overtaken.
 
-A room has one update on its way at a time, as its drafts build on each other. Of the partials of a segment
-that wait only the newest is kept, however long the wait; a final is never dropped.
+A room has only one update in progress at a time, because its drafts build on each other. Of a segment's
+waiting partials, only the newest is kept, however long the wait; a final is never dropped.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ class Update(NamedTuple):
     segment: int
     text: str
     is_final: bool
-    #: When it came, in seconds; and its number in what it came from.
+    #: When it arrived, in seconds; and its number in its source.
     arrival_s: float = 0.0
     number: int = 0
 
@@ -40,7 +40,7 @@ class Update(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An update, and those of its segment since the last translation that it has overtaken."""
+    """An update, and the updates of its segment that it has overtaken since the last translation."""
 
     update: Update
     overtaken: tuple[Update, ...] = ()
@@ -54,13 +54,13 @@ class Done(NamedTuple, Generic[Made]):
     made: Made
 
 
-#: The work on an update: it asks for methods to be run, as `Updating` does, and returns the state of its
-#: segment, and what was made.
+#: The work on an update: a generator that requests methods to run, as `Updating` does, and returns the state
+#: of its segment and the result.
 Working = Generator[Decode, tuple[Decoded, Cost], tuple[State, Made]]
 
 
 class _Room(Generic[State]):
-    """What one room waits for, and the states of its open segments."""
+    """The waiting updates of one room, and the states of its open segments."""
 
     def __init__(self) -> None:
         self.finals: deque[Waiting] = deque()
@@ -73,7 +73,7 @@ class _Room(Generic[State]):
         return bool(self.finals or self.partials)
 
     def add(self, update: Update) -> bool:
-        """Take in an update; tell whether it has overtaken another one."""
+        """Add an update; return whether it has overtaken another one."""
         before = (
             self.partials.pop(update.segment, None) if update.is_final else self.partials.get(update.segment)
         )
@@ -82,12 +82,12 @@ class _Room(Generic[State]):
             self.partials.pop(update.segment, None)
             self.finals.append(waiting)
         else:
-            # In the place of the one that it overtakes, as the segment has waited since then.
+            # It takes the place of the one that it overtakes, because the segment has waited since then.
             self.partials[update.segment] = waiting
         return before is not None
 
     def next(self) -> Waiting:
-        """The first final that waits, else the partial that has waited longest."""
+        """The first waiting final, else the partial that has waited longest."""
         if self.finals:
             return self.finals.popleft()
         return self.partials.pop(next(iter(self.partials)))
@@ -103,13 +103,13 @@ class Rooms(Generic[State, Made]):
         release: Callable[[Update, State], None],
         most: int,
     ) -> None:
-        """Take in up to ``most`` rooms.
+        """Admit up to ``most`` rooms.
 
         Args:
-            scheduler: runs the methods, and nothing else.
-            work: translates an update, given the state of its segment; there is none at the first.
-            release: called with the last state of a segment that has ended.
-            most: rooms that there is a place for.
+            scheduler: Runs the methods; nothing else may use it.
+            work: Translates an update, given the state of its segment; the first update has no state.
+            release: Called with the last state of a segment that has ended.
+            most: Maximum number of rooms.
         """
         self._scheduler = scheduler
         self._work = work
@@ -118,16 +118,16 @@ class Rooms(Generic[State, Made]):
         self._rooms: dict[str, _Room[State]] = {}
         self._line: Line[str] = Line()
         self._working: dict[Job, tuple[Waiting, Working[State, Made]]] = {}
-        #: Partials that newer updates have overtaken.
+        #: Number of partials that newer updates have overtaken.
         self.overtaken = 0
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is on its way."""
+        """Whether nothing waits and nothing is in progress."""
         return not self._line and not self._working
 
     def hand_in(self, update: Update) -> None:
-        """Let an update wait for its turn. Raises `TooManyRoomsError` if it is of a room too many."""
+        """Queue an update. Raises `TooManyRoomsError` if there is no place for its room."""
         self._admission.admit(update.room)
         room = self._rooms.setdefault(update.room, _Room())
         room.is_leaving = False
@@ -136,13 +136,13 @@ class Rooms(Generic[State, Made]):
             self._line.join(update.room, is_final=update.is_final)
 
     def leave(self, name: str) -> None:
-        """Give a room's place away, once what waits of it is translated."""
+        """Free a room's place once its waiting updates are translated."""
         if name in self._rooms:
             self._rooms[name].is_leaving = True
             self._let_go(name)
 
     def step(self) -> list[Done[Made]]:
-        """Make the next pass; the updates that are translated by then."""
+        """Make the next pass; return the updates that are finished by then."""
         done = list[Done[Made]]()
         while self._line and self._scheduler.has_room(is_final=self._line.has_final):
             name = self._line.next()

@@ -1,4 +1,4 @@
-"""Runs many methods side by side: what they wait for is gathered and answered in one pass."""
+"""Runs many methods concurrently: their requests are batched and answered in one pass."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -13,26 +13,26 @@ from operators.serving.order import select
 from operators.serving.passes import Asked, Passes
 from operators.trouble import ModelTrouble
 
-# Jobs begin until they ask for so many times what fits into a pass. More would only share it, and what has
-# not begun can still be overtaken by newer updates; with fewer there are gaps, as an update's first request
-# is its largest.
+# Jobs are started until they request this many times what fits into a pass. More jobs would only share the
+# pass, and a job that has not begun can still be overtaken by a newer update; fewer would leave gaps, because
+# an update's first request is its largest.
 _AHEAD = 1.5
 
 
 class Load(NamedTuple):
-    """What the passes of a scheduler were filled with."""
+    """How full the passes of a scheduler were."""
 
     passes: int = 0
-    #: Requests that they answered, and tokens that they evaluated.
+    #: Number of requests that they answered, and of tokens that they evaluated.
     requests: int = 0
     tokens: int = 0
 
 
 class Scheduler:
-    """Jobs on one model, and on a second one that drafts; a `Decoder`, too. For one thread.
+    """Runs jobs on one model, and on an optional draft model; also a `Decoder`. For one thread.
 
-    Results are those of one job at a time, whatever the order, up to what a model makes of passes of another
-    size.
+    Results are the same as for one job at a time, whatever the order, apart from numerical differences of the
+    model between passes of different sizes.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class Scheduler:
         most: int | None = None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Put up to ``fill`` tokens into a pass, of up to ``most`` jobs, else of all that have sessions.
+        """Put up to ``fill`` tokens into a pass, from up to ``most`` jobs (default: one per session).
 
-        With a ``most`` of 1 it runs one job after the other.
+        If ``most`` is 1, jobs run one after the other.
         """
         self._model = model
         self._draft = draft
@@ -59,13 +59,13 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether there are no jobs."""
         return not self._running and not self._line
 
     def has_room(self, *, is_final: bool) -> bool:
-        """Whether another job could begin at once.
+        """Whether another job could start at once.
 
-        None but a final does while there is more than enough for the next pass.
+        Only a final starts while there is more than enough work for the next pass.
         """
         if self._line or len(self._running) >= self._most:
             return False
@@ -74,7 +74,7 @@ class Scheduler:
     def add(self, asked: Decode) -> Job:
         """Run a method as soon as there is room for it.
 
-        Of one key, no two run at a time.
+        Only one method runs at a time for a key.
         """
         job = Job(asked, has_draft_model=self._draft is not None)
         self._line.join(job, is_final=job.is_final)
@@ -82,7 +82,7 @@ class Scheduler:
         return job
 
     def step(self) -> list[Job]:
-        """Make a pass of each model that is asked for one; the jobs that have ended by then."""
+        """Make a pass of each model that has requests; return the jobs that have ended by then."""
         self._begin()
         for passes, of_draft in ((self._model, False), (self._draft, True)):
             pending = [
@@ -95,20 +95,20 @@ class Scheduler:
         return ended
 
     def decode(self, asked: Decode) -> tuple[Decoded, Cost]:
-        """What the method returns, and what it took, other jobs going on meanwhile; raises likewise."""
+        """Run the method while other jobs go on; return its result and effort, or raise its error."""
         job = self.add(asked)
         while not job.has_ended:
             self.step()
         return job.result
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are welcome."""
+        """Free what ``key`` holds; unknown keys are ignored."""
         self._model.release(key)
         if self._draft is not None:
             self._draft.release(key)
 
     def abandon(self, error: Exception) -> list[Job]:
-        """End all jobs with ``error``; what they held is dropped."""
+        """End all jobs with ``error``; their sessions are dropped."""
         jobs = [*self._running, *(self._line.next() for _ in range(len(self._line)))]
         self._running = []
         for job in jobs:
@@ -118,11 +118,11 @@ class Scheduler:
 
     @property
     def _has_enough(self) -> bool:
-        """Whether running jobs wait for more than fits into the next pass."""
+        """Whether running jobs request more than fits into the next pass."""
         return sum(job.size for job in self._running) >= _AHEAD * self._fill
 
     def _begin(self) -> None:
-        """Let those in the line begin for whom there is room."""
+        """Start the waiting jobs that there is room for."""
         while self._line and len(self._running) < self._most:
             if self._has_enough and not self._line.has_final:
                 break
@@ -133,7 +133,7 @@ class Scheduler:
                 self._wait(job)
 
     def _wait(self, job: Job) -> None:
-        """Take note that a job waits for a pass from now on."""
+        """Record that a job waits for a pass from now on."""
         assert job.request is not None, "a job that goes on asks for something"
         passes = self._draft if job.is_of_draft else self._model
         assert passes is not None, "without a second model none is asked"
@@ -144,7 +144,7 @@ class Scheduler:
         chosen = select(pending, self._fill, passes.most)
         asked = [Asked(job.key, job.request) for job in chosen if job.request is not None]
         evaluated, seconds, began = list[int](), 0.0, self._clock()
-        # What a method makes of its rows happens before the next answer is taken, as that may overwrite them.
+        # A method processes its rows before the next answer is taken, because that may overwrite them.
         for job, answered in zip(chosen, passes.answer(asked), strict=True):
             seconds += self._clock() - began
             if isinstance(answered.logits, ModelTrouble):
@@ -160,15 +160,15 @@ class Scheduler:
         for job in pending:
             job.passed_over += 1
         for job, own in zip(chosen, evaluated, strict=True):
-            # Of what a pass takes each has a part by its tokens, so that all parts together are the whole.
+            # Each job pays for its share of the tokens, so that the shares add up to the whole pass.
             job.took(seconds * own / max(1, total), of_draft=of_draft)
             if not job.has_ended:
                 self._wait(job)
 
     def _learn(self, passes: Passes, job: Job) -> None:
-        """Tell the model how it went with a job that has ended."""
+        """Tell the model whether a job that has ended succeeded."""
         if job.error is not None:
-            # As after a pass that failed: what is wrong may be in the cache.
+            # As after a failed pass: the cache may hold the error.
             passes.fail(job.key)
             if self._draft is not None:
                 self._draft.fail(job.key)

@@ -1,7 +1,7 @@
-"""Rooms on a machine that is not at hand: the same scheduler, on a clock that goes by a table of costs.
+"""Simulates rooms on another machine: the same scheduler, on a clock driven by a table of pass costs.
 
-Each update asks for the passes that it took when it was recorded. What it would have said does not matter:
-an update's size is taken from the recording, also where others were overtaken before it.
+Each update requests the passes that it took when it was recorded. Its text does not matter: an update's size
+comes from the recording, even if it has overtaken others in the simulation.
 """
 
 from collections import OrderedDict
@@ -23,21 +23,21 @@ from operators.serving.scheduler import Scheduler
 
 
 class Recorded(NamedTuple):
-    """What an update took when it was recorded."""
+    """The passes of an update when it was recorded."""
 
-    #: Tokens of its first pass, and those before them, which were in the cache.
+    #: Number of tokens of its first pass, and of the cached tokens before them.
     first: int
     reused: int
-    #: Tokens of each of its other passes.
+    #: Number of tokens of each further pass.
     others: tuple[int, ...]
-    #: Tokens of the translation.
+    #: Number of tokens of the translation.
     output: int
 
     @classmethod
     def of(cls, effort: Effort, output: int) -> "Recorded":
-        """What an effort tells: the passes after the first have as many tokens as are left for them."""
+        """Derive the passes from an effort: those after the first share the remaining tokens."""
         others = max(0, effort.passes - 1)
-        # After the first pass there is seldom more than one token in each.
+        # Passes after the first seldom have more than one token.
         left = min(max(0, effort.evaluated - 1), effort.proposed + others)
         each, more = divmod(left, others) if others else (0, 0)
         sizes = tuple(max(1, each + (place < more)) for place in range(others))
@@ -45,48 +45,48 @@ class Recorded(NamedTuple):
         return cls(first, effort.prompt_reused, sizes, output)
 
     def after(self, overtaken: Sequence["Recorded"]) -> "Recorded":
-        """The same with what updates that it has overtaken would have decoded, as far as its output goes."""
+        """Add what the overtaken updates would have decoded, limited by the length of this output."""
         others = [size for one in overtaken for size in one.others]
         room = max(0, self.output - sum(self.others))
         return self._replace(others=(*self.others, *others[:room]))
 
 
 class SimulatedClock:
-    """Time that passes only where somebody lets it."""
+    """A clock that advances only when told to."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
 
     def now(self) -> float:
-        """What time it is."""
+        """The current time."""
         return self.now_s
 
     def wait_until(self, at_s: float) -> None:
-        """It is then."""
+        """Set the clock to ``at_s``."""
         self.now_s = max(self.now_s, at_s)
 
 
 class TimedPasses:
-    """The `Passes` of a model that computes nothing, and takes its time.
+    """`Passes` that compute nothing but take the time that a model would.
 
-    A request asks for the tokens that its session has not; where the session was lost, for all but the head.
+    A request needs the tokens that its session does not hold; if the session was lost, all except the head.
     """
 
     def __init__(self, costs: PassCosts, clock: SimulatedClock, sessions: int, head: int) -> None:
         self._costs = costs
         self._clock = clock
-        #: Sessions that there is room for.
+        #: Maximum number of sessions.
         self.most = sessions
         self._head = head
         self._open: OrderedDict[str, None] = OrderedDict()
 
     def size(self, asked: Asked) -> int:
-        """Tokens that a pass has to evaluate to answer this."""
+        """Number of tokens that a pass has to evaluate to answer this."""
         length, reused = len(asked.request.tokens), asked.request.logits_from
         return max(1, length - (reused if asked.key in self._open else min(self._head, reused)))
 
     def answer(self, asked: Sequence[Asked]) -> Iterator[Answered]:
-        """Let the time of a pass go by."""
+        """Advance the clock by the time of a pass."""
         sizes = [self.size(one) for one in asked]
         self._clock.now_s += self._costs.of(sum(sizes)) / 1000
         for one, size in zip(asked, sizes, strict=True):
@@ -95,7 +95,7 @@ class TimedPasses:
             yield Answered(np.empty((length - logits_from, 0), np.float32), length - size)
 
     def succeed(self) -> None:
-        """Take note of nothing."""
+        """Do nothing."""
 
     def fail(self, key: str) -> None:
         """Drop what ``key`` holds."""
@@ -113,7 +113,7 @@ class TimedPasses:
 
 
 class Machine(NamedTuple):
-    """What is simulated: the costs of its passes, and the sessions that it has memory for."""
+    """The simulated machine: the costs of its passes, and the number of sessions that fit into its memory."""
 
     costs: PassCosts
     sessions: int
@@ -129,9 +129,9 @@ def simulate(
     most: int | None = None,
     go_on: Callable[[], None] = lambda: None,
 ) -> tuple[Lived, Scheduler]:
-    """Let so many rooms say what was recorded; ``recorded`` has what each update of the recording took.
+    """Simulate a number of rooms that replay a recording; ``recorded`` holds the passes of each update.
 
-    ``most`` is that of `Scheduler`, and ``go_on`` that of `live`.
+    ``most`` is as in `Scheduler`, and ``go_on`` as in `live`.
     """
     clock = SimulatedClock()
     head = min((one.reused for one in recorded if one.first), default=0)
@@ -156,7 +156,7 @@ def simulate(
 
 
 def _method(recorded: Recorded) -> Method:
-    """Ask for the passes that were recorded."""
+    """Request the recorded passes."""
     held = recorded.reused
     for size in (recorded.first, *recorded.others):
         yield Forward(range(held + size), held)

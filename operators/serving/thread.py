@@ -1,6 +1,6 @@
-"""A thread that owns a scheduler: workers hand in methods and wait for what they return.
+"""A thread that owns a scheduler: workers submit methods and wait for their results.
 
-Nobody holds a lock while the model computes: what all workers wait for is answered in the same passes.
+No lock is held while the model computes, so the requests of all workers are answered in the same passes.
 """
 
 from concurrent.futures import Future
@@ -17,37 +17,37 @@ _Result = tuple[Decoded, Cost]
 
 
 class SchedulerThread:
-    """A `Decoder` for any number of threads."""
+    """A thread-safe `Decoder`."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        """Nobody else may use ``scheduler`` from now on."""
+        """Take over ``scheduler``: nothing else may use it from now on."""
         self._scheduler = scheduler
-        # A key alone is to be released; None ends the thread.
+        # A job to run, a key to release, or None to end the thread.
         self._inbox: SimpleQueue[tuple[Decode, Future[_Result]] | str | None] = SimpleQueue()
         self._promised: dict[Job, Future[_Result]] = {}
-        # Whoever waits for a result holds up the end of the program; an idle model does not.
+        # A daemon: the program waits for workers that wait for a result, but not for an idle model.
         self._thread = Thread(target=self._run, name="scheduler", daemon=True)
         self._thread.start()
 
     def decode(self, asked: Decode) -> tuple[Decoded, Cost]:
-        """What the method returns, and what it took. Raises `ModelTrouble` where the model cannot."""
+        """Run the method; return its result and effort. Raises `ModelTrouble` if the model fails."""
         future: Future[_Result] = Future()
         self._inbox.put((asked, future))
         return future.result()
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are welcome."""
+        """Free what ``key`` holds; unknown keys are ignored."""
         self._inbox.put(key)
 
     def close(self) -> None:
-        """End the thread when all that was handed in is done; nothing may be handed in afterwards."""
+        """End the thread when all submitted work is done; nothing may be submitted afterwards."""
         self._inbox.put(None)
         self._thread.join()
 
     def _run(self) -> None:
         is_open = True
         while is_open or not self._scheduler.is_idle:
-            # Whatever has come by now can be in the next pass; without anything to do it waits for more.
+            # Take everything that has come by now into the next pass; when idle, wait for more.
             while not self._inbox.empty() or (is_open and self._scheduler.is_idle):
                 is_open = self._take(self._inbox.get()) and is_open
             try:
@@ -62,7 +62,7 @@ class SchedulerThread:
                     future.set_exception(job.error)
 
     def _take(self, handed_in: tuple[Decode, Future[_Result]] | str | None) -> bool:
-        """Take note of what was handed in; tell whether more may come."""
+        """Take the submitted work from the queue; return whether more may come."""
         if handed_in is None:
             return False
         if isinstance(handed_in, str):

@@ -1,1 +1,1 @@
-"""The stages of a flow: Bytewax operators, each of which makes one kind of event of another."""
+"""The stages of a flow: Bytewax operators, each of which turns one kind of event into another."""

@@ -1,8 +1,8 @@
 """The display stage: display-only mask-k.
 
-The last k tokens of an unfinished translation are what the next update most likely rewrites. They are
-withheld from the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al.
-2020). A final shows everything.
+The next update most likely rewrites the last k tokens of an unfinished translation. They are withheld from
+the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al. 2020). A final shows
+everything.
 """
 
 import regex
@@ -15,7 +15,7 @@ from operators.text_layout import CLUSTER
 
 @operator
 def display(step_id: str, up: Stream[Translation], mask_k: int) -> Stream[Caption]:
-    """Decide what of each translation the viewer sees.
+    """Decide which part of each translation the viewer sees.
 
     Args:
         step_id: Unique id.
@@ -57,26 +57,26 @@ def caption(translation: Translation, mask_k: int) -> Caption:
     )
 
 
-# Where a word may end (Unicode word boundaries, UAX 29): in scripts without spaces after each ideograph.
+# Where a word may end (Unicode word boundaries, UAX 29); in scripts without spaces, after each ideograph.
 _BOUNDARY = regex.compile(r"(?w)\b")
-# Half a flag. A boundary next to one is looked for through all that are in a row; an ideograph stands alone,
-# and that flags are not cut in two is seen to below.
+# Half a flag. To find a boundary next to one, the regex scans the whole row of them. So they are replaced by
+# an ideograph, which stands alone; the code below makes sure that flags are not cut in two.
 _FLAG_LETTER = regex.compile(r"\p{RI}")
-# Characters around the cut that are looked at.
+# Number of characters examined around the cut.
 _FAR = 500
 
 
 def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
-    """Characters that stay visible when at least the last ``mask_k`` tokens are withheld.
+    """Number of characters that stay visible when at least the last ``mask_k`` tokens are withheld.
 
-    Half a word says little and is most likely rewritten, so that what is visible ends with a whole one, and
+    Half a word says little and is likely to be rewritten, so the visible part ends with a whole word, and
     never inside a grapheme cluster or with white space.
     """
     text = "".join(pieces)
     if mask_k <= 0:
         return len(text)
     cut = len("".join(pieces[:-mask_k]))
-    # The end of a word is not far away, but the text may be long.
+    # The end of a word is near, but the text may be long.
     begin = max(0, cut - _FAR)
     near = text[begin : cut + _FAR]
     words = {begin + boundary.start() for boundary in _BOUNDARY.finditer(_FLAG_LETTER.sub("字", near))}

@@ -16,12 +16,12 @@ from operators.snapshots import pack, unpack
 def measure(
     step_id: str, up: Stream[Caption], meter: Callable[[ErasureState | None], ErasureMeter]
 ) -> Stream[ErasureRecord]:
-    """Measure each caption against the one before it of the same segment.
+    """Measure each caption against the previous one of the same segment.
 
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
-        meter: Makes the meter of one stream from the state that it left off with.
+        meter: Makes the meter of one stream from its saved state.
 
     Example:
         >>> from bytewax import operators as op

@@ -23,11 +23,11 @@ def recognize(
 ) -> Stream[Partial]:
     """Recognise the speech of each stream.
 
-    With a stream's last chunk, or at the end of the input, its recogniser returns the rest and every segment
-    gets its final. After a last chunk the stream is over and its state is freed. Input that ends without one
-    was stopped, and a resumed run continues its numbering. A snapshot holds segment numbers and texts, never
-    the recogniser: a resumed run finishes the open segments with the text they had, and continues from the
-    next chunk with a fresh recogniser.
+    At a stream's last chunk, or at the end of the input, its recogniser returns the rest and every segment
+    gets its final. After a last chunk, the stream is over and its state is freed. Input that ends without a
+    last chunk was stopped, and a resumed run continues its numbering. A snapshot holds segment numbers and
+    texts, never the recogniser: a resumed run finishes the open segments with the text they had, and
+    continues from the next chunk with a fresh recogniser.
 
     Args:
         step_id: Unique id.
@@ -83,7 +83,7 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
 
     @override
     def on_eof(self) -> tuple[list[Partial], bool]:
-        # Only a last chunk ends a stream. Without one a later run continues it, and its numbers.
+        # Only a last chunk ends a stream. Without one, a later run continues the stream and its numbering.
         return self._finish(), self.RETAIN
 
     @override

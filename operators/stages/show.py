@@ -24,7 +24,7 @@ def show(
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
-        draw: Shows captions that came together, before it returns.
+        draw: Shows a batch of captions before it returns.
         clock: Says when they were shown.
 
     Example:

@@ -1,4 +1,4 @@
-"""The subtitle stage: finals become cues, one after the other, whatever their stream."""
+"""The subtitle stage: turns the finals of all streams into one sequence of cues."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,10 +12,10 @@ from operators.events import Caption
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterState
 
-# For waits on the stream's clock: Bytewax compares this time with the wall clock, which may be set back. So
-# the stage is called in each turn of the worker, at the pace of the live sources.
+# For waits on the stream's clock. Bytewax compares this time with the wall clock, which may be set back. So
+# the stage is called in each turn of the worker, as often as live sources deliver.
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-# Seconds that a caption may take from being ready to here, so that one ready in time is not too late.
+# Seconds that a caption may take to get here once it is ready, so that one ready in time is not too late.
 _UNDERWAY_S = 1.0
 
 
@@ -27,15 +27,15 @@ def subtitle(
     columns: Columns,
     now: Callable[[], float] | None = None,
 ) -> KeyedStream[Cue]:
-    """Make subtitles from captions. All of them have one key, because the cues of a file are in sequence.
+    """Make subtitles from captions. All have the same key, because the cues of a file form one sequence.
 
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
         shown: Which text to show.
         columns: Columns of a line in each language.
-        now: The present on the streams' clock, where captions come as speech does: then cues do not wait for
-            the end of a silence.
+        now: The present on the streams' clock, for live captions: then cues do not wait for the end of a
+            silence.
 
     Example:
         >>> from bytewax import operators as op

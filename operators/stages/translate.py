@@ -1,4 +1,4 @@
-"""The translate stage: every update of a segment is translated anew, the last output being the draft."""
+"""The translate stage: translates every update of a segment anew, with the last output as the draft."""
 
 import logging
 from collections.abc import Callable
@@ -20,28 +20,28 @@ from operators.trouble import Trouble
 
 _log = logging.getLogger(__name__)
 
-# Unfinished segments of a stream that are remembered; no recogniser has more than a few. Beyond, the one that
-# was translated longest ago is begun anew if it comes again.
+# Maximum number of unfinished segments kept per stream; no recogniser has more than a few. Beyond that, the
+# one that was translated longest ago is dropped, and starts from scratch if it comes again.
 _MAX_OPEN = 1024
 
 
 class OpenSegment(msgspec.Struct, array_like=True):
-    """What an open segment has to remember."""
+    """The state of an open segment."""
 
     segment: SegmentState = SegmentState()
     #: The newest partial, while it waits for its turn.
     waiting: Partial | None = None
-    #: Partials since the last translation that newer ones overtook.
+    #: Number of partials that newer ones overtook since the last translation.
     overtaken: int = 0
 
 
 class StageState(msgspec.Struct, array_like=True):
-    """What a stream has to remember: its open segments, those that had their turn last at the end."""
+    """The state of a stream: its open segments, the most recently served last."""
 
     open: dict[int, OpenSegment] = {}
 
 
-# Bytewax compares it with the wall clock, which may be set back; this has come on any.
+# Bytewax compares this time with the wall clock, which may be set back; this time is always in the past.
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -55,21 +55,20 @@ def translate(
     keep_up: bool = False,
     note: Callable[[Trouble | None, str], None] = lambda _trouble, _why: None,
 ) -> Stream[Translation]:
-    """Translate partials, those of a stream in order and on one worker.
+    """Translate partials; those of one stream are translated in order and on one worker.
 
-    To keep up with live speech, a final is translated as soon as it comes, and of all partials of a segment
-    that came while the model was busy only the newest, after the finals: the others are counted and never
-    translated. So what the model begins with is at most one of its steps old, unless segments end faster than
-    it makes a step. The state of a segment is freed with its final.
+    To keep up with live speech, finals are translated first, as soon as they come. Of a segment's partials
+    that came while the model was busy, only the newest is translated; the others are only counted. So an
+    update that the model starts on is at most one model step old, unless segments end faster than the model
+    makes a step. The state of a segment is freed with its final.
 
     Args:
         step_id: Unique id.
         up: Partials of any number of streams.
-        translator: Gives the process's translator; called where the work is done, not where the flow is
-            built.
+        translator: Gives the process's translator; called on the worker, not when the flow is built.
         clock: Says when a translation was done.
-        keep_up: Translate only the newest of what waits, instead of each.
-        note: Told how each update went with the model: what was wrong, and more of that for a person.
+        keep_up: Translate only the newest waiting partial of a segment, instead of each.
+        note: Called with the outcome of each update: what was wrong, and details for a person.
 
     Example:
         >>> from bytewax import operators as op
@@ -94,7 +93,7 @@ def translate(
         state = StageState() if resume is None else unpack(resume, StageState)
         return _Stream(translator(), clock, state, note, keep_up=keep_up)
 
-    # Not by segment: several workers would hand a stream's captions on in any order.
+    # Keyed by stream, not by segment: several workers would pass on a stream's captions in any order.
     keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
     translated = op.stateful_batch("segment", keyed, build)
     return op.key_rm("unkey", translated)
@@ -116,7 +115,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._keep_up = keep_up
         self._open = state.open
         self._due = _AT_ONCE if self._waiting() else None
-        #: Segments that wait since an earlier turn.
+        #: Segments that have waited since an earlier turn.
         self._waited: set[int] = set()
 
     @override
@@ -138,8 +137,8 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
 
     @override
     def on_notify(self) -> tuple[list[Translation], bool]:
-        # A segment that waits only since this turn waits for the next one: the finals that were translated
-        # in this one are only shown when it is over. And one at a time, as more finals may have come by then.
+        # A segment that began to wait in this turn waits for the next one, because the finals translated in
+        # this turn are shown only when it ends. One segment per turn, as more finals may have come by then.
         due = [partial for partial in self._waiting() if partial.segment in self._waited]
         self._waited = {partial.segment for partial in self._waiting()}
         done = [self._translate(partial) for partial in due[:1]]
@@ -165,7 +164,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
 
     def _make_room(self) -> None:
         if len(self._open) >= _MAX_OPEN:
-            # What waits is kept, however much it is. The sessions of what is not are the first to be evicted.
+            # Waiting segments are always kept. The sessions of dropped ones are the first to be evicted.
             quiet = (number for number, state in self._open.items() if state.waiting is None)
             self._open.pop(next(quiet, -1), None)
 
@@ -174,7 +173,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         state = self._open[partial.segment]
         before = state.segment
         after, output = self._translator.update(partial.key, before, partial.text, is_final=partial.is_final)
-        # At the end: of several that wait, each has its turn.
+        # Moved to the end, so that each of several waiting segments gets its turn.
         del self._open[partial.segment]
         self._waited.discard(partial.segment)
         name = f"segment {cleaned(partial.key)}"

@@ -1,1 +1,1 @@
-"""The report as a page for the browser: one file that needs nothing else."""
+"""The report as a self-contained HTML page."""

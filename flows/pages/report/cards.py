@@ -1,4 +1,4 @@
-"""The page's headline: the figures of each run, and which way they moved between two."""
+"""The headline of the page: the figures of each run, and how they changed between two runs."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Card(NamedTuple):
     name: str
     meaning: str
     values: tuple[str, ...]
-    #: Of the second run against the first; empty where there is nothing to say.
+    #: Change from the first run to the second; empty if there is nothing to say.
     change: str = ""
     #: ``better``, ``worse``, or empty.
     verdict: str = ""
@@ -25,7 +25,7 @@ class _Figure(NamedTuple):
     meaning: str
     get: Callable[[StreamFigures], float | None]
     show: Callable[[float | None], str]
-    #: Otherwise a change of it is not judged.
+    #: Whether a decrease is better; if not set, a change is not judged.
     less_is_better: bool = False
 
 

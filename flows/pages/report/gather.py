@@ -1,4 +1,4 @@
-"""What the page draws beside the report's figures: columns of numbers, and the segments in detail."""
+"""Data that the page draws besides the report's figures: columns of numbers, and segments in detail."""
 
 from array import array
 from collections import deque
@@ -13,31 +13,31 @@ from operators.metrics.spelling import spelled
 from operators.metrics.summary import LatencyParts
 from operators.metrics.tokenizers import tokenizer
 
-#: A segment is drawn from its last updates on, at most so many.
+#: Maximum number of updates that are drawn of a segment: its last ones.
 MAX_UPDATES = 300
-#: Characters of one segment's updates; one that has more is not drawn.
+#: Maximum characters of a segment's updates; a segment with more is not drawn.
 MAX_CHARACTERS = 300_000
 
-#: What is seen of each update as a histogram.
+#: The figures of each update that are shown as histograms.
 PARTS = ("from_speech", *LatencyParts.__struct_fields__)
 
 
 class Moment(NamedTuple):
-    """One update of a segment that is drawn. Lengths are in the tokens that erasure is counted in."""
+    """One update of a drawn segment. Lengths are in the tokens in which erasure is counted."""
 
     revision: int
     #: When it was shown, or ready, on the stream's clock; None in an erasure log.
     at_s: float | None
     shown: Step
     raw: Step
-    #: What was shown, token by token; None in an erasure log.
+    #: The tokens that were shown; None in an erasure log.
     tokens: list[str] | None
     withheld: str
     source: str
 
 
 class Detail(msgspec.Struct):
-    """A segment that is drawn."""
+    """A drawn segment."""
 
     stream: str
     segment: int
@@ -55,7 +55,7 @@ class Detail(msgspec.Struct):
 
 
 class Gathered:
-    """Takes note of each update of a file, a few numbers for each, and reads the details later.
+    """Collects a few numbers for each update of a file, and reads the details later.
 
     Args:
         reading: The file.
@@ -63,17 +63,17 @@ class Gathered:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        #: Of each update: tokens that were erased, and NE of the stream so far.
+        #: For each update: the number of erased tokens, and NE of the stream so far.
         self.raw, self.shown = array("Q"), array("Q")
         self.ne = array("d")
         #: When it was shown, or ready, in seconds; empty if the file has no times.
         self.at_s = array("d")
-        #: Seconds by part, and shares of the drafts and of the output, as far as they are known.
+        #: Seconds by part, and shares of the drafts and of the output, as far as known.
         self.parts = {name: array("d") for name in PARTS}
         self.over_drafted, self.over_output = array("d"), array("d")
 
     def look(self, one: Measured) -> None:
-        """Take note of one update."""
+        """Record one update."""
         record = one.record
         self.raw.append(record.raw.erased)
         self.shown.append(record.shown.erased)
@@ -93,7 +93,7 @@ class Gathered:
                 column.append(share)
 
     def details(self, wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], Detail]:
-        """Read the file once more, for these segments."""
+        """Read the file again, for these segments."""
         split = tokenizer(self.reading.spoken.tokenizer)
         made: dict[tuple[str, int], Detail] = {}
         for one in self.reading.measured(wanted):

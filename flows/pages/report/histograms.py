@@ -1,4 +1,4 @@
-"""Latency and acceptance as histograms; two runs on the same scales."""
+"""Histograms of latency and acceptance; two runs share the same scales."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from operators.metrics.figures import StreamFigures
 
 _BINS = 24
 _SMALL_WIDTH, _SMALL_HEIGHT = 300.0, 150.0
-# So many per cent of the latencies lie on the scale; the rest is in the last bar.
+# The percentage of the latencies that lie on the scale; the rest is in the last bar.
 _ON_SCALE = 99
 _LATENCY = {
     "from_speech": "From speech to caption",
@@ -27,7 +27,7 @@ Values = npt.NDArray[np.float64]
 
 
 def histograms(runs: Sequence[Gathered], totals: Sequence[StreamFigures], names: Sequence[str]) -> list[Plot]:
-    """Where the time went, and how much of the drafts stood."""
+    """Histograms of where the time went, and of how much of the drafts was accepted."""
     made = []
     for part, title in _LATENCY.items():
         columns = [1000 * np.asarray(run.parts[part]) for run in runs]
@@ -58,7 +58,7 @@ def _histogram(
     low, high = _bounds(np.concatenate(known), unit)
     edges = np.linspace(low, high, _BINS + 1)
     counts = [np.histogram(np.clip(column, low, high), edges)[0] for column in columns]
-    # Shares, so that two runs of different length compare.
+    # Shares, so that two runs of different length can be compared.
     shares = [100 * count / max(1, len(column)) for count, column in zip(counts, columns, strict=True)]
     across = Scale(low, high, 36, _SMALL_WIDTH - 8)
     up = Scale(0, max(float(share.max()) for share in shares), _SMALL_HEIGHT - 26, 10)

@@ -7,12 +7,12 @@ from flows.pages.report.roll import snippet
 from flows.pages.report.segments import Opened, Pair, verdict
 from flows.pages.table import number
 
-#: Rows, at most.
+#: Maximum number of rows.
 MAX_LISTED = 1000
 
 
 class TableCell(NamedTuple):
-    """A cell of the table: what it says, and what it is sorted by."""
+    """A cell of the table: its text, and its sort key."""
 
     text: str
     order: float | str
@@ -22,7 +22,7 @@ class TableCell(NamedTuple):
 class ListedSegment(NamedTuple):
     """A row of the table."""
 
-    #: Of the drawing; None if there is none.
+    #: Number of the segment's drawing; None if there is none.
     id: str | None
     name: str
     order: int
@@ -31,7 +31,7 @@ class ListedSegment(NamedTuple):
 
 
 def columns(pairs: Sequence[Pair], names: Sequence[str]) -> list[str]:
-    """The heads of the table, but for the first and the last."""
+    """The column headings of the table, except the first and the last."""
     timed = any(pair.any.start_s is not None for pair in pairs)
     each = [f" {name}" for name in names] if len(names) > 1 else [""]
     made = ["begins"] if timed else []

@@ -1,4 +1,4 @@
-"""The page itself: everything put together into one file that asks nobody for anything."""
+"""Builds the page: one self-contained file without external requests."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ def page(runs: Sequence[Gathered], reports: Sequence[Report], traces: Sequence[T
         "flows.pages.report",
         "page.html",
         policy=policy(style, script),
-        # Ours, and the same for every page: nothing from a file is ever put into them.
+        # Our own files, the same for every page: they never contain input data.
         script=Markup(script),
         style=Markup(style),
         names=names,

@@ -1,4 +1,4 @@
-"""Erasure over time as a plot; two runs on the same scales."""
+"""Plots of erasure over time; two runs share the same scales."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from markupsafe import Markup
 from flows.pages.report.gather import Gathered
 from flows.pages.svg import Scale, drawing, line, rect, tag, text, ticks
 
-#: Bars, at most.
+#: Maximum number of bars.
 BARS = 200
 
 _WIDTH, _HEIGHT = 960.0, 170.0
 
 
 class Plot(NamedTuple):
-    """A drawing under its title, with what it says in words."""
+    """A drawing with its title and a description in words."""
 
     title: str
     picture: Markup
@@ -23,18 +23,18 @@ class Plot(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """Neighbouring updates: ``first`` up to before ``end``."""
+    """Neighbouring updates, from ``first`` to ``end`` (exclusive)."""
 
     first: int
     end: int
     raw: int
     shown: int
-    #: NE of what was shown, after the last of them.
+    #: NE of the shown text after the last of them.
     ne: float
 
 
 def bars(run: Gathered, size: int) -> list[Bar]:
-    """The updates of a run, ``size`` to a bar."""
+    """The updates of a run, ``size`` per bar."""
     starts = range(0, len(run.raw), size)
     return [
         Bar(first, end, sum(run.raw[first:end]), sum(run.shown[first:end]), run.ne[end - 1])
@@ -87,7 +87,7 @@ def _bar_words(run: Gathered, bar: Bar) -> str:
 
 
 def levels(up: Scale, left: float, right: float, most: int = 4, unit: str = "") -> list[Markup]:
-    """The lines across a plot, and their numbers on its left."""
+    """The horizontal grid lines of a plot, and their labels on the left."""
     parts = []
     for value in ticks(up.low, up.high, most):
         y = up.at(value)

@@ -1,4 +1,4 @@
-"""What a run wrote, read into the figures of a report."""
+"""Reads the files of a run into the figures of a report."""
 
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -22,20 +22,20 @@ _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments
 
 
 class Measured(NamedTuple):
-    """One update: how much it rewrote, and the caption that was measured, where the file has it."""
+    """One update: how much it rewrote, and the measured caption if the file has it."""
 
     record: ErasureRecord
     caption: Caption | None
 
 
 class Reading(NamedTuple):
-    """How a file is read.
+    """A file, and how to read it.
 
     Attributes:
         path: Captions, or an erasure log.
-        kind: Which of them.
+        kind: The type of its events.
         spoken: The language of the captions.
-        split: What latency is counted in; None for the language's own.
+        split: The unit in which latency is counted; None for that of the language.
     """
 
     path: Path
@@ -44,11 +44,12 @@ class Reading(NamedTuple):
     split: str | None = None
 
     def measured(self, only: Collection[tuple[str, int]] | None = None) -> Iterator[Measured]:
-        """Each update of the file, in its order; of the segments ``only`` if that is given.
+        """The updates of the file in order; only of the segments in ``only`` if that is given.
 
-        NE of the stream then counts those segments alone. A last line that a crash cut is left out, and told.
+        NE of the stream then counts only those segments. A last line that a crash truncated is skipped with a
+        message.
         """
-        # Who asks for some segments has read the file before.
+        # A caller who asks for some segments has read the file before.
         cut = _tell if only is None else lambda _sentence: None
         if self.kind is ErasureRecord:
             for record in read_events(self.path, ErasureRecord, cut):
@@ -70,10 +71,10 @@ class Reading(NamedTuple):
 
         Args:
             reference: A reference translation in each line, one for each segment.
-            look: Is shown each update.
+            look: Called with each update.
 
         Raises:
-            InputError: when one of the files will not do.
+            InputError: if one of the files is not usable.
         """
         name = self.split or latency_tokenizer(self.spoken)
         meter = ReportMeter(tokenizer(name))

@@ -1,4 +1,4 @@
-"""A segment as a picture: each token a bar from when it came until it was erased, the text read downwards."""
+"""A segment as a picture: each token is a bar from its display to its erasure; the text reads downwards."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,24 +11,24 @@ from operators.metrics.lifespans import Block, blocks
 from operators.text_layout import cleaned
 
 _WIDTH, _TOP, _BELOW, _LEFT = 640.0, 8.0, 24.0, 8.0
-# Room for the words of the last text, to the right of their bars.
+# Space for the words of the last text, to the right of their bars.
 _WORDS = 130.0
-# Of a token, and of all of them.
+# Maximum height of a token, and of all of them.
 _HIGHEST, _TALLEST = 16.0, 640.0
-# Below so much height for a token no words are written; and how wide a letter is, about.
+# Minimum height of a token for words to be written; and the approximate width of a letter.
 _LEGIBLE, _LETTER = 10.5, 6.4
-# Characters of a word, and of several.
+# Maximum characters of a word, and of several.
 _MAX_WORD, _SNIPPET = 20, 60
 
 
 class Frame(NamedTuple):
-    """The scales that pictures of one segment share, so that two runs compare."""
+    """The common scales of the pictures of one segment, so that two runs can be compared."""
 
-    #: Where the picture begins and ends, on the stream's clock or in updates; and what is 0 on its axis.
+    #: Begin and end of the picture, on the stream's clock or in updates; and the zero of its axis.
     begin: float
     end: float
     origin: float
-    #: Tokens from top to bottom.
+    #: Number of tokens from top to bottom.
     tokens: int
     #: Whether the clock is the stream's.
     is_timed: bool
@@ -36,17 +36,17 @@ class Frame(NamedTuple):
 
     @property
     def height(self) -> float:
-        """Of a token."""
+        """The height of a token."""
         return min(_HIGHEST, _TALLEST / self.tokens)
 
     @property
     def across(self) -> Scale:
-        """The clock."""
+        """The horizontal scale, for time."""
         return Scale(self.begin, self.end, _LEFT, _WIDTH - (_WORDS if self.has_words else _LEFT))
 
     @property
     def down(self) -> Scale:
-        """The tokens."""
+        """The vertical scale, for tokens."""
         return Scale(0, self.tokens, _TOP, _TOP + self.height * self.tokens)
 
 
@@ -63,7 +63,7 @@ def frame(details: Sequence[Detail]) -> Frame:
     is_whole = all(detail.updates == len(detail.moments) for detail in details)
     begin = min([*times, *([origin] if is_whole else [])])
     end = max([*times, *(detail.end_s or 0.0 for detail in details)])
-    # Some room behind the last update: what it brought has to be seen.
+    # Some space after the last update, so that its new tokens are visible.
     return Frame(
         begin, end + 0.06 * ((end - begin) or 1.0), origin, tokens, is_timed=True, has_words=has_words
     )
@@ -94,7 +94,7 @@ def roll(detail: Detail, within: Frame, name: str) -> Markup:
 
 
 def place_of(moment: Moment, number: int, within: Frame) -> float:
-    """Where an update is on the clock of its picture."""
+    """The position of an update on the clock of its picture."""
     return moment.at_s if within.is_timed and moment.at_s is not None else float(number)
 
 
@@ -106,7 +106,7 @@ def _bar(block: Block, moments: Sequence[Moment], at: Sequence[float], within: F
     kind = "settled" if block.died is None else "erased"
     parts = [rect(left, top + 0.75, max(1.5, right - left - 0.75), bottom - top - 1.5, rx=2, class_=kind)]
     if block.died is not None:
-        # The end that a viewer sees go: the form says it, too, not the colour alone.
+        # Marks the erasure that a viewer sees: by form, and not by colour alone.
         parts.append(rect(max(left, right - 3.25), top + 0.75, 2.5, bottom - top - 1.5, class_="cut"))
     tokens = moments[block.born].tokens
     if within.has_words and tokens is not None and block.died is not None:
@@ -145,7 +145,7 @@ def _bar_words(block: Block, moments: Sequence[Moment], at: Sequence[float], wit
 
 
 def _withheld(moments: Sequence[Moment], at: Sequence[float], within: Frame) -> list[Markup]:
-    """What the model had, and the viewer did not see."""
+    """The text that the model had, but that was withheld from the viewer."""
     across, down = within.across, within.down
     parts = []
     for number, moment in enumerate(moments):
@@ -169,6 +169,6 @@ def _axis(within: Frame) -> list[Markup]:
 
 
 def snippet(words: str, most: int = _SNIPPET) -> str:
-    """The begin of a text from outside, safe to be shown."""
+    """The beginning of a text from outside, made safe to show."""
     words = cleaned(words)
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""A segment as text: each update a row, marked with what came, what stays, and what the next one erases."""
+"""A segment as text: one row per update, which marks new, final and soon erased parts."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,16 +13,16 @@ from operators.text_layout import cleaned
 
 
 class Piece(NamedTuple):
-    """Neighbouring tokens of which the same is to be said."""
+    """Neighbouring tokens with the same marks."""
 
-    #: White space before it, which nothing is said of.
+    #: White space before it, which is not marked.
     space: str
     text: str
-    #: It was not there before this update.
+    #: Whether this update added it.
     is_new: bool
-    #: The next update erases it.
+    #: Whether the next update erases it.
     is_erased: bool
-    #: No later update erases it.
+    #: Whether no later update erases it.
     is_settled: bool
 
 
@@ -30,22 +30,22 @@ class UpdateRow(NamedTuple):
     """One update."""
 
     revision: int
-    #: Where it is in the picture, from the left.
+    #: Its horizontal position in the picture.
     x: str
-    #: On the stream's clock, and since the segment's begin; empty in an erasure log.
+    #: Its time on the stream's clock, and since the beginning of the segment; empty in an erasure log.
     at: str
     since: str
     erased: int
     length: int
     pieces: tuple[Piece, ...]
     withheld: tuple[str, str]
-    #: Words of the recogniser that it had said before, and those after them.
+    #: The recognised words that were there before, and those after them.
     source_kept: str
     source_new: str
 
 
 def rows(detail: Detail, within: Frame) -> list[UpdateRow]:
-    """The updates of a segment that are drawn, beside the picture ``within`` that frame."""
+    """The rows of the drawn updates of a segment, next to the picture with the frame ``within``."""
     moments = list(detail.moments)
     made, heard = [], list[str]()
     marked = marks([moment.shown for moment in moments])
@@ -71,7 +71,7 @@ def rows(detail: Detail, within: Frame) -> list[UpdateRow]:
 
 
 def pieces(tokens: Sequence[str], mark: Marks) -> tuple[Piece, ...]:
-    """The text of one update, cut wherever something else is to be said of it."""
+    """The text of one update, split where the marks change."""
     cuts = sorted({0, *(min(place, len(tokens)) for place in mark), len(tokens)})
     return tuple(
         Piece(
@@ -89,5 +89,5 @@ def _since(moment: Moment, within: Frame) -> str:
 
 
 def _safe(text: str) -> tuple[str, str]:
-    """A text from outside without what would order a browser about, and the space before it apart."""
+    """A text from outside without control characters for a browser, and separately the space before it."""
     return " " if text[:1].isspace() else "", cleaned(text)

@@ -1,4 +1,4 @@
-"""The segments that are drawn; those of two runs side by side."""
+"""Selects the segments to draw; those of two runs are paired."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -11,14 +11,14 @@ from flows.pages.report.rows import UpdateRow, rows
 from flows.pages.report.spark import spark
 from operators.metrics.figures import Report, SegmentFigures
 
-#: Segments that are drawn, and characters that these may have together.
+#: Maximum number of drawn segments, and of their characters together.
 MAX_DRAWN, MAX_CHARACTERS = 150, 2_500_000
 
 Key = tuple[str, int]
 
 
 class Pair(NamedTuple):
-    """A segment as each of the runs has it; None where a run has it not, or has not finished it."""
+    """A segment in each of the runs; None if a run lacks it or has not finished it."""
 
     figures: tuple[SegmentFigures | None, ...]
     name: str
@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
     @property
     def difference(self) -> int | None:
-        """Tokens that the second run erased more than the first; None if one lacks the segment."""
+        """How many more tokens the second run erased than the first; None if one lacks the segment."""
         if len(self.figures) < 2:
             return None
         before, after = self.figures
@@ -38,13 +38,13 @@ class Pair(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What is drawn of a segment of one run."""
+    """The drawing of a segment of one run."""
 
     name: str
     figures: SegmentFigures
     picture: Markup
     rows: list[UpdateRow]
-    #: Updates before the first one that is drawn.
+    #: Number of updates before the first one that is drawn.
     left_out: int
 
 
@@ -55,15 +55,15 @@ class Opened(NamedTuple):
     title: str
     words: str
     verdict: str
-    #: Of each run, its erasures at a glance.
+    #: For each run, its erasures as a strip of bars.
     sparks: tuple[Markup | None, ...]
     runs: tuple[Drawn | None, ...]
 
 
 def matched(reports: Sequence[Report]) -> list[Pair]:
-    """The finished segments of all runs, by stream and number; by number where each has one stream.
+    """The finished segments of all runs, paired by stream and number; by number if each has one stream.
 
-    Those with the most erased tokens that had been shown come first.
+    Sorted by the number of shown tokens that were erased, most first.
     """
     alone = all(len(report.streams) == 1 for report in reports)
     found: dict[Key, list[SegmentFigures | None]] = {}
@@ -89,7 +89,7 @@ def _flicker(pair: Pair) -> tuple[int, float, float]:
 
 
 def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]) -> dict[int, Opened]:
-    """The segments that are drawn, by their place among ``pairs``: the first ones that there is room for."""
+    """The drawn segments, by their index in ``pairs``: as many of the first ones as fit."""
     wanted = pairs[:MAX_DRAWN]
     details = [
         run.details(
@@ -142,5 +142,5 @@ def _opened(
 
 
 def verdict(difference: int | None) -> str:
-    """What a difference in erased tokens means for a viewer; empty for none."""
+    """What a difference in erased tokens means for a viewer; empty if there is none."""
     return "" if not difference else "better" if difference < 0 else "worse"

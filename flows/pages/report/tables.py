@@ -34,7 +34,7 @@ def print_report(report: Report, written: Sequence[object]) -> None:
 
 
 def tables(report: Report) -> list[Table]:
-    """What was counted, what is late, where the time went, and the segments that are worst."""
+    """Tables of counts, delays, where the time went, and the worst segments."""
     shown = stream_tables(report)
     if report.segments:
         shown.append(_worst(worst(report.segments, _WORST), report.kind))
@@ -42,7 +42,7 @@ def tables(report: Report) -> list[Table]:
 
 
 def stream_tables(report: Report) -> list[Table]:
-    """What was counted, what is late, and where the time went, a row for each stream and one for all."""
+    """Tables of counts, delays, and where the time went, with a row for each stream and one for all."""
     rows = report.streams if len(report.streams) == 1 else [report.total, *report.streams]
     shown = [_counts(rows)]
     if report.kind == "caption":
@@ -139,7 +139,7 @@ def _worst(segments: Sequence[SegmentFigures], kind: str) -> Table:
 
 
 def _always(one: SegmentFigures) -> tuple[str, ...]:
-    """What is known of a segment whatever was read."""
+    """The columns of a segment that are known for every type of file."""
     counts = cleaned(one.stream), str(one.segment), str(one.updates)
     return *counts, f"{one.latency_s:.2f}", f"{one.ne_shown:.2f}"
 

@@ -1,4 +1,4 @@
-"""What a pass made of each place that it looked at, as a picture tells it."""
+"""The result of a pass at each position that it looked at, for a picture."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -9,20 +9,20 @@ from operators.decoding.trace import Decoding, LogitsRow
 
 
 class PlaceState(Enum):
-    """What a pass said about a place, in words."""
+    """What a pass decided about a position."""
 
-    #: The offered token stands: it is the model's choice, or the rule took it although it is not.
+    #: The offered token was accepted: it is the model's choice, or the rule accepted it although it is not.
     STOOD = "stood, as the model’s own choice"
     LEANED = "stood, though the model’s choice was another"
-    #: The offered token fell, and the model's choice took its place.
+    #: The offered token was rejected and replaced by the model's choice.
     CORRECTED = "fell; the model’s choice took its place"
     #: Nothing was offered.
     OWN = "the model’s own next token"
-    #: Decided, and cut from the output, which had begun to repeat itself.
+    #: Decided, but cut from the output because that had begun to repeat itself.
     CUT = "decided, and cut: the output repeated itself"
     #: The output ends here.
     END = "the model ended the output"
-    #: Offered behind a token that fell.
+    #: Offered after a rejected token.
     GUESS = "offered behind the divergence: nothing decided"
 
 
@@ -37,11 +37,11 @@ FORMS = {
 
 
 class GridCell(NamedTuple):
-    """What is drawn of one row of logits."""
+    """The drawing of one row of logits."""
 
     state: PlaceState
     row: LogitsRow
-    #: The token that is written, and that of the second line with a mark before it; None for none.
+    #: The displayed token, and the one on the second line after a mark; None if there is none.
     token: int | None
     second: int | None
     mark: str
@@ -49,7 +49,7 @@ class GridCell(NamedTuple):
 
 
 def cells(one: Decoding) -> list[dict[int, GridCell]]:
-    """For each pass the places that it looked at, as far as there is something to say."""
+    """For each pass, the cells of the positions that it looked at and that have something to show."""
     made: list[dict[int, GridCell]] = []
     for each in one.passes:
         looked: dict[int, GridCell] = {}
@@ -82,7 +82,7 @@ def _cell(row: LogitsRow, origin: Origin | None) -> GridCell | None:
 
 
 def cell_words(cell: GridCell, labels: Labels) -> str:
-    """What is to be said of a cell."""
+    """The description of a cell in words."""
     row = cell.row
     choice = f"the model’s choice “{labels.of(row.choice).text}” {row.p_choice:.2f}"
     if row.offered is None:

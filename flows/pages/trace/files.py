@@ -1,4 +1,4 @@
-"""The pictures of a trace as files of their own, each with a heading and a legend."""
+"""Writes the pictures of a trace as separate files, each with a heading and a legend."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_pictures(trace: Trace, folder: Path) -> list[Path]:
-    """Write an SVG of the segment, and two of each update; gives their paths. Raises `OutputError`."""
+    """Write an SVG of the segment, and two of each update; return their paths. Raises `OutputError`."""
     paths = []
     for stem, picture in pictures(trace):
         path = folder / f"{stem}.svg"

@@ -1,7 +1,7 @@
 """The decoding dependency graph (Santilli et al. 2023, figure 4) of one output.
 
-A token that a pass decided had to wait for the last token of the pass before: an arc leads from that one to
-it. One token a pass is a chain of short arcs; where the chain was broken, several arcs fan out of one token.
+A token that a pass decided depends on the last token of the previous pass: an arc leads from that one to it.
+One token per pass gives a chain of short arcs; where a pass decided more, several arcs fan out of one token.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,20 +15,20 @@ from flows.pages.trace.picture import MIN_WIDTH, Label, Labels, Picture, chip
 from operators.decoding.trace import Decoding
 
 _LEFT, _TOP, _HIGH = 26.0, 6.0, 24.0
-# From a line's cells to the next line's arcs: the brackets and their names.
+# Height between a line's cells and the next line's arcs: the brackets and their names.
 _BELOW = 30.0
-# Of an arc.
+# Minimum and maximum height of an arc.
 _LOWEST, _HIGHEST = 9.0, 64.0
-# Below so much room a bracket is named by its number alone.
+# Narrower brackets are labelled only with their number.
 _ROOM = 44.0
 _BEGIN = Label("▶", 2, begins=False)
 
 
 class _Lines:
-    """Where the cells are, and how much room the arcs above each line need."""
+    """The positions of the cells, and the space for the arcs above each line."""
 
     def __init__(self, one: Decoding, labels: Labels) -> None:
-        # The first cell is what comes before the output.
+        # The first cell stands for the text before the output.
         self.cells = flowing([_BEGIN, *(labels.of(token.id) for token in one.output)], _LEFT)
         self.passes = [0, *(token.decided for token in one.output)]
         self.arcs = list(_arcs(self.passes))
@@ -64,7 +64,7 @@ def graph(one: Decoding, labels: Labels) -> Picture:
 
 
 def _arcs(passes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Which token each one had to wait for; those that stand unseen waited for none."""
+    """Arcs from the token that each one had to wait for; committed tokens waited for none."""
     last = 0
     for place in range(1, len(passes)):
         if passes[place] != passes[place - 1]:
@@ -82,11 +82,11 @@ def _arc(lines: _Lines, source: int, target: int) -> Markup:
     x, y, high = _middle(b), lines.tops[b.line], lines.height(source, target)
     if a.line == b.line:
         begin = _middle(a)
-        # A cubic reaches three quarters of the way to its handles.
+        # A cubic curve reaches three quarters of the way to its control points.
         handle = y - high * 4 / 3
         path = f"M{begin:.1f} {y:.1f} C{begin:.1f} {handle:.1f} {x:.1f} {handle:.1f} {x:.1f} {y - 3:.1f}"
     else:
-        # From another line: it comes in from the left.
+        # From another line: the arc enters from the left.
         top = f"{y - high:.1f}"
         path = f"M2 {top} L{max(2.0, x - 24):.1f} {top} Q{x:.1f} {top} {x:.1f} {y - 3:.1f}"
     tip = f"M{x - 3:.1f} {y - 5:.1f} L{x + 3:.1f} {y - 5:.1f} L{x:.1f} {y:.1f} Z"
@@ -94,7 +94,7 @@ def _arc(lines: _Lines, source: int, target: int) -> Markup:
 
 
 def _brackets(lines: _Lines) -> Iterator[Markup]:
-    """What each pass decided together, line by line."""
+    """Brackets around the tokens that each pass decided, line by line."""
     places = range(1, len(lines.cells))
     for (number, row), group in groupby(
         places, key=lambda place: (lines.passes[place], lines.cells[place].line)

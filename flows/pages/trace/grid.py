@@ -1,7 +1,7 @@
-"""The iterations of one output (Santilli et al. 2023, figure 6): each pass a row, each place a column.
+"""The iterations of one output (Santilli et al. 2023, figure 6): a row per pass, a column per position.
 
-A cell shows what the pass made of a place: the token that came to stand there, in the colour of its origin,
-or an offered one behind the divergence, of which the pass decided nothing.
+A cell shows the result of the pass at a position: the decided token, in the colour of its origin; or an
+offered token after the divergence, about which the pass decided nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +26,11 @@ from flows.pages.trace.picture import (
 from operators.decoding.trace import Decoding, Pass
 
 _LEFT, _TOP = 96.0, 4.0
-# A row without and with a second line of text; from a row to the next; the numbers of the places.
+# Height of a row without and with a second line of text; gap between rows; height of the position numbers.
 _LOW, _TALL, _GAP, _NUMBERS = 23.0, 35.0, 4.0, 14.0
-# Between the bands of a long output.
+# Gap between the bands of a long output.
 _BETWEEN = 22.0
-# Places behind the output's end that are drawn.
+# Number of positions after the end of the output that are drawn.
 _BEHIND = 6
 
 
@@ -38,7 +38,7 @@ class _Band(NamedTuple):
     """Some neighbouring columns, as many as fit side by side."""
 
     first: int
-    #: Where each column begins, and where the last one ends.
+    #: The left edge of each column, and the right edge of the last one.
     edges: list[float]
 
     @property
@@ -46,7 +46,7 @@ class _Band(NamedTuple):
         return self.first + len(self.edges) - 1
 
     def cell(self, place: int) -> tuple[float, float]:
-        """Where the cell of a place begins and ends."""
+        """The left and right edge of the cell of a position."""
         return self.edges[place - self.first], self.edges[place - self.first + 1] - 3
 
 
@@ -56,7 +56,7 @@ def grid(one: Decoding, labels: Labels) -> Picture:
     end = max([1, len(one.output), *(each.begin + each.decided for each in one.passes)])
     seen = max((max(places, default=-1) + 1 for places in looked), default=0)
     widths = _widths(one, looked, labels, max(end, min(seen, end + 1 + _BEHIND)))
-    # What is behind the end is worth no band of its own.
+    # Positions after the end are not worth a separate band.
     bands = [band for band in _bands(widths) if band.first <= end]
     parts: list[Markup] = []
     y = _TOP
@@ -77,7 +77,7 @@ def grid(one: Decoding, labels: Labels) -> Picture:
 def _drawn_band(
     one: Decoding, looked: Sequence[Mapping[int, GridCell]], band: _Band, y: float, labels: Labels
 ) -> tuple[list[Markup], float]:
-    """A band's rows, and where the next band begins."""
+    """The rows of a band, and the top of the next band."""
     parts: list[Markup] = []
     for place in range(band.first, band.end):
         x, right = band.cell(place)

@@ -1,4 +1,4 @@
-"""A whole segment: each update a row of its output's tokens, in the colours of their origins."""
+"""A whole segment: one row of output tokens per update, in the colours of their origins."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -21,9 +21,9 @@ from flows.pages.trace.picture import (
 from operators.decoding.trace import Token, UpdateTrace
 
 LEFT, TOP = 96.0, 4.0
-#: Of a token's cell, and from one line of them to the next.
+#: Height of a token's cell, and distance from one line to the next.
 HIGH, PITCH = 24.0, 28.0
-#: Between two tokens, and between two words.
+#: Gap between two tokens, and between two words.
 GAP, SPACE = 1.0, 5.0
 
 
@@ -37,7 +37,7 @@ class Placed(NamedTuple):
 
 
 def flowing(labels: Sequence[Label], left: float = LEFT) -> list[Placed]:
-    """Cells side by side, broken into lines as words are."""
+    """Cells side by side, broken into lines like words."""
     placed: list[Placed] = []
     number, x = 0, left
     for label in labels:
@@ -76,12 +76,12 @@ def _head(update: UpdateTrace, y: float) -> Iterator[Markup]:
 
 
 def name(update: UpdateTrace) -> str:
-    """What an update is called."""
+    """The name of an update."""
     return f"{'final' if update.is_final else 'update'} {update.revision}"
 
 
 def token_words(token: Token, label: str, number: int) -> str:
-    """What is to be said of a token."""
+    """The description of a token in words."""
     where = f" in pass {token.decided}" if token.decided else ""
     p = "" if token.p is None else f", probability {token.p:.2f}"
     return f"{number}: “{label}”, {MEANINGS[token.origin]}{where}{p}"

@@ -1,4 +1,4 @@
-"""A trace as a page of its own: one file, without a script, that asks nobody for anything."""
+"""A trace as a self-contained page, without scripts and external requests."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from flows.pages.trace.section import section
 from flows.settings.schema import TranslateSettings
 from operators.decoding.trace import Trace
 
-# Settings that are told even if they are the usual ones.
+# Settings that are shown even if they have their default values.
 _ALWAYS = ("from", "to", "method", "bias", "final_bias")
 
 
@@ -37,7 +37,7 @@ def trace_page(trace: Trace) -> str:
 
 
 def signature(trace: Trace) -> str:
-    """The model, the method, and the settings that are not as they always are."""
+    """The model, the method, and the settings that differ from their defaults."""
     usual: dict[str, object] = msgspec.to_builtins(TranslateSettings())
     told = "|".join(
         f"{name}:{value}"

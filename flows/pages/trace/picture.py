@@ -1,4 +1,4 @@
-"""A picture of a trace: the same shapes inside a page and as a file of their own."""
+"""Pictures of a trace: the same shapes inside a page and as separate files."""
 
 from importlib.resources import files
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from operators.decoding.forward import Origin
 from operators.decoding.trace import Token
 from operators.text_layout import cleaned, cluster_width, clusters, width
 
-#: How wide a picture is at least and at most; and a column of text in it, of tokens and of small print.
+#: Minimum and maximum width of a picture; and width of a column of its text, for tokens and small print.
 MIN_WIDTH, WIDTH = 620.0, 1000.0
 LETTER, SMALL = 7.6, 5.8
-#: Columns of text that a token is shown with.
+#: Maximum columns of text of a token.
 MAX_TOKEN_COLUMNS = 16
 
-#: What tells origins apart beside their colour.
+#: Letters that distinguish origins in addition to their colours.
 LETTERS = {
     Origin.COMMITTED: "C",
     Origin.DRAFT: "D",
@@ -36,7 +36,7 @@ MEANINGS = {
     Origin.OWN: "the model’s own next token, alone",
 }
 
-# What XML has no room for.
+# Characters that XML does not allow.
 _NOT_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
 
 
@@ -49,13 +49,13 @@ class Picture(NamedTuple):
     label: str
 
     def inline(self) -> Markup:
-        """The picture inside a page, which has its style."""
+        """The picture for a page that has its style."""
         return self._svg(self.parts)
 
     def file(self) -> str:
-        """The picture as a file, which brings its style."""
+        """The picture as a file that includes its style."""
         ground = rect(0, 0, self.width, self.height, class_="ground")
-        # Ours, and the same for every picture.
+        # Our own style sheet, the same for every picture.
         style = tag("style", Markup(style_sheet()))
         title = tag("title", self.label)
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{self._svg((title, style, ground, *self.parts))}\n'
@@ -75,7 +75,7 @@ class Picture(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The text of a token as it is drawn."""
+    """The displayed text of a token."""
 
     text: str
     columns: int
@@ -101,19 +101,19 @@ class Labels:
 def _label(token: int, piece: str) -> Label:
     words = safe(piece)
     if not words:
-        # White space is told by a mark, and what has no text by its number.
+        # White space is shown as a mark, and a token without text by its id.
         words = ("⏎" if "\n" in piece else "␣") if piece.isspace() else f"#{token}"
     words = shortened(words, MAX_TOKEN_COLUMNS)
     return Label(words, width(words), piece[:1].isspace())
 
 
 def safe(words: str) -> str:
-    """A text from outside without what a browser or a reader of XML would not show."""
+    """A text from outside without characters that a browser or an XML reader cannot show."""
     return cleaned(words).translate(_NOT_XML)
 
 
 def shortened(words: str, columns: int, *, end: bool = False) -> str:
-    """The beginning of a safe text, or its ``end``, in so many columns."""
+    """The beginning of a safe text, or its ``end``, that fits into a number of columns."""
     if width(words) <= columns:
         return words
     kept: list[str] = []
@@ -128,14 +128,14 @@ def shortened(words: str, columns: int, *, end: bool = False) -> str:
 
 
 def kind(origin: Origin) -> str:
-    """The class of an origin's shapes."""
+    """The CSS class of an origin's shapes."""
     return origin.value.replace(" ", "-")
 
 
 def standing(
     x: float, y: float, wide: float, high: float, origin: Origin, p: float | None, more: str = ""
 ) -> Markup:
-    """The shape of a token that stands: the colour and the letter of its origin, its probability as a bar."""
+    """The shape of an accepted token: colour and letter of its origin, and its probability as a bar."""
     shape = rect(x, y, wide, high, rx=3.0, class_=f"cell {kind(origin)}{more}")
     shape += text(x + 3, y + 9, LETTERS[origin], class_=f"letter {kind(origin)}")
     if p:
@@ -151,7 +151,7 @@ def chip(x: float, y: float, wide: float, high: float, label: Label, token: Toke
 
 
 def chip_width(label: Label) -> float:
-    """How wide a token's cell is, with room for its letter."""
+    """The width of a token's cell, with space for its letter."""
     return LETTER * label.columns + 16
 
 

@@ -15,7 +15,7 @@ from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, kind, safe
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Trace, UpdateTrace
 
-#: Updates that are drawn, from the last on.
+#: Maximum number of updates that are drawn: the last ones.
 MAX_DRAWN = 100
 
 
@@ -32,7 +32,7 @@ class TokenRow(NamedTuple):
 
 
 def section(trace: Trace, number: int) -> Markup:
-    """The section; ``number`` tells it from others of the page."""
+    """The section; ``number`` distinguishes it from others of the page."""
     labels = Labels(trace.pieces)
     drawn = trace.updates[-MAX_DRAWN:]
     opened = max(range(len(drawn)), key=lambda place: _interest(drawn[place]), default=0)
@@ -66,7 +66,7 @@ def section(trace: Trace, number: int) -> Markup:
             for place, update in enumerate(drawn)
         ],
     )
-    # Rendered with everything from outside escaped.
+    # Rendered with all outside input escaped.
     return Markup(made)
 
 
@@ -84,7 +84,7 @@ def summary(trace: Trace) -> str:
 
 
 def update_words(update: UpdateTrace) -> str:
-    """What became of an update's tokens, counted."""
+    """The outcomes of an update's tokens, counted."""
     tokens = update.tokens
     counts = [(origin, sum(token.origin is origin for token in tokens)) for origin in Origin]
     told = ", ".join(f"{count} {origin.value}" for origin, count in counts if count)
@@ -93,7 +93,7 @@ def update_words(update: UpdateTrace) -> str:
 
 
 def _interest(update: UpdateTrace) -> tuple[int, int]:
-    """The update from which most is to be learnt is open at first."""
+    """How interesting an update is; the most interesting one is open at first."""
     return len({token.origin for token in update.tokens}), update.passes
 
 

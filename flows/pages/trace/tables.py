@@ -70,7 +70,7 @@ def _row(update: UpdateTrace) -> tuple[str, ...]:
 
 
 def _output(update: UpdateTrace, labels: Labels) -> Text:
-    """The output: before the tokens of each origin its letter."""
+    """The output, with the letter of each origin before its tokens."""
     line = Text(f"{name(update):>9} ")
     before: Origin | None = None
     for token in update.tokens:
