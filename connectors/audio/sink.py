@@ -14,7 +14,7 @@ from operators.events import AudioChunk
 
 
 class WavSink(FileSink[AudioChunk, WavPosition]):
-    """Records one stream as 16 kHz mono 16-bit WAV; takes pairs of a key, which does not matter, and a chunk.
+    """Records one stream as 16 kHz mono 16-bit WAV; takes pairs of a key, which is ignored, and a chunk.
 
     Each sample stands where the stream's clock says: what was never heard is silence, so that the file gives
     the same times when it is replayed. After each chunk the file is valid; past 4 GiB (37 hours) it goes on
@@ -23,8 +23,8 @@ class WavSink(FileSink[AudioChunk, WavPosition]):
     Delivery: exactly once with recovery: a resumed run cuts the file back to where the snapshot was taken.
 
     Args:
-        path: The file; what it held is replaced.
-        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+        path: The file; its contents are replaced.
+        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:
         OutputError: when the file cannot be written, here or while the flow runs; when a second stream comes,

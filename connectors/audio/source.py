@@ -103,7 +103,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
             self._began = self._clock() - position_s
 
     def now(self) -> float:
-        """The present on the stream's clock, in seconds; 0 until the first chunk is asked for."""
+        """Current time on the stream's clock, in seconds; 0 until the first chunk is requested."""
         return 0.0 if self._began is None else self._clock() - self._began
 
     def end(self, decoder: AudioDecoder) -> None:

@@ -37,11 +37,11 @@ class WavFile:
     """A WAV file that is whole after each chunk, as a backlog wants it: what is lost of the sound is silence.
 
     Args:
-        file: Its descriptor where it is open and locked already; closed with this one.
+        file: Descriptor of the file if it is already open and locked; closed with this object.
 
     Raises:
         WriteError: from every method, when the file cannot be written for now.
-        OutputError: when it has become shorter than ``position``; when a second stream comes, or a chunk from
+        OutputError: when it is now shorter than ``position``; when a second stream comes, or a chunk from
             before what was written already.
     """
 
@@ -53,7 +53,7 @@ class WavFile:
         # Whether there may be more in the file, or another header.
         self._is_ragged = True
         self._is_synced = True
-        #: How often it was deleted or cut short by somebody else, with all that it held.
+        #: How often somebody else deleted or truncated it, with the loss of its contents.
         self.deletions = 0
         try:
             with contextlib.ExitStack() as on_error:
@@ -130,7 +130,7 @@ class WavFile:
         return len(record.pcm)
 
     def sync(self) -> None:
-        """See that what was written survives when the machine goes down."""
+        """Make sure that what was written survives a crash of the machine."""
         try:
             if not self._is_synced:
                 # A snapshot must not survive what the file loses when the machine goes down.
@@ -140,13 +140,13 @@ class WavFile:
             raise WriteError(self._path, error) from None
 
     def cut_back(self, position: WavPosition) -> None:
-        """Forget what was written after a position; it raises nothing."""
+        """Remove what was written after a position; never raises."""
         self._stream, self._samples, self._is_ragged = position.stream, position.samples, True
         with contextlib.suppress(OSError):
             self._trim()
 
     def close(self) -> None:
-        """Close the file; it raises nothing."""
+        """Close the file; never raises."""
         file, self._file = self._file, -1
         if file >= 0:
             with contextlib.suppress(OSError):

@@ -35,12 +35,12 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
     snapshot was taken; best effort into a pipe or a device.
 
     Args:
-        path: The file; what it held is replaced.
+        path: The file; its contents are replaced.
         kind: SubRip or WebVTT.
-        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:
-        OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+        OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
 
     Example:
         >>> from bytewax import operators as op

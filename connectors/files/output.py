@@ -166,11 +166,11 @@ class OutputFile:
     Args:
         path: The file.
         size: Bytes of it to keep; absent to keep all of it.
-        file: Its descriptor where it is open and locked already; closed with this one.
+        file: Descriptor of the file if it is already open and locked; closed with this object.
 
     Raises:
         WriteError: from every method, when the file cannot be written for now.
-        OutputError: when it has become shorter than ``size``.
+        OutputError: when the file has become shorter than ``size``.
     """
 
     def __init__(self, path: Path, size: int | None, file: int | None = None) -> None:
@@ -178,7 +178,7 @@ class OutputFile:
         self._is_synced = True
         #: Bytes of a regular file; of anything else, bytes that were written.
         self.size = size or 0
-        #: How often it was deleted or cut short by somebody else, with all that it held.
+        #: How often somebody else deleted or truncated it, with the loss of its contents.
         self.deletions = 0
         # Whether there may be more in the file than that.
         self._is_ragged = False
@@ -275,7 +275,7 @@ class OutputFile:
             self._is_ragged = False
 
     def sync(self) -> None:
-        """See that what was written survives when the machine goes down."""
+        """Make sure that what was written survives a crash of the machine."""
         try:
             if self.is_regular and not self._is_synced:
                 os.fsync(self._file.fileno())

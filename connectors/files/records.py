@@ -23,7 +23,7 @@ class RecordFile(Protocol[R, P]):
 
     @property
     def deletions(self) -> int:
-        """How often it was found deleted or cut short, with all that it held."""
+        """How often the file was found deleted or truncated, with the loss of its contents."""
 
     @property
     def position(self) -> P:
@@ -39,13 +39,13 @@ class RecordFile(Protocol[R, P]):
         """Bytes that a record takes, more or less."""
 
     def sync(self) -> None:
-        """See that what was written survives when the machine goes down."""
+        """Make sure that what was written survives a crash of the machine."""
 
     def cut_back(self, position: P) -> None:
-        """Forget what was written after a position; it raises nothing."""
+        """Remove what was written after a position; never raises."""
 
     def close(self) -> None:
-        """Close the file; it raises nothing."""
+        """Close the file; never raises."""
 
 
 class Held(msgspec.Struct, Generic[T, P], frozen=True):

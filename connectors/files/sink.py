@@ -14,17 +14,17 @@ from connectors.files.watch import OutputWatch
 
 
 class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
-    """Writes records into one file; takes pairs of a key, which does not matter, and a record.
+    """Writes records into one file; takes pairs of a key, which is ignored, and a record.
 
     One worker writes, however many there are, and no other run meanwhile. A resumed run cuts the file back to
     where the snapshot was taken.
 
     Args:
-        path: The file; what it held is replaced.
-        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+        path: The file; its contents are replaced.
+        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:
-        OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+        OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
     """
 
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
@@ -42,7 +42,7 @@ class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
 
         Raises:
             WriteError: when it cannot be written for now.
-            OutputError: when it has become shorter than ``position``.
+            OutputError: when the file has become shorter than ``position``.
         """
 
     @override

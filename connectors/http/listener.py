@@ -17,7 +17,7 @@ def listen(host: str, port: int, *, what: str, instead: str, backlog: int) -> so
         what: What is served there, and ``instead`` what to try if it cannot be; for the error.
 
     Raises:
-        OutputError: when the port is taken or may not be listened on.
+        OutputError: when the port is in use or may not be opened.
     """
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

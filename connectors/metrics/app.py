@@ -27,8 +27,8 @@ def metrics_app(
     """The application that serves ``/metrics`` and ``/healthz``.
 
     Args:
-        registry: What is counted.
-        verdict: Says how the run is; called on the server's thread.
+        registry: The metrics to serve.
+        verdict: Returns the state of the run; called on the server's thread.
         access: Who may look; None for everybody.
         ready: Called when it serves.
     """

@@ -23,7 +23,7 @@ _MAX_CONNECTIONS = 32
 # The part of a process's files that they may be where those are few: an eighth.
 _SHARE = 8
 _BACKLOG = 128
-# Seconds that connections have to end.
+# Seconds that connections get to end.
 _STOP_S = 1.0
 
 
@@ -53,8 +53,8 @@ class MetricsServer:
     """Serves ``/metrics`` and ``/healthz``, from `start` to `stop`.
 
     Args:
-        registry: What is counted.
-        verdict: Says how the run is; called on the server's thread.
+        registry: The metrics to serve.
+        verdict: Returns the state of the run; called on the server's thread.
     """
 
     def __init__(self, address: Address, registry: CollectorRegistry, verdict: Callable[[], Verdict]) -> None:
@@ -72,7 +72,7 @@ class MetricsServer:
         """Listen, and give the address of the metrics.
 
         Raises:
-            OutputError: when the port is taken or may not be listened on.
+            OutputError: when the port is in use or may not be opened.
             UsageError: without the packages of the extra ``web``.
         """
         # Imported here: few runs need them.

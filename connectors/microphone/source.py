@@ -75,7 +75,7 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         self._capture: Capture | None = None
 
     def now(self) -> float:
-        """The present on the stream's clock, in seconds; 0 until the first sample came."""
+        """Current time on the stream's clock, in seconds; 0 until the first sample arrives."""
         return self._buffer.now() if self._buffer else 0.0
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ _OTHERS = 200
 # The part of a process's files that they may be where those are few: a quarter.
 _SHARE = 4
 _BACKLOG = 1024
-# Seconds that connections have to end.
+# Seconds that connections get to end.
 _STOP_S = 5.0
 
 
@@ -68,7 +68,7 @@ class WebServer:
         """Listen, and give the address to look at, without the token that it may need.
 
         Raises:
-            OutputError: when the port is taken or may not be listened on.
+            OutputError: when the port is in use or may not be opened.
         """
         # Not with this module: few runs need them.
         from connectors.http.background import BackgroundServer
