@@ -29,8 +29,8 @@ def metrics_app(
     Args:
         registry: The metrics to serve.
         verdict: Returns the state of the run; called on the server's thread.
-        access: Who may look; None for everybody.
-        ready: Called when it serves.
+        access: Who may read them; None for everybody.
+        ready: Called when the application serves.
     """
     pages = _Pages(registry, verdict)
 
