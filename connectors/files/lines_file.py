@@ -1,4 +1,4 @@
-"""A file that grows by lines, as a backlog wants it."""
+"""A file that grows by lines, as a `RecordFile` for a backlog."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +9,13 @@ from connectors.files.records import T
 
 
 class LinesFile(Generic[T]):
-    """Each record is a line, or none.
+    """A file in which each record is one line, or none.
 
     Args:
         path: The file.
         size: Number of bytes to keep of it.
         file: Descriptor of the file if it is already open and locked; closed with this object.
-        encode: The line of a record with its newline; empty for a record that has none.
+        encode: Returns the line of a record including its newline; empty for a record without one.
 
     Raises:
         WriteError: from every method, when the file cannot be written for now.
@@ -26,12 +26,12 @@ class LinesFile(Generic[T]):
         self.path = str(path)
         self._encode = encode
         self._file = OutputFile(path, size, file)
-        # Where somebody else has cut off the last line; ours must not become part of it.
+        # Set if somebody else has cut off the end of the last line, so that ours does not become part of it.
         self._lacks_newline = False
 
     @property
     def position(self) -> int:
-        """Bytes of the file."""
+        """Size of the file in bytes."""
         return self._file.size
 
     @property
@@ -40,7 +40,7 @@ class LinesFile(Generic[T]):
         return self._file.deletions
 
     def begin(self) -> None:
-        """Make the file again where it was deleted."""
+        """Create the file again if it was deleted."""
         size = self._file.size
         self._file.reopen()
         if self._file.size != size:

@@ -1,4 +1,4 @@
-"""What the sinks that write one file share: one partition, which keeps what cannot be written for now."""
+"""Common base of sinks that write one file: one partition, which keeps records that cannot be written yet."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -16,8 +16,8 @@ from connectors.files.watch import OutputWatch
 class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
     """Writes records into one file; takes pairs of a key, which is ignored, and a record.
 
-    One worker writes, however many there are, and no other run meanwhile. A resumed run cuts the file back to
-    where the snapshot was taken.
+    One worker writes, however many there are, and no other run can write the file. A resumed run truncates
+    the file to its state at the snapshot.
 
     Args:
         path: The file; its contents are replaced.
@@ -34,14 +34,14 @@ class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
 
     @abstractmethod
     def open_file(self, position: P | None, file: int | None) -> RecordFile[T, P]:
-        """Open the file at a position of an earlier run, or without one empty.
+        """Open the file at the position of an earlier run, or empty without one.
 
         Args:
-            position: What an earlier run's file said of itself.
-            file: Its descriptor where it is open and locked already.
+            position: The position of the earlier run's file.
+            file: Its descriptor if it is already open and locked.
 
         Raises:
-            WriteError: when it cannot be written for now.
+            WriteError: when the file cannot be written for now.
             OutputError: when the file has become shorter than ``position``.
         """
 
