@@ -18,8 +18,9 @@ from operators.events import Caption
 from operators.metrics.emissions import EmissionMeter
 from operators.metrics.tokenizers import Tokenizer
 
-# Added to the audio that a caption covers. The end of a segment is shown when all of its speech was heard, which
-# scorers check with >= after converting seconds to milliseconds: without this margin, rounding would decide.
+# Added to the audio that a caption covers. The end of a segment is shown when all of its speech was heard,
+# which scorers check with >= after converting seconds to milliseconds: without this margin, rounding would
+# decide.
 _JUST_AFTER_S = 1e-6
 
 
