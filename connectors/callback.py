@@ -1,4 +1,4 @@
-"""A sink that hands each item to a function of this process: the summary, the progress, a test."""
+"""A sink that passes each item to a function of this process: the summary, the progress, a test."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,7 +12,7 @@ X = TypeVar("X")
 class CallbackSink(DynamicSink[X]):
     """Calls a function for each item.
 
-    Delivery: at least once; after a resume the items since the last snapshot come again.
+    Delivery: at least once; after a resume, the items since the last snapshot are delivered again.
 
     Example:
         >>> from bytewax import operators as op
@@ -32,7 +32,7 @@ class CallbackSink(DynamicSink[X]):
     def __init__(self, take: Callable[[X], None], end: Callable[[], None] | None = None) -> None:
         """``take`` is called on the worker's thread and must not block.
 
-        ``end`` is called by each worker when no more items will come, also after an error; it must not raise.
+        ``end`` is called by each worker when no more items will come, even after an error; it must not raise.
         """
         self._take = take
         self._end = end

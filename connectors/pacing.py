@@ -1,15 +1,15 @@
-"""When a live source is asked again: paced by the monotonic clock, whatever the wall clock does."""
+"""When a live source is polled again: paced by the monotonic clock, independent of the wall clock."""
 
 import time
 from datetime import UTC, datetime
 
-#: For ``next_awake``: Bytewax compares it with the wall clock, and one that is set back would hold up a time
-#: from before by as much. This one has come on any clock.
+#: For ``next_awake``: Bytewax compares it with the wall clock. If that clock is set back, any recent time
+#: would delay the source by as much; this time is in the past on any clock.
 ALWAYS_DUE = datetime(1970, 1, 1, tzinfo=UTC)
-# The other stages of the worker wait as long, so it is short; and long enough to leave the processor alone.
+# The worker's other stages wait this long too, so it is short, but long enough to leave the processor idle.
 _NAP_S = 0.005
 
 
 def nap(wait_s: float) -> None:
-    """Let a source with nothing to hand over wait before it is asked again, 5 ms at most."""
+    """Make a source with nothing to deliver wait before it is polled again, 5 ms at most."""
     time.sleep(max(0.0, min(wait_s, _NAP_S)))

@@ -1,1 +1,1 @@
-"""Recordings: read as a source, written as a sink."""
+"""Recordings: a source that reads them and a sink that writes them."""

@@ -1,4 +1,4 @@
-"""Recordings as 16 kHz mono samples, read block by block: WAV, FLAC and what else libsndfile decodes."""
+"""Decodes recordings to 16 kHz mono samples block by block: WAV, FLAC and other formats of libsndfile."""
 
 import contextlib
 import math
@@ -16,22 +16,22 @@ from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 
 _BLOCK_S = 0.5
-# Samples of all channels in a block: a header of a few bytes can claim a thousand channels.
+# Samples of all channels in a block: a header of a few bytes can claim to have a thousand channels.
 _BLOCK_SAMPLES = 2**20
 _RATES = range(1_000, 768_001)
-# libsndfile gives 2^63 - 1 where the header does not tell the length.
+# libsndfile reports 2^63 - 1 if the header does not contain the length.
 _UNKNOWN_FRAMES = 2**62
 
 
 class AudioFileInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What the header of a recording says, and what of it is not there."""
+    """The contents of a recording's header, and how much audio is missing."""
 
-    #: Seconds of audio that are there; infinite where the header does not tell (FLAC from a pipe).
+    #: Seconds of audio present; infinite if the header does not contain the length (FLAC from a pipe).
     duration_s: float
     #: Samples per second and channel, in the file.
     rate: int
     channels: int
-    #: Seconds that a WAV header promises beyond the end of the file; other formats tell only when read.
+    #: Seconds that a WAV header promises beyond the file's end; for other formats only reading shows this.
     missing_s: float = 0.0
 
 
@@ -39,15 +39,15 @@ def probe(path: Path) -> AudioFileInfo:
     """Read a recording's header.
 
     Raises:
-        InputError: when the file is missing, is no file, cannot be read, is in no known format, or has a
-            header that makes no sense or no audio.
+        InputError: when the file is missing, is not a file, cannot be read, has an unknown format, has an
+            invalid header or contains no audio.
     """
     with _opened(path) as sound:
         return _info(path, sound)
 
 
 class AudioDecoder:
-    """Decodes a recording from a position to its end; iterate over the blocks, then read the figures.
+    """Decodes a recording from a position to its end; iterate over `blocks`, then read the figures.
 
     Args:
         path: The recording.
@@ -61,7 +61,7 @@ class AudioDecoder:
         self._sound = _opened(path)
         self._info = _info(path, self._sound)
         self._is_over = False
-        # The resampler has a memory. A whole second of audio before the position fills it, and whole
+        # The resampler has a memory, which is filled with a whole second of audio before the position; whole
         # seconds fall on whole samples at every rate.
         second = max(0, position // SAMPLE_RATE - 1)
         if second:
@@ -71,22 +71,22 @@ class AudioDecoder:
 
     @property
     def read_s(self) -> float:
-        """Seconds of the recording that were decoded, those before the position included."""
+        """Seconds of the recording decoded, including those before the position."""
         return self._frames / self._info.rate
 
     @property
     def missing_s(self) -> float:
-        """Seconds that the header promised and that were not there; 0 until the end was reached."""
+        """Seconds that the header promised but were not there; 0 until the end is reached."""
         if not self._is_over:
             return 0.0
-        # A stream may also have more than its header says.
+        # A stream may also be longer than its header says.
         undecoded_s = max(0.0, self._info.duration_s - self.read_s)
         return self._info.missing_s + (undecoded_s if math.isfinite(undecoded_s) else 0.0)
 
     def blocks(self) -> Iterator[bytes]:
-        """Runs of int16 little-endian samples, 16 kHz mono, half a second or so each."""
+        """Blocks of int16 little-endian samples, 16 kHz mono, about half a second each."""
         rate = self._info.rate
-        # Without a resampler where none is needed, the samples pass unchanged.
+        # If no resampler is needed, the samples pass unchanged.
         resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, "float32")
         while not self._is_over:
             mono = self._read()
@@ -98,7 +98,7 @@ class AudioDecoder:
         self.close()
 
     def close(self) -> None:
-        """Close the file; more than once does no harm."""
+        """Close the file; may be called more than once."""
         self._sound.close()
 
     def _seek(self, path: Path, frame: int) -> None:
@@ -109,13 +109,13 @@ class AudioDecoder:
             raise InputError(f"{path} has become shorter since the run that is resumed; start anew") from None
 
     def _read(self) -> NDArray[np.float32]:
-        """The next block as float32 of shape (frames,), the mean of the channels."""
+        """The next block as float32 of shape (frames,), averaged over the channels."""
         frames = min(round(_BLOCK_S * self._info.rate), _BLOCK_SAMPLES // self._info.channels)
         block = np.full((frames, self._info.channels), np.nan, dtype=np.float32)
         try:
             count = len(self._sound.read(out=block))
         except soundfile.LibsndfileError:
-            # A stream that breaks in the middle: what was decoded before that is in the block.
+            # If a stream breaks off, the block contains what was decoded before.
             unwritten = np.isnan(block[:, 0])
             count = int(unwritten.argmax()) if unwritten.any() else frames
             self._is_over = True

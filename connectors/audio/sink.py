@@ -1,4 +1,4 @@
-"""A stream's audio into a WAV file."""
+"""Writes a stream's audio to a WAV file."""
 
 from pathlib import Path
 
@@ -14,21 +14,21 @@ from operators.events import AudioChunk
 
 
 class WavSink(FileSink[AudioChunk, WavPosition]):
-    """Records one stream as 16 kHz mono 16-bit WAV; takes pairs of a key, which does not matter, and a chunk.
+    """Records one stream as 16 kHz mono 16-bit WAV; takes pairs of a key, which is ignored, and a chunk.
 
-    Each sample stands where the stream's clock says: what was never heard is silence, so that the file gives
-    the same times when it is replayed. After each chunk the file is valid; past 4 GiB (37 hours) it goes on
-    as RF64.
+    Each sample is at its time on the stream's clock: audio that was never heard becomes silence, so that the
+    file gives the same times when it is replayed. The file is valid after each chunk; beyond 4 GiB (37 hours)
+    it continues as RF64.
 
-    Delivery: exactly once with recovery: a resumed run cuts the file back to where the snapshot was taken.
+    Delivery: exactly once with recovery: a resumed run truncates the file to its size at the snapshot.
 
     Args:
-        path: The file; what it held is replaced.
-        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+        path: The file; its contents are replaced.
+        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:
         OutputError: when the file cannot be written, here or while the flow runs; when a second stream comes,
-            or a chunk from before what was written already.
+            or a chunk from before the audio that was already written.
 
     Example:
         >>> from bytewax import operators as op

@@ -1,4 +1,4 @@
-"""Recordings as a source, in real time or as fast as it goes."""
+"""Recordings as a source, in real time or as fast as possible."""
 
 import threading
 import time
@@ -16,36 +16,36 @@ from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import RecordingAt, RecordingTruncated
 
-# Real time hands over what a microphone would have queued, in batches that stay small.
+# In real time, delivers what a microphone would have queued, in small batches.
 _MAX_DUE = 50
-# Less than this is not worth a report: encoders round lengths.
+# Shorter differences are not worth a report: encoders round lengths.
 _MISSING_FROM_S = 0.05
 
 
 class AudioPosition(msgspec.Struct, frozen=True):
     """The source's resume state."""
 
-    #: 16 kHz samples that were handed over.
+    #: 16 kHz samples delivered so far.
     samples: int = 0
-    #: True when the last chunk was handed over.
+    #: True once the last chunk was delivered.
     is_over: bool = False
 
 
 class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
-    """The audio of a file as 16 kHz mono chunks; the last one, which may be empty, says so.
+    """The audio of a file as 16 kHz mono chunks; the last one is marked, and may be empty.
 
-    Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run reads on
-    from there, also after it was stopped. A recording that was read to its end stays over.
+    Delivery: exactly once with recovery. The position is part of the snapshot, and a resumed run continues
+    reading there, also after it was stopped. A recording that was read to its end stays over.
 
     Args:
         path: The recording.
         stream: Name of the stream, and of the only partition.
-        realtime: Hand over each chunk when its last sample would have been spoken.
+        realtime: Deliver each chunk when its last sample would have been spoken.
         chunk_s: Seconds in a chunk, from 0.01 to 10.
-        stop: When set, the source ends. No chunk is the last one: the next run goes on with the recording.
-        observe: Told after each batch how far the recording is, and at its end if that came before the
-            header said so.
-        clock: Seconds since any moment, for real time.
+        stop: When set, the source ends without marking a last chunk: the next run continues the recording.
+        observe: Called after each batch with the progress, and at the end if that came before the header's
+            length.
+        clock: Seconds since an arbitrary moment, for real time.
 
     Raises:
         InputError: as `probe` does.
@@ -103,11 +103,11 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
             self._began = self._clock() - position_s
 
     def now(self) -> float:
-        """The present on the stream's clock, in seconds; 0 until the first chunk is asked for."""
+        """Current time on the stream's clock, in seconds; 0 until the first chunk is requested."""
         return 0.0 if self._began is None else self._clock() - self._began
 
     def end(self, decoder: AudioDecoder) -> None:
-        """Report a recording that ended too early, now that it was read to its end."""
+        """Report a recording that ended too early, once it was read to its end."""
         if decoder.missing_s >= _MISSING_FROM_S:
             there, promised = decoder.read_s, decoder.read_s + decoder.missing_s
             sentence = (
@@ -140,7 +140,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
             if not chunks:
                 nap(self._due_s() - source.now())
         else:
-            # One at a time: its partials reach the viewer before the rest of the file is read.
+            # One at a time, so that its partials reach the viewer before the rest of the file is read.
             chunks = [self._next()]
         source.observe(RecordingAt(self._position / SAMPLE_RATE, source.info.duration_s))
         return chunks
@@ -174,7 +174,7 @@ class _AudioFilePartition(StatefulSourcePartition[AudioChunk, AudioPosition]):
         return self._chunk(pcm, is_last=is_last)
 
     def _fill(self) -> None:
-        """Decode until more than a chunk is ahead: only then is the next chunk known not to be the last."""
+        """Decode until more than a chunk is ahead: only then is the next one certainly not the last."""
         while self._has_more and len(self._ahead) <= 2 * self._source.chunk_samples:
             block = next(self._blocks, None)
             self._has_more = block is not None

@@ -1,4 +1,4 @@
-"""A WAV file that grows by chunks of a stream's audio, each where the stream's clock says."""
+"""A WAV file that grows by chunks of audio, each at its time on the stream's clock."""
 
 import contextlib
 import os
@@ -14,34 +14,34 @@ from operators.events import SAMPLE_RATE, AudioChunk
 
 # 16-bit mono, as in every `AudioChunk`.
 _FORMAT = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, SAMPLE_RATE, 2 * SAMPLE_RATE, 2, 16)
-# Room for the 64-bit sizes of RF64, kept free by a chunk that readers skip (EBU Tech 3306).
+# Space for the 64-bit sizes of RF64, reserved by a chunk that readers skip (EBU Tech 3306).
 _RESERVED = struct.pack("<4sI28x", b"JUNK", 28)
 _HEADER_BYTES = 12 + len(_RESERVED) + len(_FORMAT) + 8
 _MAX_SIZE = 0xFFFF_FFFE
-# Sources that round their times may give chunks that overlap by a little.
+# Sources that round their times may produce chunks that overlap slightly.
 _ROUNDING_SAMPLES = SAMPLE_RATE // 100
-# No stream runs for three years; a file of that length would be a defect or an attack.
+# No stream runs for three years; a file of that length would mean a defect or an attack.
 _LATEST_S = 1e8
 
 
 class WavPosition(msgspec.Struct, frozen=True):
-    """How far a WAV file is written."""
+    """How far a WAV file has been written."""
 
-    #: The stream that is recorded; None before its first chunk.
+    #: The recorded stream; None before its first chunk.
     stream: str | None = None
-    #: 16 kHz samples that were written, silence included.
+    #: 16 kHz samples written, including silence.
     samples: int = 0
 
 
 class WavFile:
-    """A WAV file that is whole after each chunk, as a backlog wants it: what is lost of the sound is silence.
+    """A WAV file that is valid after each chunk, as a `RecordFile`; lost audio is replaced by silence.
 
     Args:
-        file: Its descriptor where it is open and locked already; closed with this one.
+        file: Descriptor of the file if it is already open and locked; closed with this object.
 
     Raises:
         WriteError: from every method, when the file cannot be written for now.
-        OutputError: when it has become shorter than ``position``; when a second stream comes, or a chunk from
+        OutputError: when it is now shorter than ``position``; when a second stream comes, or a chunk from
             before what was written already.
     """
 
@@ -50,10 +50,10 @@ class WavFile:
         self._path = path
         self._stream = position.stream
         self._samples = position.samples
-        # Whether there may be more in the file, or another header.
+        # Whether the file may contain more than `position` says, or a different header.
         self._is_ragged = True
         self._is_synced = True
-        #: How often it was deleted or cut short by somebody else, with all that it held.
+        #: How often somebody else deleted or truncated it, with the loss of its contents.
         self.deletions = 0
         try:
             with contextlib.ExitStack() as on_error:
@@ -66,7 +66,7 @@ class WavFile:
 
     @property
     def position(self) -> WavPosition:
-        """How far it is written."""
+        """How far the file has been written."""
         return WavPosition(self._stream, self._samples)
 
     def _open(self, held: int | None = None) -> None:
@@ -88,23 +88,23 @@ class WavFile:
             raise OutputError(f"{self._path} has become shorter since the run that is resumed; start anew")
 
     def _trim(self) -> None:
-        """Leave in the file what is known to be good, and a header that says so."""
+        """Truncate the file to the part that is known to be good, and update the header."""
         os.ftruncate(self._file, _offset(self._samples))
         self._write(0, _header(self._samples))
         self._is_ragged = False
 
     def begin(self) -> None:
-        """Have a header in it, and make it again where it was deleted."""
+        """Write the header, and create the file again if it was deleted."""
         try:
             if self._file >= 0 and is_deleted(self._file, self._path):
-                # What was deleted takes up room for as long as it is open.
+                # A deleted file takes up space as long as it is open.
                 self.close()
                 self._samples, self._is_ragged, self._is_synced = 0, True, True
                 self.deletions += 1
             if self._file < 0:
                 self._open()
             elif os.fstat(self._file).st_size < _offset(self._samples):
-                # Behind the end what was cut off would read as silence that nobody heard.
+                # Writing beyond the end would turn the missing part into silence that was never recorded.
                 self.deletions += self._samples > 0
                 self._samples, self._is_ragged = 0, True
             if self._is_ragged:
@@ -113,47 +113,47 @@ class WavFile:
             raise WriteError(self._path, error) from None
 
     def append(self, record: AudioChunk) -> None:
-        """Write a chunk, or nothing of it."""
+        """Write one chunk completely or not at all."""
         self._is_synced = False
         start, pcm = self._checked(record)
         try:
             self._add(start, pcm)
         except OSError as error:
-            # What the header speaks of is there; half a chunk behind it is worse than none.
+            # The header covers only complete chunks; half a chunk after them is worse than none.
             self._is_ragged = True
             with contextlib.suppress(OSError):
                 self._trim()
             raise WriteError(self._path, error) from None
 
     def size_of(self, record: AudioChunk) -> int:
-        """Bytes that a chunk takes."""
+        """Size of a chunk in bytes."""
         return len(record.pcm)
 
     def sync(self) -> None:
-        """See that what was written survives when the machine goes down."""
+        """Make sure that what was written survives a crash of the machine."""
         try:
             if not self._is_synced:
-                # A snapshot must not survive what the file loses when the machine goes down.
+                # A snapshot must not survive if the file loses data when the machine crashes.
                 os.fsync(self._file)
                 self._is_synced = True
         except OSError as error:
             raise WriteError(self._path, error) from None
 
     def cut_back(self, position: WavPosition) -> None:
-        """Forget what was written after a position; it raises nothing."""
+        """Remove what was written after a position; never raises."""
         self._stream, self._samples, self._is_ragged = position.stream, position.samples, True
         with contextlib.suppress(OSError):
             self._trim()
 
     def close(self) -> None:
-        """Close the file; it raises nothing."""
+        """Close the file; never raises."""
         file, self._file = self._file, -1
         if file >= 0:
             with contextlib.suppress(OSError):
                 os.close(file)
 
     def _checked(self, chunk: AudioChunk) -> tuple[int, bytes]:
-        """Where a chunk goes, in samples, and its whole samples."""
+        """The position of a chunk in samples, and its complete samples."""
         self._stream = self._stream or chunk.stream
         if chunk.stream != self._stream:
             raise OutputError(
@@ -173,10 +173,10 @@ class WavFile:
 
     def _add(self, start: int, pcm: bytes) -> None:
         if start > self._samples:
-            # What is skipped reads as zeros, and takes no room on most disks.
+            # The skipped part reads as zeros, and takes no space on most disks.
             os.ftruncate(self._file, _offset(start))
         self._write(_offset(start), pcm)
-        # Sizes come last: a reader never looks for what is not there yet.
+        # The sizes are written last, so that a reader never looks for data that is not there yet.
         samples = start + len(pcm) // 2
         self._write(0, _header(samples))
         self._samples = samples
@@ -193,7 +193,7 @@ def _offset(samples: int) -> int:
 
 
 def _header(samples: int) -> bytes:
-    """The header of a file with so many samples; RF64 where 32 bits cannot tell their number."""
+    """The header for this many samples; RF64 if 32 bits are not enough."""
     data_bytes = 2 * samples
     riff_bytes = _HEADER_BYTES - 8 + data_bytes
     if riff_bytes <= _MAX_SIZE:

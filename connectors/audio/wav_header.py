@@ -1,8 +1,8 @@
 """How much audio the header of a WAV file promises, and how much the file holds.
 
-A recording that was cut short (a full disk, a broken download) promises more than it has. A program
-that writes to a pipe cannot know the length and leaves a placeholder: such a file is whole. The layout
-is that of RIFF/WAVE, and of RF64 (EBU Tech 3306) for files over 4 GiB.
+A truncated recording (a full disk, an aborted download) promises more than it has. A program that writes to
+a pipe cannot know the length and leaves a placeholder: such a file is complete. The layout is that of
+RIFF/WAVE, and of RF64 (EBU Tech 3306) for files over 4 GiB.
 """
 
 import io
@@ -12,24 +12,24 @@ from typing import BinaryIO
 
 import msgspec
 
-# What programs write that cannot know the length: 0 (GStreamer), all ones (ffmpeg), just under
-# 2 GiB (SoX, arecord). Nothing can be said to be missing from such a file.
+# Sizes written by programs that cannot know the length: 0 (GStreamer), all ones (ffmpeg), just under 2 GiB
+# (SoX, arecord). For such a file it is impossible to say whether anything is missing.
 _OPEN_ENDED_FROM = 0x7FFF_0000
 _UNKNOWN = 0xFFFF_FFFF
-# Chunks before the data: a recording has a handful, and gigabytes of zeros look like chunks of no bytes.
+# Chunks before the data: a recording has a handful, but gigabytes of zeros look like empty chunks.
 _MAX_CHUNKS = 1000
 
 
 class WavData(msgspec.Struct, frozen=True):
     """The ``data`` chunk of a WAV file, in bytes."""
 
-    #: Where the chunk's 32-bit size stands in the file.
+    #: Position of the chunk's 32-bit size in the file.
     size_at: int
-    #: The size that the header promises; absent where it is a placeholder.
+    #: The size in the header; absent if it is a placeholder.
     promised: int | None
-    #: Bytes that follow the chunk's header.
+    #: Bytes after the chunk's header.
     present: int
-    #: Bytes that sound for one second.
+    #: Bytes per second of audio.
     per_second: int
 
     @property
@@ -62,7 +62,7 @@ def _find_data(file: BinaryIO, total: int, is_closed: bool) -> WavData | None:
         at = file.tell()
         if name == b"data":
             promised = size_64 if size == _UNKNOWN and size_64 is not None else size
-            # A writer that came back to fill in the outer size meant the inner one too, 0 included.
+            # If the writer came back to fill in the outer size, the inner size is valid too, even if 0.
             known = is_closed or size_64 is not None or 0 < promised < _OPEN_ENDED_FROM
             return WavData(at - 4, promised if known else None, total - at, per_second)
         if name == b"fmt " and len(body := file.read(12)) == 12:
@@ -75,18 +75,18 @@ def _find_data(file: BinaryIO, total: int, is_closed: bool) -> WavData | None:
 
 
 class OpenEndedWav(io.FileIO):
-    """A WAV file whose data size reads as "unknown": libsndfile takes a size of 0 at its word."""
+    """A WAV file whose data size reads as "unknown": libsndfile would take a size of 0 literally."""
 
     def __init__(self, path: Path, data: WavData) -> None:
         super().__init__(path)
         self._size_at = data.size_at
 
     def __del__(self) -> None:
-        # The decoder that reads a file object does not close it.
+        # A decoder that reads from a file object does not close it.
         self.close()
 
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
-        """Read like a file, with the four bytes of the size replaced."""
+        """Read from the file, replacing the four bytes of the size."""
         began = self.tell()
         count = super().readinto(buffer) or 0
         view = memoryview(buffer).cast("B")

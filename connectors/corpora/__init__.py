@@ -1,1 +1,1 @@
-"""Files of texts to count and to train on."""
+"""Text files for counting and training."""

@@ -1,7 +1,8 @@
-"""Pairs of texts to train on: tab-separated lines, plain or compressed with gzip.
+"""Pairs of texts for training: tab-separated lines, plain or compressed with gzip.
 
-Two columns are a source and its translation. A third holds, for each number of the source's words from 1 on,
-how many pieces of the translation these support: what `surtitle model align` writes. Others are not read.
+The two columns are a source and its translation. The third, written by `surtitle model align`, contains for
+each number of source words from 1 on the number of pieces of the translation that they support. Further
+columns are ignored.
 """
 
 import gzip
@@ -14,13 +15,13 @@ from connectors.files.whole import whole_file
 from operators.errors import InputError
 from operators.training.pairs import Pair
 
-#: A line of two sentences is never this long.
+#: No line with two sentences is longer.
 _MAX_LINE_BYTES = 64 * 1024
 _GZIP = b"\x1f\x8b"
 
 
 def read_texts(path: Path) -> list[tuple[str, str]]:
-    """Sources and translations; lines that lack one of them are left out. Raises `InputError`."""
+    """Sources and translations; lines without both are skipped. Raises `InputError`."""
     return [(columns[0], columns[1]) for _, columns in _columns(path, 2)]
 
 
@@ -39,12 +40,12 @@ def read_aligned(path: Path, language: str) -> list[Pair]:
 
 
 def write_texts(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
-    """Write what `read_texts` reads; texts are one line without tabs. Raises `OutputError`."""
+    """Write a file for `read_texts`; texts must be single lines without tabs. Raises `OutputError`."""
     _write_lines(path, (f"{source}\t{target}\n" for source, target in pairs))
 
 
 def write_aligned(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write what `read_aligned` reads. Raises `OutputError`."""
+    """Write a file for `read_aligned`. Raises `OutputError`."""
     tables = ((pair, " ".join(map(str, pair.supports))) for pair in pairs)
     _write_lines(
         path, (f"{' '.join(pair.source)}\t{''.join(pair.target)}\t{table}\n" for pair, table in tables)
@@ -52,10 +53,10 @@ def write_aligned(path: Path, pairs: Iterable[Pair]) -> None:
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a file that is there as a whole or not at all, compressed if its name ends in .gz."""
+    """Write a file completely or not at all, compressed if its name ends in .gz."""
     with whole_file(path) as file:
         if path.suffix == ".gz":
-            # Neither its name nor the time: the same pairs are the same file.
+            # Without name and time, so that the same pairs give the same file.
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                 packed.writelines(line.encode() for line in lines)
         else:

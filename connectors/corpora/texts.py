@@ -1,4 +1,4 @@
-"""Texts to count words in: plain or compressed, a text a line, or several of them with tabs between."""
+"""Texts for counting words: plain or compressed, one text per line, or several separated by tabs."""
 
 import gzip
 import io
@@ -9,15 +9,15 @@ from typing import BinaryIO, cast
 
 from operators.errors import InputError
 
-#: Characters of a line; a longer one is taken in parts.
+#: Maximum characters of a line; a longer one is read in parts.
 _MAX_LINE_CHARACTERS = 16 * 1024
 _GZIP = b"\x1f\x8b"
 
 
 def read_texts(path: Path, progress: Callable[[float], None] | None = None) -> Iterator[str]:
-    """The texts of a file; ``progress`` is told how much of the file is read, from 0 to 1.
+    """The texts of a file; ``progress`` gets the fraction of the file that has been read, from 0 to 1.
 
-    Raises `InputError` for a file that cannot be read, or is no text in UTF-8.
+    Raises `InputError` if the file cannot be read or is not UTF-8 text.
     """
     number = 0
     try:

@@ -1,1 +1,1 @@
-"""Captions in formats that other programs read."""
+"""Captions in formats for other programs."""

@@ -1,9 +1,9 @@
 """Captions in the log format of simulstream, which OmniSTEval and simulstream's own scorers read.
 
-Two kinds of lines, told apart by their fields. ``id, metadata`` names the recording of a stream, before
-anything else of it. ``id, total_audio_processed, computation_time, generated_tokens, deleted_tokens`` is one
-update: the seconds of the recording that it covers, the seconds from there until it was shown, and what it
-added to and took from the end of the stream's text. The scorers take the sum of both times as the
+There are two kinds of lines, distinguished by their fields. ``id, metadata`` names the recording of a stream,
+before any other line of it. ``id, total_audio_processed, computation_time, generated_tokens, deleted_tokens``
+is one update: the seconds of the recording that it covers, the seconds from there until it was shown, and the
+text added to and removed from the end of the stream's text. The scorers use the sum of both times as the
 computation-aware delay. Their setting ``detokenizer_type`` is ``simuleval``.
 """
 
@@ -18,23 +18,23 @@ from operators.events import Caption
 from operators.metrics.emissions import EmissionMeter
 from operators.metrics.tokenizers import Tokenizer
 
-# Added to the audio that a caption covers. What comes with the last of a segment's speech comes when all was
-# heard, and scorers ask whether it is so with >=, after they have turned seconds into milliseconds: without
-# it, the last bit of a number decides.
+# Added to the audio that a caption covers. The end of a segment is shown when all of its speech was heard,
+# which scorers check with >= after converting seconds to milliseconds: without this margin, rounding would
+# decide.
 _JUST_AFTER_S = 1e-6
 
 
 class _Log:
-    """The lines of a log, from one caption to the next."""
+    """The lines of a log, caption by caption."""
 
     def __init__(self, tokenize: Tokenizer) -> None:
         self._tokenize = tokenize
-        #: By stream: its id in the log, and what turns its captions into emissions.
+        #: By stream: its id in the log, and the meter that converts its captions into emissions.
         self._streams: dict[str, tuple[int, EmissionMeter]] = {}
         self._recordings: dict[str, str] = {}
 
     def lines(self, caption: Caption) -> Iterator[dict[str, object]]:
-        """What one caption adds."""
+        """The lines that one caption adds."""
         if caption.stream not in self._streams:
             yield self._begin(caption.stream)
         number, meter = self._streams[caption.stream]
@@ -48,7 +48,7 @@ class _Log:
         }
 
     def _begin(self, stream: str) -> dict[str, object]:
-        # What readers go by is the name without folder and suffix: a stream's dots must not be one.
+        # Readers use the name without folder and suffix: dots in a stream's name must not count as a suffix.
         recording = f"{stream}.wav"
         stem = PurePosixPath(recording).stem
         if stem in self._recordings:
@@ -66,13 +66,13 @@ def write_simulstream(captions: Iterable[Caption], path: Path, tokenize: Tokeniz
     """Write captions as a simulstream log, whole or not at all.
 
     Args:
-        captions: What was shown, in its order.
+        captions: The captions in the order in which they were shown.
         path: The log.
-        tokenize: Splits what captions show: into words, or into characters.
+        tokenize: Splits the text of captions into words or characters.
 
     Raises:
-        InputError: when a stream cannot be told from another one in this format.
-        OutputError: when it cannot be written.
+        InputError: when two streams cannot be distinguished in this format.
+        OutputError: when the log cannot be written.
     """
     log, encoder = _Log(tokenize), msgspec.json.Encoder()
     with whole_file(path) as file:

@@ -1,4 +1,4 @@
-"""Cues into subtitle files, which are whole and valid whenever somebody looks at them."""
+"""Writes cues to subtitle files, which are complete and valid at any time."""
 
 from pathlib import Path
 from typing import Literal
@@ -17,30 +17,30 @@ Format = Literal["srt", "vtt"]
 
 
 class SubtitlePosition(msgspec.Struct, frozen=True):
-    """How far a subtitle file is written."""
+    """How far a subtitle file has been written."""
 
-    #: Bytes of the file.
+    #: Size of the file in bytes.
     size: int = 0
-    #: Cues in it.
+    #: Number of cues in it.
     cues: int = 0
 
 
 class SubtitleSink(FileSink[Cue, SubtitlePosition]):
-    """Writes each cue behind the others, in UTF-8 without a mark of it and with newlines alone.
+    """Appends each cue in UTF-8 without a byte order mark, with LF line ends.
 
-    Each batch reaches the file at once and as whole cues, which are never changed again; a WebVTT file has
+    Each batch is written to the file immediately, as whole cues, which never change later; a WebVTT file has
     its header from the beginning.
 
-    Delivery: exactly once with recovery into a regular file, which a resumed run cuts back to where the
-    snapshot was taken; best effort into a pipe or a device.
+    Delivery: exactly once with recovery into a regular file, which a resumed run truncates to its size at the
+    snapshot; best effort into a pipe or a device.
 
     Args:
-        path: The file; what it held is replaced.
+        path: The file; its contents are replaced.
         kind: SubRip or WebVTT.
-        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:
-        OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+        OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
 
     Example:
         >>> from bytewax import operators as op
@@ -71,7 +71,7 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
 
 
 class _Cues:
-    """The file, as the backlog wants it. A cue gets its number when it is written: none is missing."""
+    """The file, as a `RecordFile` for the backlog. Cues are numbered when written, so none is missing."""
 
     def __init__(self, path: Path, kind: Format, position: SubtitlePosition, file: int | None) -> None:
         self.path = str(path)

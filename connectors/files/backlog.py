@@ -1,8 +1,8 @@
-"""Records on their way into a file: kept while it cannot be written, and counted where they were too many.
+"""Keeps records while their file cannot be written, and counts those that had to be dropped.
 
 A file that cannot be written, because its disk is full or its folder is gone, must not end the captions. Its
-records wait here up to `MAX_WAITING_BYTES`, beyond which the oldest are lost, and every few seconds it is
-tried again. What is lost, or still waits when the run is over, is what the file lacks.
+records wait here, up to `MAX_WAITING_BYTES`; beyond that, the oldest are lost. Every few seconds writing is
+tried again. The file lacks whatever was lost or still waits when the run ends.
 """
 
 from collections import deque
@@ -21,20 +21,20 @@ from operators.errors import OutputError
 from operators.missing import Missing, Span
 from operators.observed import OutputChanged
 
-#: Bytes of records that wait for one file: an hour of captions, two minutes of sound.
+#: Maximum bytes of records waiting for one file: an hour of captions, two minutes of audio.
 MAX_WAITING_BYTES = 4 * 2**20
-#: Seconds between two attempts to write a file again.
+#: Seconds between two attempts to write.
 _AGAIN_S = 3.0
 
 
 class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
-    """A sink's partition: what stands between it and its file.
+    """A sink's partition, which stands between the sink and its file.
 
     Args:
         target: The file.
-        watch: Is told how it goes. Without one nothing is kept: the first error is raised.
-        held: What a resumed run begins with.
-        now: Seconds on a clock that never goes back.
+        watch: Notified of problems and recovery. Without it nothing is kept, and the first error is raised.
+        held: The state from which a resumed run starts.
+        now: Seconds on a monotonic clock.
 
     Raises:
         WriteError: from every method, without ``watch``, when the file cannot be written.
@@ -54,9 +54,9 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._waiting_bytes = sum(map(target.size_of, self._waiting))
         self._lost = held.lost if held else Span()
         self._reason = held.reason if held else ""
-        #: What this process wrote and is on the disk.
+        #: What this process wrote that is on the disk.
         self._on_disk = Span()
-        # What was written after it, and where the file ended before that.
+        # Records written since the last sync, and the end of the file at that sync.
         self._unsynced: list[T] = []
         self._unsynced_bytes = 0
         self._synced = target.position
@@ -67,23 +67,23 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
 
     @property
     def missing(self) -> Missing | None:
-        """What the file lacks by now."""
+        """What the file lacks so far."""
         span = sum(map(Span.of, self._waiting), self._lost)
         return Missing(path=self._target.path, span=span, reason=self._reason) if span.records else None
 
     def begun(self) -> Self:
-        """This one, once the file has what comes before all records, if that is possible."""
+        """Write what precedes all records, if possible, and return this object."""
         try:
             self._catch_up()
         except WriteError:
-            # Nobody closes a sink that could not be built.
+            # Nobody closes a sink whose construction failed.
             self._target.close()
             raise
         return self
 
     @override
     def write_batch(self, values: list[T]) -> None:
-        """Write records, or keep them until that is possible."""
+        """Write records, or keep them until they can be written."""
         self._waiting.extend(values)
         self._waiting_bytes += sum(map(self._target.size_of, values))
         self._catch_up_in_time()
@@ -92,7 +92,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
 
     @override
     def snapshot(self) -> Held[T, P]:
-        """What is in the file for good, and what waits."""
+        """What the file holds permanently, and what waits."""
         self._catch_up_in_time()
         try:
             self._sync()
@@ -102,7 +102,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
 
     @override
     def close(self) -> None:
-        """Try a last time, and close the file, in silence: Bytewax aborts the process over an error here."""
+        """Try once more and close the file without raising: Bytewax aborts the process on an error here."""
         with suppress(OutputError):
             if self._waiting:
                 self._catch_up()
@@ -144,7 +144,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         try:
             self._target.sync()
         except WriteError:
-            # Asked again the disk would say that all is well, though what it could not take is gone.
+            # A second sync would succeed although the data that the disk did not take is gone.
             self._target.cut_back(self._synced)
             self._take_back()
             raise
@@ -187,7 +187,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
     def _lag(self, error: WriteError) -> None:
         self._again_at = self._now() + _AGAIN_S
         if self._watch is None:
-            # A close that follows must not write, after all, what the error was about.
+            # The following close must not write the records that the error was about.
             self._waiting.clear()
             raise error from None
         if not self._is_lagging or error.reason != self._reason:

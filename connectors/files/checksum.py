@@ -7,7 +7,7 @@ from operators.errors import InputError
 
 
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file. Raises `InputError` where it cannot be read."""
+    """The sha256 of a file. Raises `InputError` if it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,6 @@
-"""What is wrong with a file of JSON that surtitle wrote itself, and that something else has changed since."""
+"""The errors for a damaged JSON file that surtitle wrote itself and something else changed."""
 
 import msgspec
 
-#: What msgspec raises of bytes that are not what they should be: it leaves two of its errors to Python.
+#: What msgspec raises for invalid bytes; two of its errors are Python's own.
 DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -1,4 +1,4 @@
-"""The files of one command: each that it writes is one of its own, and none of them is read."""
+"""Checks a command's files: all written files differ from each other and from the files that are read."""
 
 import os
 import stat
@@ -9,10 +9,10 @@ from pathlib import Path
 from connectors.files.output import check_writable, inherited
 from operators.errors import OutputError, UsageError
 
-# Files of a folder that are looked at: a speech model has ten.
+# Maximum number of files examined in a folder: a speech model has ten.
 _MAX_FILES = 1000
 
-#: What a file is known by: its device and inode or, before it is made, its path without links.
+#: The identity of a file: its device and inode or, before it exists, its path without links.
 _Identity = tuple[int, int] | str
 
 
@@ -21,19 +21,19 @@ def check_distinct(
     read: Iterable[Path | None],
     folders: Iterable[tuple[str, Path | None]] = (),
 ) -> None:
-    """See that each file that is written can be, is read by nobody and written once, before any is touched.
+    """Check, before any file is touched, that each output can be written, is unique, and is not read.
 
-    Files are compared by inode, so that no link hides anything. Pipes, devices and what this process was
-    started with, such as standard output, may be written by many. None stands for what was not asked for.
+    Files are compared by inode, so links make no difference. Pipes, devices and descriptors inherited by this
+    process, such as standard output, may be written by many. None stands for a file that was not requested.
 
     Args:
-        written: Names of outputs, as their user knows them, and their files.
-        read: Files that are read, and folders all of whose files may be.
-        folders: Names and paths of folders that are made unless they are there, and written into.
+        written: Names of outputs, as the user knows them, and their files.
+        read: Files that are read, and folders whose files may all be read.
+        folders: Names and paths of folders that are written into, and created if necessary.
 
     Raises:
-        UsageError: when two of what is written are one.
-        OutputError: when a file cannot be written, or is read.
+        UsageError: when two outputs are the same.
+        OutputError: when a file cannot be written, or is also read.
     """
     known = {_identity(path) for one in read if one is not None for path in (one, *_files_in(one))}
     names: dict[_Identity, str] = {}
@@ -53,7 +53,7 @@ def check_distinct(
 
 
 def named_files(*names: str | None) -> Iterator[Path]:
-    """The files among what may be a path or, as models and templates have it, a name."""
+    """Those arguments that are files: they may also be names, as for models and templates."""
     for name in names:
         if name and Path(name).is_file():
             yield Path(name)

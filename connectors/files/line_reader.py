@@ -1,4 +1,4 @@
-"""The lines of a file, one at a time, with the place where each begins; memory stays bounded."""
+"""Reads the lines of a file one at a time, with their positions; memory stays bounded."""
 
 import stat
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from operators.errors import InputError
 
-#: Bytes in the longest line that is read as a whole.
+#: Maximum bytes of a line that is read as a whole.
 MAX_LINE_BYTES = 8 * 1024 * 1024
 
 
@@ -15,23 +15,23 @@ class LineReader:
 
     Args:
         path: The file.
-        offset: Where to begin, in bytes; it must be the beginning of a line.
-        number: Lines before that place.
+        offset: Where to begin, in bytes; must be the beginning of a line.
+        number: Number of lines before ``offset``.
 
     Raises:
-        InputError: when the file cannot be read, is not a regular one, or ends before ``offset``.
+        InputError: when the file cannot be read, is not a regular file, or ends before ``offset``.
     """
 
     def __init__(self, path: Path, offset: int = 0, number: int = 0) -> None:
         self.path = path
-        #: Where the next line begins, in bytes.
+        #: Start of the next line, in bytes.
         self.offset = offset
-        #: Number of the line that was read last, counted from 1.
+        #: Number of the last line read, counted from 1.
         self.number = number
         self._is_inside_line = False
         self._before = (offset, number)
         try:
-            # Asked before opening, which waits for a writer when it is a pipe.
+            # Checked before opening: opening a pipe waits for a writer.
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):
                 raise InputError(f"{path} is not a regular file; put the events in a file first")
@@ -52,9 +52,9 @@ class LineReader:
         return iter(self.read, b"")
 
     def read(self) -> bytes:
-        """The next line that is not blank; nothing at the end of the file.
+        """The next line that is not blank; empty at the end of the file.
 
-        Of a line of more than `MAX_LINE_BYTES` bytes only the beginning comes, one byte more than that.
+        Of a line longer than `MAX_LINE_BYTES`, only the first `MAX_LINE_BYTES` + 1 bytes are returned.
         """
         for _ in self.rest():
             pass
@@ -66,7 +66,7 @@ class LineReader:
         return b""
 
     def rest(self) -> Iterator[bytes]:
-        """What `read` left of a line that is too long, in pieces."""
+        """The part of a line that `read` left because the line is too long, in pieces."""
         while self._is_inside_line:
             yield self._read()
 

@@ -1,4 +1,4 @@
-"""A file that grows by lines, as a backlog wants it."""
+"""A file that grows by lines, as a `RecordFile` for a backlog."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,38 +9,38 @@ from connectors.files.records import T
 
 
 class LinesFile(Generic[T]):
-    """Each record is a line, or none.
+    """A file in which each record is one line, or none.
 
     Args:
         path: The file.
-        size: Bytes of it to keep.
-        file: Its descriptor where it is open and locked already; closed with this one.
-        encode: The line of a record with its newline; empty for a record that has none.
+        size: Number of bytes to keep of it.
+        file: Descriptor of the file if it is already open and locked; closed with this object.
+        encode: Returns the line of a record including its newline; empty for a record without one.
 
     Raises:
         WriteError: from every method, when the file cannot be written for now.
-        OutputError: when it has become shorter than ``size``.
+        OutputError: when the file has become shorter than ``size``.
     """
 
     def __init__(self, path: Path, size: int, file: int | None, encode: Callable[[T], bytes]) -> None:
         self.path = str(path)
         self._encode = encode
         self._file = OutputFile(path, size, file)
-        # Where somebody else has cut off the last line; ours must not become part of it.
+        # Set if somebody else has cut off the end of the last line, so that ours does not become part of it.
         self._lacks_newline = False
 
     @property
     def position(self) -> int:
-        """Bytes of the file."""
+        """Size of the file in bytes."""
         return self._file.size
 
     @property
     def deletions(self) -> int:
-        """How often it was found deleted or cut short, with all that it held."""
+        """How often the file was found deleted or truncated, with the loss of its contents."""
         return self._file.deletions
 
     def begin(self) -> None:
-        """Make the file again where it was deleted."""
+        """Create the file again if it was deleted."""
         size = self._file.size
         self._file.reopen()
         if self._file.size != size:
@@ -54,17 +54,17 @@ class LinesFile(Generic[T]):
             self._lacks_newline = False
 
     def size_of(self, record: T) -> int:
-        """Bytes of its line."""
+        """Bytes of the record's line."""
         return len(self._encode(record))
 
     def sync(self) -> None:
-        """See that what was written survives when the machine goes down."""
+        """Make sure that what was written survives a crash of the machine."""
         self._file.sync()
 
     def cut_back(self, position: int) -> None:
-        """Forget what was written after a position; it raises nothing."""
+        """Remove what was written after a position; never raises."""
         self._file.cut_back(position)
 
     def close(self) -> None:
-        """Close the file; it raises nothing."""
+        """Close the file; never raises."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Files that a run writes: refused before it begins if they cannot be, and never left with half an item."""
+"""Files that a run writes: checked before it begins, and never left with half an item."""
 
 import contextlib
 import errno
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from operators.errors import OutputError
 
-# As many as Linux follows.
+# The same limit as in Linux.
 _MAX_LINKS = 40
 _WHAT_TO_DO = {
     errno.ENOSPC: "make room on its disk",
@@ -29,7 +29,7 @@ _WHAT_TO_DO = {
 
 
 class WriteError(OutputError):
-    """A write failed that may succeed later.
+    """A write failed but may succeed later.
 
     Attributes:
         reason: Why, in the system's words.
@@ -43,7 +43,7 @@ class WriteError(OutputError):
 
 
 def check_writable(path: Path) -> None:
-    """See whether a file can be written, without touching it.
+    """Check whether a file can be written, without changing it.
 
     Raises:
         OutputError: when it cannot be written.
@@ -63,7 +63,7 @@ def check_writable(path: Path) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    # A link may point to a file that is yet to be made.
+    # A link may point to a file that does not exist yet.
     folder = Path(os.path.realpath(path)).parent
     if not folder.exists():
         raise OutputError(f"{path} cannot be written: there is no folder {folder}")
@@ -74,11 +74,11 @@ def _check_folder(path: Path) -> None:
 
 
 def inherited(path: Path) -> int | None:
-    """The descriptor that a path leads to, of those that this process was started with; None for other files.
+    """The inherited descriptor of this process that a path leads to; None for other files.
 
-    Such are ``/dev/stdout``, ``/dev/stderr`` and ``/dev/fd/3``, whatever they go into, and by any name the
-    files that standard output and standard error go into. Who opened them wants what is there to stay, and
-    others may write there: opened again, such a file would be written from its beginning.
+    These are ``/dev/stdout``, ``/dev/stderr`` and ``/dev/fd/3``, wherever they lead, and, by any name, the
+    files that standard output and standard error are redirected to. Whoever opened them wants their contents
+    to stay, and others may write to them; opening such a file again would overwrite it from the start.
     """
     named = _named_descriptor(path)
     if named is not None:
@@ -91,7 +91,7 @@ def inherited(path: Path) -> int | None:
 
 
 def _ours(number: int) -> int:
-    # While a flow runs, descriptor 2 leads nowhere, because of what native code says there.
+    # While a flow runs, descriptor 2 leads nowhere, to discard what native code writes to it.
     try:
         return sys.stderr.fileno() if number == 2 else number
     except (AttributeError, OSError, ValueError):
@@ -106,8 +106,8 @@ def _is_open_on(number: int, status: os.stat_result) -> bool:
 
 
 def _named_descriptor(path: Path) -> int | None:
-    """The descriptor of this process that a path names, itself or by links."""
-    at = os.path.abspath(path)  # noqa: PTH100 - `Path.resolve` would go past the name to what is open there
+    """The descriptor of this process that a path names, directly or through links."""
+    at = os.path.abspath(path)  # noqa: PTH100 - `Path.resolve` would follow the descriptor to its file
     for _link in range(_MAX_LINKS):
         folder, _, name = at.rpartition("/")
         if folder in ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd") and name.isdecimal():
@@ -129,10 +129,10 @@ def _check_descriptor(path: Path, number: int) -> None:
 
 
 def lock(file: int) -> None:
-    """Keep other runs from writing an open regular file until it is closed.
+    """Prevent other runs from writing an open regular file until it is closed.
 
     Raises:
-        OSError: with ``EBUSY`` when somebody else has locked it.
+        OSError: with ``EBUSY`` when another process has locked it.
     """
     if not stat.S_ISREG(os.fstat(file).st_mode):
         return
@@ -141,16 +141,16 @@ def lock(file: int) -> None:
     except BlockingIOError:
         raise OSError(errno.EBUSY, "another run is writing it") from None
     except OSError:
-        # There are file systems without locks; a run on one goes unguarded.
+        # Some file systems have no locks; a run on one is not protected.
         return
 
 
 def is_deleted(file: int, path: Path) -> bool:
-    """Whether an open file has no name any more, so that what is written to it is lost."""
+    """Whether an open file no longer has a name, so that anything written to it is lost."""
     status = os.fstat(file)
     if status.st_nlink:
         return False
-    # There are file systems that do not count names.
+    # Some file systems do not count links.
     try:
         return not os.path.samestat(status, path.stat())
     except FileNotFoundError:
@@ -158,29 +158,29 @@ def is_deleted(file: int, path: Path) -> bool:
 
 
 class OutputFile:
-    """A file that grows by whole items, and can be cut back to where it was.
+    """A file that grows by whole items, and can be truncated to an earlier size.
 
-    What was written reached the file at once. A pipe, a device or what this process was started with,
-    standard output first, is written as it comes. No other run can write a regular file meanwhile.
+    Items are written to the file immediately. Pipes, devices and descriptors inherited by this process, such
+    as standard output, are written as a stream. No other run can write a regular file at the same time.
 
     Args:
         path: The file.
-        size: Bytes of it to keep; absent to keep all of it.
-        file: Its descriptor where it is open and locked already; closed with this one.
+        size: Number of bytes to keep of it; absent to keep all of it.
+        file: Descriptor of the file if it is already open and locked; closed with this object.
 
     Raises:
         WriteError: from every method, when the file cannot be written for now.
-        OutputError: when it has become shorter than ``size``.
+        OutputError: when the file has become shorter than ``size``.
     """
 
     def __init__(self, path: Path, size: int | None, file: int | None = None) -> None:
         self._path = path
         self._is_synced = True
-        #: Bytes of a regular file; of anything else, bytes that were written.
+        #: Size of a regular file; for anything else, the bytes written.
         self.size = size or 0
-        #: How often it was deleted or cut short by somebody else, with all that it held.
+        #: How often somebody else deleted or truncated it, with the loss of its contents.
         self.deletions = 0
-        # Whether there may be more in the file than that.
+        # Whether the file may contain more than `size` bytes.
         self._is_ragged = False
         try:
             self._open(file)
@@ -203,9 +203,9 @@ class OutputFile:
             file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         else:
             file = os.dup(number)
-        # Unbuffered: nothing is left behind that would be written, and fail, on closing.
+        # Unbuffered: otherwise buffered data would be written, and could fail, on closing.
         self._file = io.FileIO(file, "w")
-        #: Whether it has a size, and can be cut back.
+        #: Whether it has a size and can be truncated.
         self.is_regular = number is None and stat.S_ISREG(os.fstat(file).st_mode)
         if self.is_regular and held is None:
             try:
@@ -215,10 +215,10 @@ class OutputFile:
                 raise
 
     def reopen(self) -> None:
-        """See that the file is still there, and make it again where it was deleted.
+        """Check that the file is still there, and create it again if it was deleted.
 
-        Where somebody has put another file in its place, that one goes on behind what it holds. One that
-        somebody has cut short, as ``logrotate`` does with ``copytruncate``, is begun anew.
+        If somebody has put another file in its place, items are appended to that one. A file that somebody
+        has truncated, as ``logrotate`` does with ``copytruncate``, is started anew.
         """
         try:
             if not self._file.closed:
@@ -227,7 +227,7 @@ class OutputFile:
                 if not is_deleted(self._file.fileno(), self._path):
                     self._begin_anew_if_cut()
                     return
-                # What was deleted takes up room for as long as it is open.
+                # A deleted file takes up space as long as it is open.
                 self._file.close()
                 self.size, self._is_ragged, self._is_synced = 0, False, True
                 self.deletions += not self._path.exists() or self._path.stat().st_size == 0
@@ -238,13 +238,13 @@ class OutputFile:
 
     def _begin_anew_if_cut(self) -> None:
         if os.fstat(self._file.fileno()).st_size < self.size:
-            # Writing on behind the end would leave a hole that reads as zeros, and half an item before it.
+            # Writing beyond the end would leave a hole of zeros, preceded by half an item.
             self.size, self._is_ragged = 0, True
             self.deletions += 1
             self._trim()
 
     def write(self, items: bytes) -> None:
-        """Write whole items; when not all of them find room, a regular file keeps none."""
+        """Write whole items; if there is no room for all of them, a regular file keeps none."""
         self._is_synced = False
         left = memoryview(items)
         try:
@@ -263,9 +263,9 @@ class OutputFile:
         self.size += len(items)
 
     def cut_back(self, size: int) -> None:
-        """Forget what came after ``size`` bytes; a file that cannot be cut now is before the next write."""
+        """Remove everything after ``size`` bytes; if that fails now, it is done before the next write."""
         self.size, self._is_ragged = size, True
-        # Unless it was deleted, and closed.
+        # It may have been deleted and closed.
         with contextlib.suppress(OSError, ValueError):
             self._trim()
 
@@ -275,7 +275,7 @@ class OutputFile:
             self._is_ragged = False
 
     def sync(self) -> None:
-        """See that what was written survives when the machine goes down."""
+        """Make sure that what was written survives a crash of the machine."""
         try:
             if self.is_regular and not self._is_synced:
                 os.fsync(self._file.fileno())
@@ -285,7 +285,7 @@ class OutputFile:
 
     @property
     def breaks_off(self) -> bool:
-        """Whether the last line of a regular file lacks its newline."""
+        """Whether the last line of a regular file is incomplete."""
         if not self.is_regular or not self.size:
             return False
         with self._path.open("rb") as file:
@@ -293,8 +293,8 @@ class OutputFile:
             return file.read(1) != b"\n"
 
     def close(self) -> None:
-        """Close the file, in silence."""
-        # Bytewax aborts the process when closing fails while another error is on its way. Nothing is
-        # lost by silence: the last snapshot has seen whether all of it reached the disk.
+        """Close the file without raising."""
+        # Bytewax aborts the process if closing fails while another error is being raised. No loss is hidden:
+        # the last snapshot has checked that everything reached the disk.
         with contextlib.suppress(OSError):
             self._file.close()

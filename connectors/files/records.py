@@ -1,4 +1,4 @@
-"""What a backlog has to know of a file of records, and what a sink's snapshot says of it."""
+"""The interface between a backlog and its file of records, and the state in a sink's snapshot."""
 
 from typing import Generic, Protocol, TypeVar
 
@@ -8,7 +8,7 @@ from operators.events import Event
 from operators.missing import Span
 from operators.subtitles.timing import Cue
 
-#: The partition of a source or sink of one file. Not its path: a folder may be renamed before a run goes on.
+#: The partition of a source or sink of one file. Not its path: a folder may be renamed before a run resumes.
 ONE_FILE = "file"
 
 T = TypeVar("T", bound=Event | Cue)
@@ -23,33 +23,33 @@ class RecordFile(Protocol[R, P]):
 
     @property
     def deletions(self) -> int:
-        """How often it was found deleted or cut short, with all that it held."""
+        """How often the file was found deleted or truncated, with the loss of its contents."""
 
     @property
     def position(self) -> P:
-        """How far it is written, as its sink resumes from it."""
+        """The position from which its sink resumes."""
 
     def begin(self) -> None:
-        """Make ready for records, and make the file again where it was deleted."""
+        """Prepare for records, and create the file again if it was deleted."""
 
     def append(self, record: R) -> None:
-        """Write one record, or nothing of it."""
+        """Write one record completely or not at all."""
 
     def size_of(self, record: R) -> int:
-        """Bytes that a record takes, more or less."""
+        """Approximate size of a record in bytes."""
 
     def sync(self) -> None:
-        """See that what was written survives when the machine goes down."""
+        """Make sure that what was written survives a crash of the machine."""
 
     def cut_back(self, position: P) -> None:
-        """Forget what was written after a position; it raises nothing."""
+        """Remove what was written after a position; never raises."""
 
     def close(self) -> None:
-        """Close the file; it raises nothing."""
+        """Close the file; never raises."""
 
 
 class Held(msgspec.Struct, Generic[T, P], frozen=True):
-    """The resume state of a sink: what is in its file, what waits for it, and what it will never have."""
+    """The resume state of a sink: what its file holds, what waits for it, and what was lost."""
 
     position: P
     waiting: tuple[T, ...] = ()

@@ -1,4 +1,4 @@
-"""What the sinks that write one file share: one partition, which keeps what cannot be written for now."""
+"""Common base of sinks that write one file: one partition, which keeps records that cannot be written yet."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -14,17 +14,17 @@ from connectors.files.watch import OutputWatch
 
 
 class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
-    """Writes records into one file; takes pairs of a key, which does not matter, and a record.
+    """Writes records into one file; takes pairs of a key, which is ignored, and a record.
 
-    One worker writes, however many there are, and no other run meanwhile. A resumed run cuts the file back to
-    where the snapshot was taken.
+    One worker writes, however many there are, and no other run can write the file. A resumed run truncates
+    the file to its state at the snapshot.
 
     Args:
-        path: The file; what it held is replaced.
-        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+        path: The file; its contents are replaced.
+        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:
-        OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+        OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
     """
 
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
@@ -34,15 +34,15 @@ class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
 
     @abstractmethod
     def open_file(self, position: P | None, file: int | None) -> RecordFile[T, P]:
-        """Open the file at a position of an earlier run, or without one empty.
+        """Open the file at the position of an earlier run, or empty without one.
 
         Args:
-            position: What an earlier run's file said of itself.
-            file: Its descriptor where it is open and locked already.
+            position: The position of the earlier run's file.
+            file: Its descriptor if it is already open and locked.
 
         Raises:
-            WriteError: when it cannot be written for now.
-            OutputError: when it has become shorter than ``position``.
+            WriteError: when the file cannot be written for now.
+            OutputError: when the file has become shorter than ``position``.
         """
 
     @override

@@ -1,21 +1,21 @@
-"""Files of text, a piece in each line, as references and a benchmark's sources are."""
+"""Text files with one text per line, such as references and a benchmark's sources."""
 
 import stat
 from pathlib import Path
 
 from operators.errors import InputError
 
-#: Bytes of the longest file that is read: forty times the Bible.
+#: Maximum bytes of a file: forty times the Bible.
 MAX_TEXT_BYTES = 200_000_000
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a file, the empty ones as well; all of it is held.
+    """The lines of a file, including empty ones, all in memory.
 
-    Only a newline ends a line, and not what else looks like one: parallel files must stay parallel.
+    Only a newline ends a line, not the other Unicode line separators: parallel files must stay parallel.
 
     Raises:
-        InputError: when it cannot be read, is no regular file, too long or not UTF-8.
+        InputError: when it cannot be read, is not a regular file, is too long or not UTF-8.
     """
     try:
         status = path.stat()

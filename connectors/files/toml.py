@@ -1,4 +1,4 @@
-"""A TOML file as it is on disk: its bytes may be anything, and it is read in bounded time and memory."""
+"""Reads TOML files with arbitrary contents in bounded time and memory."""
 
 import tomllib
 from pathlib import Path
@@ -6,20 +6,20 @@ from typing import Any
 
 from operators.errors import InputError
 
-# Settings have hundreds of bytes, templates thousands. The time for a key of dots grows with their square.
+# Settings take hundreds of bytes, templates thousands. Parsing time is quadratic in a dotted key's length.
 _MAX_BYTES = 16 * 1024
 
 
 def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
-    """What a file holds.
+    """The contents of a file.
 
     Args:
         path: the file.
-        what: what it is to be, such as ``settings file``.
-        option: what names it, such as ``--settings``.
+        what: its purpose, such as ``settings file``.
+        option: the option that names it, such as ``--settings``.
 
     Raises:
-        InputError: it cannot be read, is too long or is not TOML.
+        InputError: the file cannot be read, is too long or is not TOML.
     """
     try:
         if path.exists() and not path.is_file():
@@ -37,5 +37,5 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
         raise InputError(f"{path}: this is not valid TOML: brackets are nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: this is not valid TOML: {error}") from None
-    except ValueError:  # the one that tomllib leaves to Python
+    except ValueError:  # a Python error that tomllib lets through
         raise InputError(f"{path}: this is not valid TOML: a number has too many digits") from None

@@ -1,4 +1,4 @@
-"""Sees to the files of a run: keeps other runs from them, and tells when one is late and what each lacks."""
+"""Watches a run's output files: locks them, reports which are late, and knows what each lacks."""
 
 import os
 from collections.abc import Callable
@@ -11,21 +11,21 @@ from operators.observed import OutputChanged
 
 
 class OutputWatch:
-    """Tells when a file cannot be written, and when it is again, and knows what each lacks.
+    """Reports when a file cannot be written and when it can again, and knows what each file lacks.
 
     Args:
-        observe: Told on the worker's thread when a file cannot be written, and when it is again.
+        observe: Called on the worker's thread for each such change.
     """
 
     def __init__(self, observe: Callable[[OutputChanged], None]) -> None:
         self.observe = observe
         self._files: list[Callable[[], Missing | None]] = []
         self._held: dict[Path, int] = {}
-        # Those that were not there before.
+        # Files that did not exist before.
         self._made: list[Path] = []
 
     def hold(self, path: Path) -> None:
-        """Keep other runs from a regular file until a sink takes it; it is made unless it is there.
+        """Lock a regular file against other runs until a sink takes it; it is created if necessary.
 
         Raises:
             WriteError: when it cannot be written, or another run is writing it.
@@ -47,23 +47,23 @@ class OutputWatch:
             self._made.append(path)
 
     def begun(self) -> None:
-        """The files stay that were made for this run."""
+        """Keep the files that were created for this run."""
         self._made.clear()
 
     def unmake(self) -> None:
-        """Leave no file behind that was made for this run, unless it has begun."""
+        """Remove the files that were created for this run, unless it has begun."""
         for path in self._made:
-            # As long as it is locked, no other run can have begun to write it.
+            # As long as the file is locked, no other run can have started to write it.
             with suppress(OSError):
                 path.unlink()
             self._close(path)
         self._made.clear()
 
     def begin(self, path: Path, text: str) -> None:
-        """Leave nothing but ``text`` in a file that is held; another one is left alone.
+        """Replace the contents of a held file with ``text``; other files are left alone.
 
         Raises:
-            WriteError: when that cannot be written.
+            WriteError: when the file cannot be written.
         """
         file = self._held.get(path)
         if file is None:
@@ -75,11 +75,11 @@ class OutputWatch:
             raise WriteError(path, error) from None
 
     def take(self, path: Path) -> int | None:
-        """Give a file that is held to a sink of this run, open and locked; None where it is not held."""
+        """Pass a held file to a sink of this run, open and locked; None if it is not held."""
         return self._held.pop(path, None)
 
     def close(self) -> None:
-        """Let go of the files that no sink has taken; those that were made for a run that was refused go."""
+        """Release files that no sink has taken; if the run was refused, remove those created for it."""
         self.unmake()
         for path in list(self._held):
             self._close(path)
@@ -90,9 +90,9 @@ class OutputWatch:
             os.close(file)
 
     def watch(self, missing: Callable[[], Missing | None]) -> None:
-        """Ask this for what a file lacks when the run is over."""
+        """Register a function that returns what a file lacks; it is called when the run is over."""
         self._files.append(missing)
 
     def missing(self) -> list[Missing]:
-        """What files lack by now."""
+        """What the files lack by now."""
         return [missing for ask in self._files if (missing := ask()) is not None]

@@ -1,4 +1,4 @@
-"""Files that are written at once, and are whole or not there: no reader meets half of one."""
+"""Writes files atomically: a reader sees the old file or the complete new one."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ from connectors.files.output import WriteError, inherited
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is there as a whole or, when it cannot be written, as it was before.
+    """Write a file atomically: if it cannot be written, the old one stays.
 
     Raises:
         WriteError: when it cannot be written.
@@ -23,19 +23,19 @@ def write_whole(path: Path, data: bytes) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that is there as a whole after the block or, when an error ends that, as it was before.
+    """Open a file that is replaced after the block; if the block raises, the old file stays.
 
-    Pipes, devices, and what this process was started with, such as standard output, get what is written as it
-    comes: they are neither replaced nor cut.
+    Pipes, devices and descriptors inherited by this process, such as standard output, are written directly:
+    they are neither replaced nor truncated.
 
     Raises:
-        WriteError: when it cannot be written, also for an `OSError` of the block.
+        WriteError: when the file cannot be written, also for an `OSError` in the block.
     """
-    # A link stays one.
+    # A link stays a link.
     target = Path(os.path.realpath(path))
     try:
         if (number := inherited(path)) is not None:
-            # What others write there, and have written, stays.
+            # What others have written there, and still write, is kept.
             sys.stdout.flush()
             with os.fdopen(os.dup(number), "wb") as file:
                 yield file

@@ -1,1 +1,1 @@
-"""GGUF files (the format of llama.cpp): read and written as they are."""
+"""GGUF files (the format of llama.cpp): read and written without interpretation."""

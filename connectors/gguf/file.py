@@ -1,7 +1,7 @@
-"""Reads a GGUF file's header and tensors as they are, and writes them again with some of them exchanged.
+"""Reads the header and tensors of a GGUF file, and writes them again with some of them replaced.
 
-Nothing that is not asked for is interpreted: entries and tensors are bytes that are copied, whatever type a
-newer llama.cpp gave them. The layout is that of the GGUF specification in ggml's ``docs/gguf.md``.
+Only what is requested is interpreted: all other entries and tensors are copied as bytes, whatever type a
+newer llama.cpp gave them. The layout follows the GGUF specification in ggml's ``docs/gguf.md``.
 """
 
 import os
@@ -27,29 +27,29 @@ Bytes = NDArray[np.uint8]
 
 
 class Tensor(NamedTuple):
-    """One tensor as it stands in the file."""
+    """One tensor as stored in the file."""
 
     #: ggml's number of its type.
     kind: int
-    #: Elements along each axis, the one that is contiguous in memory first.
+    #: Elements along each axis, starting with the one that is contiguous in memory.
     shape: tuple[int, ...]
-    #: Its bytes, one-dimensional; mapped from the file, not read.
+    #: Its bytes, one-dimensional; mapped from the file, not copied.
     data: Bytes
 
 
 class GgufFile(NamedTuple):
-    """A GGUF file: its entries and its tensors, in their order."""
+    """A GGUF file: its entries and its tensors, in file order."""
 
     entries: dict[str, Entry]
     tensors: dict[str, Tensor]
 
     def value(self, key: str) -> Value | None:
-        """The value of an entry; None where there is none or it is an array of arrays."""
+        """The value of an entry; None if there is none or it is an array of arrays."""
         entry = self.entries.get(key)
         return None if entry is None else decode(entry)
 
     def text(self, key: str) -> str:
-        """An entry that is a string; empty where it is none."""
+        """The value of a string entry; empty if there is none."""
         value = self.value(key)
         return value if isinstance(value, str) else ""
 
@@ -58,12 +58,12 @@ def read_gguf(path: Path) -> GgufFile:
     """Read the header and map the tensors.
 
     Raises:
-        InputError: the file is missing, unreadable, of another kind, damaged or cut short.
+        InputError: the file is missing, unreadable, not a GGUF file, damaged or truncated.
     """
-    check_gguf(path)  # from here on what the header says about lengths is true
+    check_gguf(path)  # from here on, the lengths in the header can be trusted
     watched = MappedFile(path)
     mapped: Bytes = np.memmap(path, np.uint8, "r")
-    # Tensors are parts of it.
+    # Tensors are views of the mapping.
     finalize(mapped, watched.close)
     cursor = _Cursor(mapped.data)
     cursor.position = 8
@@ -89,11 +89,11 @@ def write_gguf(
     tensors: Mapping[str, Tensor],
     progress: Callable[[float], None] | None = None,
 ) -> None:
-    """Write a GGUF file of version 3; ``progress`` is told the fraction done.
+    """Write a GGUF file of version 3; ``progress`` gets the fraction done.
 
-    It must not be the file that the tensors are mapped from.
+    It must not be the file from which the tensors are mapped.
 
-    Raises `OSError` where it cannot be written, `InputError` where a file that tensors are mapped from was
+    Raises `OSError` if it cannot be written, and `InputError` if a file from which tensors are mapped was
     changed meanwhile.
     """
     kept = {key: entry for key, entry in entries.items() if key != _ALIGNMENT_KEY}
@@ -127,9 +127,9 @@ def write_gguf(
 
 
 def rows_of(tensor: Tensor) -> Bytes:
-    """The bytes of a tensor, one row of its first axis a row.
+    """The bytes of a tensor as a matrix, one row for each row of its first axis.
 
-    Raises `ValueError` for a type that is not known here, and for rows that it does not fill.
+    Raises `ValueError` for an unknown type, and if the blocks do not fill the rows.
     """
     block, block_bytes = TENSOR_BLOCKS.get(tensor.kind, (0, 0))
     if not block or not tensor.shape or not tensor.shape[0] or tensor.shape[0] % block:
@@ -138,7 +138,7 @@ def rows_of(tensor: Tensor) -> Bytes:
 
 
 def _ends(infos: Iterable[tuple[str, int, tuple[int, ...], int]], size: int) -> list[int]:
-    """Where the data of each tensor ends: by its type, or where the next one begins if that is not known."""
+    """The end of each tensor's data: by its type or, if that is unknown, where the next tensor begins."""
     infos = list(infos)
     places = sorted({*(offset for *_, offset in infos), size})
     following = dict(pairwise(places))
@@ -157,7 +157,7 @@ def _padded(size: int) -> int:
 
 
 class _Cursor:
-    """A position in a header whose lengths were checked."""
+    """A position in a header whose lengths have been checked."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data

@@ -1,8 +1,8 @@
-"""Reads just enough of a GGUF file to know that all of it is there.
+"""Reads just enough of a GGUF file to verify that it is complete.
 
-llama.cpp maps a model into memory and trusts what its header says. A download that broke off, or a
-file of another kind, is told from a model here, before native code sees it. The layout is that of
-the GGUF specification in ggml's ``docs/gguf.md``.
+llama.cpp maps a model into memory and trusts its header. A truncated download or a file of another kind is
+detected here, before native code sees it. The layout follows the GGUF specification in ggml's
+``docs/gguf.md``.
 """
 
 import mmap
@@ -15,8 +15,8 @@ from operators.mapped import MappedFile
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
-#: Vocabulary and merges of the largest models take about 20 MB, and they have some thousand tensors.
-#: The limits bound the time that a hostile header can cost; what it announces is never allocated.
+#: Vocabulary and merges of the largest models take about 20 MB, and such models have thousands of tensors.
+#: These limits bound the time that a hostile header can cost; memory is never allocated by its claims.
 _MAX_HEADER_BYTES = 64 * 2**20
 _MAX_ENTRIES = 100_000
 _MAX_DIMENSIONS = 4
@@ -26,11 +26,11 @@ _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
 
 _STRING, _ARRAY = 8, 9
-#: Bytes of a metadata value, by its type (uint8 … float32 and bool, then uint64 … float64).
+#: Bytes of a metadata value by its type (uint8 … float32 and bool, then uint64 … float64).
 _VALUE_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 
-#: Elements and bytes of a block, by ggml's tensor type. A type that is missing here (they grow in
-#: number) counts as empty: then only the place where such a tensor begins is checked.
+#: Elements and bytes per block, by ggml's tensor type. A type missing here (new ones are added over time)
+#: counts as empty: then only the start of such a tensor is checked.
 TENSOR_BLOCKS = {
     0: (1, 4),  # F32
     1: (1, 2),  # F16
@@ -72,7 +72,7 @@ class _DamageError(Exception):
 
 
 class _Cursor:
-    """A position in the mapped file that never leaves it."""
+    """A position in the mapped file that cannot move beyond its end."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
@@ -80,7 +80,7 @@ class _Cursor:
         self.position = 0
 
     def skip(self, count: int) -> int:
-        """Move ``count`` bytes on, and return the position before."""
+        """Move forward by ``count`` bytes, and return the previous position."""
         start = self.position
         if count > self._end - start:
             raise _DamageError(f"its header does not end within the first {self._end} bytes")
@@ -98,23 +98,23 @@ class _Cursor:
         return value
 
     def skip_string(self) -> None:
-        """Move past a string."""
+        """Skip a string."""
         self.skip(self.u64())
 
     def is_string(self, expected: bytes) -> bool:
-        """Move past a string, and say whether it is the expected one."""
+        """Skip a string, and return whether it is the expected one."""
         length = self.u64()
         start = self.skip(length)
         return length == len(expected) and self._data[start : start + length] == expected
 
 
 def check_gguf(path: Path) -> None:
-    """Return when the file is a GGUF model that is as long as its header says.
+    """Check that the file is a GGUF model as long as its header says.
 
     Reads the header only: about 0.1 s for a vocabulary of 262,144 words.
 
     Raises:
-        InputError: the file is missing, unreadable, of another kind, damaged or cut short.
+        InputError: the file is missing, unreadable, not a GGUF file, damaged or truncated.
     """
     try:
         if not path.is_file():
@@ -146,11 +146,11 @@ def _not_a_file(path: Path) -> str:
 
 
 def _end_of_tensors(cursor: _Cursor) -> int:
-    """Walk over the header; return the position right after the last tensor's data."""
+    """Read through the header; return the end position of the last tensor's data."""
     cursor.skip(len(_MAGIC))
     version = cursor.u32()
     if version not in _VERSIONS:
-        # A big-endian file is one of these: its version reads as a very large number.
+        # This includes big-endian files: their version reads as a very large number.
         raise _DamageError(f"or of a GGUF version that llama.cpp does not read here ({version})")
     tensors, entries = cursor.u64(), cursor.u64()
     if max(tensors, entries) > _MAX_ENTRIES:
@@ -192,7 +192,7 @@ def _value_bytes(value_type: int) -> int:
 
 
 def _skip_tensor_info(cursor: _Cursor) -> int:
-    """Move past what the header says about one tensor; return where its data ends, in the data."""
+    """Skip the header's entry for one tensor; return where its data ends, relative to the data's start."""
     cursor.skip_string()
     dimensions = cursor.u32()
     if dimensions > _MAX_DIMENSIONS:

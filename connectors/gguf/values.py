@@ -1,4 +1,4 @@
-"""Values of a GGUF file's header: as bytes, which are copied, and as what they mean."""
+"""Values in a GGUF file's header: as bytes to copy, and decoded."""
 
 import struct
 from typing import NamedTuple
@@ -7,23 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 STRING, ARRAY, _BOOL = 8, 9, 7
-#: How `struct` spells a value, by GGUF's number of its type.
+#: The `struct` format of a value, by GGUF's type number.
 FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 Value = str | int | float | bool | list[str] | NDArray[np.generic]
 
 
 class Entry(NamedTuple):
-    """One value of the header as it stands in the file."""
+    """One value of the header as stored in the file."""
 
-    #: GGUF's number of its type.
+    #: GGUF's type number.
     kind: int
-    #: The value itself, without the type before it.
+    #: The value itself, without the preceding type.
     data: bytes
 
 
 def decode(entry: Entry) -> Value | None:
-    """The value of an entry; None for an array of arrays, which nothing here reads."""
+    """The value of an entry; None for an array of arrays, which surtitle never reads."""
     if entry.kind == STRING:
         return entry.data[8:].decode("utf-8", "replace")
     if entry.kind != ARRAY:
@@ -38,7 +38,7 @@ def decode(entry: Entry) -> Value | None:
 
 
 def encode(value: Value, kind: int | None = None) -> Entry:
-    """An entry for a value; a whole number becomes unsigned of 32 bits unless ``kind`` says otherwise."""
+    """An entry for a value; an integer becomes an unsigned 32-bit number unless ``kind`` says otherwise."""
     if isinstance(value, str):
         return Entry(STRING, packed(value))
     if isinstance(value, list):
@@ -53,25 +53,25 @@ def encode(value: Value, kind: int | None = None) -> Entry:
 
 
 def select(entry: Entry, places: NDArray[np.intp]) -> Entry:
-    """The array entry that holds only the elements at ``places``, in that order."""
+    """An array entry with only the elements at ``places``, in that order."""
     value = decode(entry)
     if isinstance(value, np.ndarray):
         return encode(value[places])
     kind, count = struct.unpack_from("<IQ", entry.data)
     assert kind == STRING
-    texts = _strings(entry.data, count)  # bytes, as a vocabulary may hold what is no UTF-8
+    texts = _strings(entry.data, count)  # bytes, because a vocabulary may contain invalid UTF-8
     chosen = (texts[place] for place in places)
     body = b"".join(struct.pack("<Q", len(text)) + text for text in chosen)
     return Entry(ARRAY, struct.pack("<IQ", kind, len(places)) + body)
 
 
 def count_of(entry: Entry) -> int:
-    """How many elements an array has; 0 for what is none."""
+    """The number of elements of an array; 0 for anything else."""
     return int(struct.unpack_from("<IQ", entry.data)[1]) if entry.kind == ARRAY else 0
 
 
 def packed(text: str) -> bytes:
-    """A string with its length before it."""
+    """A string preceded by its length."""
     data = text.encode("utf-8")
     return struct.pack("<Q", len(data)) + data
 

@@ -1,1 +1,1 @@
-"""Serving over HTTP in a thread of its own: who may ask, what a request may be, how long it may take."""
+"""HTTP servers on threads of their own: who is admitted, request limits and timeouts."""

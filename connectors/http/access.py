@@ -1,4 +1,4 @@
-"""Who may look: whether a request is meant for this server, and whether it knows the token. Pure."""
+"""Access control: whether a request is meant for this server, and whether it has the token. Pure."""
 
 import hmac
 import re
@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,128}")
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, and no error of ours
-    """A request that is not answered: its status, and a sentence for whoever made it."""
+    """A refused request: its status, and a sentence for the client."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -24,10 +24,10 @@ class Refused(Exception):  # noqa: N818 - it is an answer, and no error of ours
 
 
 def checked_token(token: str | None, *, needed: bool) -> str | None:
-    """The token that viewers need: the one that was given, or a new one where one is ``needed``.
+    """The token that viewers need: the given one, or a new one if one is ``needed``.
 
     Raises:
-        UsageError: for a token that can be guessed or is not fit for an address.
+        UsageError: for a token that is easy to guess or cannot be part of an address.
     """
     if token and not _TOKEN.fullmatch(token):
         raise UsageError(
@@ -41,22 +41,22 @@ class Access:
     """Decides on requests."""
 
     def __init__(self, host: str, port: int, token: str | None, names: Iterable[str] = ()) -> None:
-        """``host`` is what the server is bound to, and ``names`` what else it is called."""
+        """``host`` is the address that the server is bound to, ``names`` are its other names."""
         self._token = token
-        #: Cookies are shared by all ports of a host; the name keeps two servers apart.
+        #: All ports of a host share cookies; the name keeps those of two servers apart.
         self.cookie = f"surtitle-{port}"
         self._is_open = _is_unspecified(host)
         own = (socket.gethostname(),) if self._is_open else ()
         self._names = {name.lower() for name in ("localhost", host, *own, *names)}
 
     def check(self, headers: Mapping[str, str], query: str) -> bool:
-        """Let a request pass; whether it brought the token in its address.
+        """Check a request; returns whether its address contained the token.
 
         Raises:
-            Refused: for one that does not pass.
+            Refused: when the request is not allowed.
         """
         host = headers.get("host", "")
-        # A page of somebody else's whose name was made to lead here must not read captions (DNS rebinding).
+        # A foreign page whose name was made to resolve to this server must not read captions (DNS rebinding).
         if not self._is_own(host):
             raise Refused(421, "surtitle does not answer to this name; add it to web.names in the settings")
         origin = headers.get("origin")
@@ -69,7 +69,7 @@ class Access:
         if match is None:
             return False
         name = (match[1] or match[2]).lower()
-        # An address is nobody's name: it cannot be made to lead elsewhere.
+        # A numeric address is safe: nobody can make it resolve to another machine.
         return name in self._names or _is_loopback(name) or (self._is_open and _address(name) is not None)
 
     def _knows_token(self, cookies: str, query: str) -> bool:
@@ -91,12 +91,12 @@ class Access:
 
 
 def is_local(host: str) -> bool:
-    """Whether nobody but this machine reaches a server that is bound to ``host``."""
+    """Whether a server bound to ``host`` can be reached only from this machine."""
     return host.lower() == "localhost" or _is_loopback(host)
 
 
 def _cookie(cookies: str, name: str) -> str:
-    # Not SimpleCookie: the time that it takes to undo quotes grows with their square, and ours have none.
+    # Not SimpleCookie: its time for unquoting is quadratic in the number of quotes; our cookies have none.
     given = (one.strip().partition("=") for one in cookies.split(";"))
     return next((value for key, _, value in given if key == name), "")
 

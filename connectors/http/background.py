@@ -1,4 +1,4 @@
-"""A web application served in a thread of its own: it answers while the model is busy."""
+"""Serves a web application on a thread of its own, so that it answers while the model is busy."""
 
 import contextlib
 import logging
@@ -15,15 +15,15 @@ from connectors.http.connection import Connection
 from connectors.http.guard import MAX_HEADER_BYTES
 from operators.errors import OutputError
 
-# Seconds that the thread may take to begin.
+# Seconds for the thread to start.
 _START_S = 30.0
-# Connections that are accepted before one of them is looked at. asyncio takes as many as may wait, and each
-# of those has a file open before there is somebody who could close it.
+# Connections accepted before one of them is handled. asyncio accepts as many as may wait, and each of them
+# has a file open before any code could close it.
 _AT_ONCE = 2
 
 
 class _Server(Server):
-    """Accepts few connections at once, however many wait."""
+    """Accepts few connections at once, however many are waiting."""
 
     def __init__(self, config: Config, waiting: int) -> None:
         super().__init__(config)
@@ -32,13 +32,13 @@ class _Server(Server):
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # To asyncio the number of connections that wait is also that of those it accepts at once.
+        # asyncio uses the backlog also as the number of connections that it accepts at once.
         for listener in sockets or []:
             listener.listen(self._waiting)
 
 
 class BackgroundServer:
-    """Serves one application on one listener, from its making to `stop`."""
+    """Serves one application on one listener, from its construction to `stop`."""
 
     def __init__(
         self,
@@ -51,20 +51,20 @@ class BackgroundServer:
         stop_s: float,
         failure: str,
     ) -> None:
-        """Begin to serve.
+        """Start to serve.
 
         Args:
-            listener: A socket that listens; closed with the server.
-            app: Makes the application, which calls what it is given when it is ready.
-            name: Of the thread.
-            most_connections: At once; for one more the one that has been idle longest is closed, and if none
-                is idle the new one is refused.
+            listener: A listening socket; closed with the server.
+            app: Makes the application, which calls the given function when it is ready.
+            name: Name of the thread.
+            most_connections: Maximum number at once. For one more, the connection that was idle longest is
+                closed; if none is idle, the new one is refused.
             backlog: Connections that may wait to be accepted.
-            stop_s: Seconds that connections have to end.
-            failure: The sentence for a server that does not begin.
+            stop_s: Seconds that connections get to end.
+            failure: The error message if the server does not start.
 
         Raises:
-            OutputError: when it does not begin.
+            OutputError: when the server does not start.
         """
         quieten()
         ready = Flag()
@@ -73,7 +73,7 @@ class BackgroundServer:
         self._server = _Server(
             Config(
                 app(ready.set),
-                # uvicorn's other implementation has no limit to headers.
+                # uvicorn's other implementation does not limit headers.
                 http=Connection,
                 ws="none",
                 loop="asyncio",
@@ -96,7 +96,7 @@ class BackgroundServer:
             raise OutputError(failure)
 
     def stop(self) -> None:
-        """Answer what was asked, and let go of the port. It may be called again."""
+        """Answer open requests and release the port. It may be called more than once."""
         self._server.should_exit = True
         self._thread.join(self._stop_s + 1.0)
 
@@ -106,6 +106,6 @@ class BackgroundServer:
 
 
 def quieten() -> None:
-    """Keep what strangers send out of the terminal; a defect of ours is still told."""
+    """Keep messages about bad requests out of the terminal; our own defects are still reported."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     logging.getLogger("uvicorn.access").disabled = True

@@ -1,4 +1,4 @@
-"""One connection of a browser, with an end to every wait."""
+"""A connection of a browser, with a limit on every wait."""
 
 import asyncio
 from typing import Any, ClassVar
@@ -11,31 +11,31 @@ from uvicorn.server import ServerState
 
 from connectors.http.guard import MAX_HEADER_BYTES
 
-#: Where an application finds, among a request's extensions, a function that drops its connection at once.
+#: The request extension that holds a function to drop the request's connection immediately.
 ABORT = "surtitle.abort"
 
-# Bytes that may wait in this process for a browser to take them; the system holds some more.
+# Bytes that may wait in this process until a browser accepts them; the system buffers some more.
 _MAX_WAITING_BYTES = 32 * 1024
-# Bytes that may come at once. All of it is parsed before anything else happens, and no request is as long.
+# Bytes that may arrive at once. All of them are parsed before anything else, and no valid request is as long.
 _MAX_AT_ONCE = 2 * MAX_HEADER_BYTES
 
-# Of connections beyond the most so many, in parts of it, are told so instead of being closed without a word.
+# One part in this many: up to so many connections beyond the maximum get an answer before they are closed.
 _TOLD = 4
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection, closed when it neither asks for anything nor takes what it is answered.
+    """A uvicorn connection, closed if the client sends no request in time or does not accept the answer.
 
-    uvicorn waits without end for a request that does not come, or not to its end, and for a client that
-    reads nothing. It also counts requests where sockets are what is scarce: here one connection too many
-    takes the place of the one that has been idle longest.
+    uvicorn waits forever for a request that does not come or stays incomplete, and for a client that reads
+    nothing. It also limits requests, although sockets are the scarce resource: here one connection too many
+    replaces the one that was idle longest.
     """
 
-    #: Seconds to ask for something.
+    #: Seconds to send a request.
     patience_s: ClassVar[float] = 10.0
-    #: Seconds to take what is too much to wait here.
+    #: Seconds to accept data that exceeds the buffer.
     taking_s: ClassVar[float] = 20.0
-    #: Seconds to take the last of it when the server ends.
+    #: Seconds to accept the last data when the server stops.
     farewell_s: ClassVar[float] = 1.0
 
     def __init__(
@@ -90,7 +90,7 @@ class Connection(H11Protocol):
 
     @override
     def shutdown(self) -> None:
-        """Let the browser have what was written for it, unless it takes nothing any more."""
+        """Let the browser get what was written for it, unless it no longer accepts data."""
         super().shutdown()
         self.loop.call_later(self.farewell_s, self.transport.abort)
 
@@ -114,12 +114,12 @@ class Connection(H11Protocol):
             least = self
         else:
             return
-        # The transport tells it only later, and the next one may come before.
+        # The transport reports this only later, and the next connection may come first.
         self.connections.discard(least)
         least.transport.abort()
 
     def _take_it(self) -> None:
-        """What was written was taken, or need not be any more."""
+        """Written data was accepted, or is no longer needed."""
         if self._stuck is not None:
             self._stuck.cancel()
             self._stuck = None

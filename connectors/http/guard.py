@@ -1,4 +1,4 @@
-"""What every request passes on its way in, and every answer on its way out."""
+"""Checks every request on its way in, and completes every answer on its way out."""
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -6,11 +6,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from connectors.http.access import Access, Refused
 
-#: Bytes of a request's address and headers.
+#: Maximum bytes of a request's address and headers.
 MAX_HEADER_BYTES = 16 * 1024
 
 _SECURITY = {
-    # Nothing from elsewhere, and no script that is not a file of ours: text stays text.
+    # Nothing from other origins, and only scripts from our files: text stays text.
     "content-security-policy": "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; "
     "frame-ancestors 'self'",
     "x-content-type-options": "nosniff",
@@ -20,10 +20,10 @@ _SECURITY = {
 
 
 class Guard:
-    """Turns away what `Access` refuses and what only wants to write, and adds the headers of every answer."""
+    """Rejects requests that `Access` refuses or that would write, and adds headers to every answer."""
 
     def __init__(self, app: ASGIApp, access: Access, token: str | None) -> None:
-        """``token`` is what a viewer's cookie holds."""
+        """``token`` is the content of a viewer's cookie."""
         self._app = app
         self._access = access
         self._token = token
@@ -55,7 +55,7 @@ class Guard:
                 if message["status"] == 405:
                     headers["allow"] = "GET, HEAD"
                 if brought_token:
-                    # A page cannot put the token into the address of its event source or its style sheet.
+                    # A page cannot put the token into the address of its event source or style sheet.
                     cookie = f"{self._access.cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
                     headers.append("set-cookie", cookie)
                 message = {**message, "headers": headers.raw}
@@ -65,7 +65,7 @@ class Guard:
 
 
 def _has_body(scope: Scope) -> bool:
-    # Nobody reads it; but it is parsed as it comes, and one of tiny chunks takes all the time that there is.
+    # The body is never read, but it is parsed as it arrives, and one of tiny chunks would take all the time.
     return any(
         name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
         for name, value in scope["headers"]
@@ -73,6 +73,6 @@ def _has_body(scope: Scope) -> bool:
 
 
 def _size(scope: Scope) -> int:
-    # uvicorn counts only what comes in pieces.
+    # uvicorn counts only what arrives in pieces.
     headers = sum(len(name) + len(value) for name, value in scope["headers"])
     return len(scope["raw_path"]) + len(scope["query_string"]) + headers

@@ -1,4 +1,4 @@
-"""A socket that listens, and what its address is called."""
+"""A listening socket, and the address to show for it."""
 
 import contextlib
 import os
@@ -6,18 +6,18 @@ import socket
 
 from operators.errors import OutputError
 
-# Bytes that the system keeps for each client that is slow: left to itself it would keep megabytes.
+# Bytes that the system buffers for each slow client; by default it would buffer megabytes.
 _SEND_BUFFER = 64 * 1024
 
 
 def listen(host: str, port: int, *, what: str, instead: str, backlog: int) -> socket.socket:
-    """Listen at an address; port 0 is any that is free.
+    """Listen at an address; port 0 means any free port.
 
     Args:
-        what: What is served there, and ``instead`` what to try if it cannot be; for the error.
+        what: What is served there, for the error; ``instead`` is what to try if that fails.
 
     Raises:
-        OutputError: when the port is taken or may not be listened on.
+        OutputError: when the port is in use or may not be opened.
     """
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -31,14 +31,14 @@ def listen(host: str, port: int, *, what: str, instead: str, backlog: int) -> so
 
 
 def shown(host: str) -> str:
-    """What a browser on another machine can use for ``host``."""
+    """The form of ``host`` that a browser on another machine can use."""
     if host in ("0.0.0.0", "::", ""):
         host = _own_address() or socket.gethostname()
     return f"[{host}]" if ":" in host else host
 
 
 def _own_address() -> str | None:
-    # A datagram socket finds out which of our addresses leads outside, and sends nothing for that.
+    # A datagram socket finds out which of our addresses routes outside, without sending anything.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
         probe.connect(("192.0.2.1", 9))
         return str(probe.getsockname()[0])

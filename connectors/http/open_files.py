@@ -1,16 +1,16 @@
-"""How many files a process may have open: each viewer is one."""
+"""The limit of open files in a process: each viewer takes one."""
 
 import contextlib
 import sys
 
-# Files that a run may want for itself, generously: it has some twenty open, and more with each worker.
+# Files that a run may need for itself, a generous estimate: about twenty, and more with each worker.
 _OWN = 200
 
 
 def allow_open_files(count: int) -> int:
-    """Raise the process's own limit to ``count``, as far as the system lets it; how many it may have now."""
+    """Raise the process's limit to ``count``, as far as the system permits; returns the limit now."""
     if sys.platform == "win32":
-        return count  # it has no such limit
+        return count  # Windows has no such limit
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -24,12 +24,12 @@ def allow_open_files(count: int) -> int:
 
 
 def most_sockets(wanted: int, share: int) -> int:
-    """How many of the connections that are wanted a server may hold.
+    """How many of the wanted connections a server may hold.
 
-    What viewers do must not keep the run from opening a file.
+    Viewers must not keep the run from opening a file.
 
     Args:
-        share: The part that it may have of few files, as in a quarter for 4; of many all but some.
+        share: If the limit is low, the server gets one part in ``share`` of it; otherwise all but a reserve.
     """
     allowed = allow_open_files(wanted + _OWN)
     return max(1, min(wanted, max(allowed - _OWN, allowed // share)))

@@ -1,7 +1,7 @@
-"""Lines of JSON into events: what a line must hold.
+"""Converts lines of JSON into events: what a line must contain.
 
-No file is opened here. A line that will not do is a `BadLine`, whose message is plain words; whoever
-knows the file and the line number puts them in front.
+No file is opened here. An unusable line raises a `BadLine`, whose message is in plain words; the caller, who
+knows the file and the line number, puts them in front.
 """
 
 import re
@@ -14,13 +14,13 @@ from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial,
 
 E = TypeVar("E", bound=Event)
 
-#: Every event type by the name that the field ``event`` gives it.
+#: Every event type by its name in the field ``event``.
 EVENT_TYPES: dict[str, type[Event]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (AudioChunk, Partial, Translation, Caption, ErasureRecord)
 }
 
-# The fields that each type must have, the most specific first: a translation has all those of a partial.
+# The fields that each type must have, most specific type first: a translation has all fields of a partial.
 _NEEDED = {
     kind: {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
     for kind in sorted(EVENT_TYPES.values(), key=lambda kind: -len(msgspec.structs.fields(kind)))
@@ -40,10 +40,10 @@ _FIELD = re.compile(r" - at `\$\.(.+)`$")
 
 
 class BadLine(ValueError):  # noqa: N818 - it becomes an InputError once file and line are known
-    """A line does not hold the event that it should; the message names the field and what was expected.
+    """A line does not contain the expected event; the message names the field and what was expected.
 
     Args:
-        is_json: Whether it is JSON at all, which a line that was cut never is.
+        is_json: Whether the line is JSON at all; a truncated line never is.
     """
 
     def __init__(self, message: str, *, is_json: bool = True) -> None:
@@ -52,15 +52,15 @@ class BadLine(ValueError):  # noqa: N818 - it becomes an InputError once file an
 
 
 def event_name(event_type: type[Event]) -> str:
-    """What the field ``event`` says of events of this type."""
+    """The name of this event type in the field ``event``."""
     return str(event_type.__struct_config__.tag)
 
 
 def type_of_line(line: bytes) -> type[Event]:
-    """The event type that a line holds, by its field ``event`` or else by its fields.
+    """The event type of a line, by its field ``event`` or else by its other fields.
 
     Raises:
-        BadLine: when it is none.
+        BadLine: when it is not an event.
     """
     fields = _decode(msgspec.json.Decoder(dict[str, msgspec.Raw]), line)
     if "event" in fields:
@@ -77,7 +77,7 @@ def type_of_line(line: bytes) -> type[Event]:
     for kind, needed in _NEEDED.items():
         if needed <= fields.keys():
             return kind
-    # Of those that it has most fields of, the one that it lacks fewest of.
+    # Of the types that share the most fields with the line, the one with the fewest missing fields.
     nearest = min(_NEEDED, key=lambda kind: (-len(_NEEDED[kind] & fields.keys()), len(_NEEDED[kind])))
     lacks = ", ".join(f'"{name}"' for name in sorted(_NEEDED[nearest] - fields.keys()))
     raise BadLine(f'not an event; of the fields of "{event_name(nearest)}" it lacks {lacks}')
@@ -91,7 +91,7 @@ def _text(value: msgspec.Raw) -> str:
 
 
 class LineDecoder(Generic[E]):
-    """Decodes lines that all hold events of one type; fields that the type does not know are ignored."""
+    """Decodes lines that all contain events of one type; fields unknown to the type are ignored."""
 
     def __init__(self, event_type: type[E]) -> None:
         self._event_type = event_type
@@ -120,7 +120,7 @@ def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
     if len(line) > MAX_LINE_BYTES:
         raise BadLine(f"expected at most {MAX_LINE_BYTES:,} bytes in a line, found more")
     try:
-        # Not left to msgspec, which does not look into fields that it skips.
+        # Decoded here rather than by msgspec, which does not check the fields that it skips.
         return decoder.decode(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise BadLine(f"not UTF-8 (byte {error.start + 1} of the line)", is_json=False) from None
@@ -136,7 +136,7 @@ def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
 
 
 def _in_words(message: str) -> str:
-    """msgspec's message about a field, for people who know neither msgspec nor Python."""
+    """Rephrases msgspec's message about a field for readers who know neither msgspec nor Python."""
     where = _FIELD.search(message)
     message = _FIELD.sub("", message)
     field = where.group(1).replace("[...]", "") if where else ""

@@ -1,4 +1,4 @@
-"""In which order the events of a file may come, and what of that is to be remembered."""
+"""The order in which a file's events may come, and how much of it is remembered."""
 
 from typing import NamedTuple
 
@@ -7,33 +7,33 @@ import msgspec
 from connectors.jsonl.lines import BadLine
 from operators.events import Event, SegmentEvent
 
-# Segments whose order is remembered, over all streams of a file; the least recently updated is forgotten.
+# Segments whose order is remembered, over all streams of a file; the least recently updated one is forgotten.
 _REMEMBERED = 1024
-# The line at which a segment ended, when it is no longer known.
+# Stands for the line at which a segment ended, when that is no longer known.
 _SOMEWHERE = 0
 
 
 class SegmentProgress(NamedTuple):
-    """What is known of a segment: its last revision, and once its final came the line of that, if known."""
+    """A segment's last revision and, once its final has come, the line of that final, if known."""
 
     revision: int
     ended_at_line: int | None
 
 
 class KnownSegments(msgspec.Struct, frozen=True):
-    """What is known of segments, by stream, in the room that the open ones take."""
+    """The state of known segments by stream, compact enough to take only the space of the open ones."""
 
     #: Revisions of open segments.
     open: dict[str, dict[int, int]] = {}
-    #: First and last of the segments that ended one after the other.
+    #: Ranges of consecutive segments that have ended: first and last.
     ended: dict[str, list[tuple[int, int]]] = {}
 
 
 class SegmentOrder:
-    """Sees to it that a segment's revisions only grow and that nothing follows its final.
+    """Checks that a segment's revisions only increase and that nothing follows its final.
 
-    Segments of any number of streams may interleave. Memory is bounded: of the 1024 segments that were
-    updated last everything is known, of others nothing.
+    Segments of any number of streams may interleave. Memory is bounded: the 1024 most recently updated
+    segments are tracked completely, the others not at all.
     """
 
     def __init__(self, known: KnownSegments | None = None) -> None:
@@ -48,7 +48,7 @@ class SegmentOrder:
                 self._known[stream, segment] = SegmentProgress(revision, None)
 
     def snapshot(self) -> KnownSegments:
-        """What to build another one from."""
+        """The state from which another instance can be built."""
         open_segments: dict[str, dict[int, int]] = {}
         ended: dict[str, list[tuple[int, int]]] = {}
         for (stream, segment), state in sorted(self._known.items()):
@@ -63,10 +63,10 @@ class SegmentOrder:
         return KnownSegments(open_segments, ended)
 
     def check(self, event: Event, line: int) -> None:
-        """Take note of the event in this line.
+        """Check and record the event in this line.
 
         Raises:
-            BadLine: when it may not come here; it is then not taken note of.
+            BadLine: when the event may not come here; it is not recorded then.
         """
         if not isinstance(event, SegmentEvent):
             return

@@ -1,4 +1,4 @@
-"""Files of events, read outside of a flow: what type they are, whether all is valid."""
+"""Reads files of events outside of a flow: which type they have, and whether all lines are valid."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,12 +11,12 @@ from operators.events import Event
 
 
 def event_type_of(path: Path) -> type[Event]:
-    """The event type that a file holds, judged by its first line that is an event at all.
+    """The event type of a file, judged by its first line that is an event at all.
 
-    Looks for it as far as one line can be long, not through gigabytes of something else.
+    The search is limited to the maximum length of one line, so that a huge file of another kind costs little.
 
     Raises:
-        InputError: when the file cannot be read or no line there is an event.
+        InputError: when the file cannot be read or none of these lines is an event.
     """
     first_bad: InputError | None = None
     with LineReader(path) as lines:
@@ -31,10 +31,10 @@ def event_type_of(path: Path) -> type[Event]:
 
 
 def validate(path: Path, event_type: type[Event]) -> int:
-    """Read a file once to see whether all of it can be used, and count its events.
+    """Read a file once to check that all of it can be used, and count its events.
 
     Raises:
-        InputError: for the first line that cannot, with file, line, field and what was expected.
+        InputError: for the first unusable line, with file, line, field and what was expected.
     """
     return sum(1 for _ in read_events(path, event_type))
 
@@ -43,10 +43,10 @@ def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | No
     """The events of a file, one at a time, outside of a flow.
 
     Args:
-        cut: Told in a sentence when the last line breaks off, as a crash leaves it, and is passed over.
+        cut: Gets a sentence when the last line is incomplete, as after a crash, and is skipped.
 
     Raises:
-        InputError: for the first line that cannot be used, with file, line, field and what was expected.
+        InputError: for the first unusable line, with file, line, field and what was expected.
     """
     decoder, order = LineDecoder(event_type), SegmentOrder()
     with LineReader(path) as lines:
@@ -63,11 +63,11 @@ def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | No
 
 
 def is_cut(line: bytes, bad: BadLine) -> bool:
-    """Whether it is a last line of which only the beginning was written."""
+    """Whether the last line of a file was only partly written."""
     return not line.endswith(b"\n") and not bad.is_json
 
 
 def input_error(lines: LineReader, bad: BadLine, line: bytes) -> InputError:
-    """The error that names the file, the line, and what is wrong with it."""
+    """An error that names the file, the line and the problem."""
     what_to_do = "; the file was cut there: remove that line, or use --skip-bad" if is_cut(line, bad) else ""
     return InputError(f"{lines.path}, line {lines.number}: {bad}{what_to_do}")

@@ -1,4 +1,4 @@
-"""The file beside an input in which its lines are put aside that cannot be used."""
+"""A file next to an input that collects the input's unusable lines."""
 
 import contextlib
 import os
@@ -9,19 +9,19 @@ from connectors.files.output import WriteError
 
 
 class Rejects:
-    """The file of rejected lines; a run that rejects none leaves none behind.
+    """The file of rejected lines; a run that rejects none leaves no such file.
 
     Args:
         path: The file.
-        size: Bytes of it to keep.
+        size: Number of bytes to keep of it.
 
     Raises:
-        WriteError: when it can neither be cut to that nor removed.
+        WriteError: when it can be neither truncated to that size nor removed.
     """
 
     def __init__(self, path: Path, size: int) -> None:
         self._path = path
-        #: Bytes of it.
+        #: Size of the file in bytes.
         self.size = size
         try:
             if size:
@@ -32,7 +32,7 @@ class Rejects:
             raise WriteError(path, error) from None
 
     def write(self, line: Iterable[bytes]) -> bool:
-        """Put a line aside, in pieces, or nothing of it; whether there was room."""
+        """Write a line, given in pieces, completely or not at all; returns whether there was room."""
         size = self.size
         try:
             with self._path.open("ab", buffering=0) as file:
@@ -42,7 +42,7 @@ class Rejects:
                         left = left[file.write(left) :]
                     size += len(piece)
         except OSError:
-            # It is still in the file that it came from.
+            # The line is still in the input file.
             with contextlib.suppress(OSError):
                 os.truncate(self._path, self.size)
             return False

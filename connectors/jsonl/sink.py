@@ -1,4 +1,4 @@
-"""Events into files of JSON lines."""
+"""Writes events to files of JSON lines."""
 
 import msgspec
 from typing_extensions import override
@@ -10,19 +10,19 @@ from operators.events import Event
 
 
 class JsonlSink(FileSink[Event, int]):
-    """Writes each event as a line; takes pairs of a key, which does not matter, and an event.
+    """Writes each event as a line; takes pairs of a key, which is ignored, and an event.
 
-    Each batch reaches the file at once and as whole lines.
+    Each batch is written to the file immediately, as whole lines.
 
-    Delivery: exactly once with recovery into a regular file, which a resumed run cuts back to where the
-    snapshot was taken; best effort into a pipe or a device.
+    Delivery: exactly once with recovery into a regular file, which a resumed run truncates to its size at the
+    snapshot; best effort into a pipe or a device.
 
     Args:
-        path: The file; what it held is replaced.
-        watch: Is told while the file cannot be written, and the flow goes on; without it that ends the flow.
+        path: The file; its contents are replaced.
+        watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:
-        OutputError: when the file cannot be written: here, if that can be known, or while the flow runs.
+        OutputError: when the file cannot be written: at once, if that can be known, or while the flow runs.
 
     Example:
         >>> from bytewax import operators as op

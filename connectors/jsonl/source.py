@@ -1,4 +1,4 @@
-"""Events in files of JSON lines: one event per line, of one type per file."""
+"""Reads events from files of JSON lines: one event per line, one type per file."""
 
 import threading
 import time
@@ -21,22 +21,22 @@ from connectors.jsonl.rejects import Rejects
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 
-# How long it waits for workers before it looks again: little beside a step of a model.
+# How long to wait for workers before checking again: short compared with a step of a model.
 _BREATH_S = 0.002
 
 
 class JsonlPosition(msgspec.Struct, frozen=True):
     """The source's resume state."""
 
-    #: Bytes and lines that were read.
+    #: Bytes and lines already read.
     offset: int = 0
     line: int = 0
-    #: Lines that were put aside, and the bytes that they take in the file of rejected lines.
+    #: Rejected lines, and their bytes in the file of rejected lines.
     rejected: int = 0
     rejected_bytes: int = 0
-    #: Seconds that the stream's clock had run, for real time.
+    #: Position of the stream's clock in seconds, for real time.
     clock_s: float = 0.0
-    #: What is known of the segments, to check their order.
+    #: Known segments, to check their order.
     segments: KnownSegments = KnownSegments()
 
 
@@ -44,17 +44,17 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
     """The events of a file, in the order of its lines.
 
     Delivery: exactly once with recovery. The position in the file is part of the snapshot, and a resumed
-    run reads on from there.
+    run continues reading there.
 
     Args:
-        path: A regular file; it is not followed as it grows.
-        event_type: What each line must hold; `event_type_of` finds it out.
-        skip_bad: Put lines that cannot be used aside in ``<file>.rejected``, as they are, and read on.
-        realtime: Hand over each event when its stream's clock says so: audio when its last sample was spoken,
-            a partial when it arrived, a translation or caption when it was ready.
-        batch_size: Events to hand over at once, at most.
+        path: A regular file; lines appended later are not followed.
+        event_type: The type of every line; `event_type_of` detects it.
+        skip_bad: Copy unusable lines unchanged to ``<file>.rejected`` and continue.
+        realtime: Deliver each event when its stream's clock reaches its time: audio when its last sample was
+            spoken, a partial when it arrived, a translation or caption when it was ready.
+        batch_size: Maximum number of events to deliver at once.
         stop: When set, the source ends before its next batch.
-        wait: Says whether it is to hand nothing over for now, given how many events it has handed over.
+        wait: Given the number of events delivered so far, says whether to deliver nothing for now.
 
     Raises:
         InputError: while the flow runs, with file, line, field and what was expected.
@@ -92,11 +92,11 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.batch_size = batch_size
         self.stop = stop or threading.Event()
         self.wait = wait
-        #: Events that were handed over, in this run.
+        #: Events delivered in this run.
         self.handed = 0
-        #: Lines that were put aside so far, in this run and those that it resumed.
+        #: Lines rejected so far, in this run and in those that it resumed.
         self.rejected = 0
-        #: Of these, lines for which there was no room, in this run.
+        #: Rejected lines for which there was no room, in this run.
         self.not_kept = 0
         self._began: float | None = None
 
@@ -106,12 +106,12 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
             self._began = time.monotonic() - clock_s
 
     def now(self) -> float:
-        """The present on the stream's clock, in seconds; 0 until the first event is asked for."""
+        """Current time on the stream's clock, in seconds; 0 until the first event is requested."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
     @property
     def rejected_path(self) -> Path:
-        """Where lines are put aside."""
+        """The file of rejected lines."""
         return self.path.with_name(self.path.name + ".rejected")
 
     @override
@@ -156,7 +156,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
             try:
                 event = self._decoder.decode(line)
                 if self._source.realtime and self._must_wait(event):
-                    # It was only a look ahead: the line is read again when the event is due.
+                    # This only looked ahead: the line is read again when the event is due.
                     self._lines.unread()
                     if not batch:
                         nap(_due_s(event) - self._source.now())
@@ -202,7 +202,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
 
 
 def _due_s(event: Event) -> float:
-    """When an event happened on its stream's clock; a measurement has no time of its own."""
+    """When an event happened on its stream's clock; a measurement has no time."""
     match event:
         case AudioChunk():
             return event.start_s + event.duration_s

@@ -1,6 +1,6 @@
 """The child process of `connectors.machine.trial`, called with threads and ``--timed`` and ``--without-amx``.
 
-Prints one line of JSON, or a sentence about what else is wrong. It may die of a signal at any moment.
+Prints one line of JSON, or a sentence about an unrelated problem. A signal may kill it at any moment.
 """
 
 import sys
@@ -12,7 +12,7 @@ from operators.errors import SurtitleError
 
 
 def main() -> None:
-    """Make the trial with the base model."""
+    """Run the trial with the base model."""
     threads = int(sys.argv[1])
     try:
         model = resolve_model("base")

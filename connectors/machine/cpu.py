@@ -1,4 +1,4 @@
-"""What the machine says of its processor."""
+"""Information about the machine's processor."""
 
 import os
 import platform
@@ -9,14 +9,14 @@ from pathlib import Path
 
 
 def usable_cores() -> int:
-    """Cores that this process may use, which a container or taskset may have restricted."""
+    """Number of cores that this process may use; a container or taskset may restrict it."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def others_s() -> float:
-    """CPU seconds that all other processes have taken since some time long ago; 0 where nobody knows."""
+    """CPU seconds of all other processes since a fixed time in the past; 0 if unknown."""
     try:
         user, nice, system, _idle, _wait, irq, soft, steal, *_ = map(
             int, Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
@@ -28,7 +28,7 @@ def others_s() -> float:
 
 
 def cpu_name() -> str:
-    """The processor's name, and how many of its cores this process may use."""
+    """The processor's name, and the number of cores that this process may use."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -38,10 +38,10 @@ def cpu_name() -> str:
 
 
 def cpu_features() -> frozenset[str]:
-    """What the processor can do, in the words of its system: instruction sets, and other things beside them.
+    """The processor's features as the system names them: instruction sets, and other properties.
 
-    Linux names them in ``/proc/cpuinfo`` (``flags``, or ``Features`` on arm64), macOS in ``sysctl``.
-    Elsewhere it is the processor's name.
+    Linux lists them in ``/proc/cpuinfo`` (``flags``, or ``Features`` on arm64), macOS in ``sysctl``.
+    On other systems the result is the processor's name.
     """
     features = _linux_features() or _macos_features()
     return features or frozenset({platform.processor() or platform.machine()})
@@ -49,7 +49,7 @@ def cpu_features() -> frozenset[str]:
 
 def _linux_features() -> frozenset[str]:
     try:
-        # All processors say the same at great length: the first one will do.
+        # All processors have the same long list: the first one is enough.
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 name, _colon, value = line.partition(":")

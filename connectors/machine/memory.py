@@ -1,10 +1,10 @@
-"""The memory that this process has."""
+"""The memory of this process."""
 
 from pathlib import Path
 
 
 def resident_mb() -> float | None:
-    """Megabytes of memory that are this process' now; None where the system does not tell as Linux does."""
+    """Resident memory of this process in megabytes; None if the system does not report it as Linux does."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         kib = next(line.split()[1] for line in lines if line.startswith("VmRSS:"))

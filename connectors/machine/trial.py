@@ -1,10 +1,10 @@
-"""Whether the llama.cpp that is installed runs on this processor: found out before it is loaded.
+"""Whether the installed llama.cpp runs on this processor, determined before it is loaded.
 
-It may have been compiled for another one, in a container or a virtual environment that moved, and would end
-the process with an illegal instruction, some of them while it is only being loaded. So it is tried in a child
-process (`operators.models.trial`), once. Where it has passed is remembered, by set-up beside the library and
-by the program in the cache folder: as what the processor there can do, so that one that can do as much
-needs no trial.
+In a container or a virtual environment that was moved, it may be compiled for another processor, and would
+kill the process with an illegal instruction, sometimes even while loading. Therefore it is tried once in a
+child process (`operators.models.trial`). A success is remembered, by set-up next to the library and by the
+program in the cache folder: as the features of that processor, so that a processor with at least the same
+features needs no trial.
 """
 
 import hashlib
@@ -27,36 +27,36 @@ from connectors.machine.cpu import cpu_features, usable_cores
 from operators.errors import InputError
 from operators.models.trial import LibraryTrial
 
-#: Deaths that say that the library, not something around it, is wrong.
+#: Causes of death that mean that the library, not something around it, is at fault.
 _VERDICTS = frozenset(
     getattr(signal, name)
     for name in ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGABRT")
     if hasattr(signal, name)
 )
 _PATIENCE_S = 300.0
-#: Processors remembered for one library; the oldest goes first.
+#: Maximum number of processors remembered per library; the oldest is removed first.
 _MAX_RECORDS = 20
 RECORD = "surtitle.json"
 
 
 class Failed(NamedTuple):
-    """Why a trial failed, as the rest of a sentence about the library."""
+    """Why a trial failed, phrased as the rest of a sentence about the library."""
 
     why: str
-    #: Whether the library is to blame; if not, the trial says nothing.
+    #: Whether the library is at fault; if not, the trial is inconclusive.
     is_verdict: bool = True
 
 
 class LibraryRecord(msgspec.Struct, frozen=True):
-    """On which processors a library has passed its trial."""
+    """The processors on which a library has passed its trial."""
 
-    #: Which library, as `library_identity` tells it.
+    #: The library, identified by `library_identity`.
     library: str
     good_on: tuple[frozenset[str], ...]
 
 
 def require_library() -> None:
-    """Return if llama.cpp runs here, or if that cannot be told; raise `InputError` if it does not."""
+    """Return if llama.cpp runs here or if that is unknown; raise `InputError` if it does not run."""
     folder = library_folder()
     if folder is None or is_known_good(folder):
         return
@@ -81,7 +81,7 @@ def _sentence(folder: Path, why: str) -> str:
 
 
 def library_folder() -> Path | None:
-    """Where llama-cpp-python keeps its libraries, without importing it; None if it is not installed."""
+    """The folder of llama-cpp-python's libraries, without importing it; None if it is not installed."""
     if named := os.environ.get("LLAMA_CPP_LIB_PATH"):
         return Path(named)
     spec = importlib.util.find_spec("llama_cpp")
@@ -89,7 +89,7 @@ def library_folder() -> Path | None:
 
 
 def library_identity(folder: Path) -> str:
-    """Tells one build from another, by the names, sizes and dates of its files."""
+    """Identifies a build by the names, sizes and dates of its files."""
     files = []
     for path in sorted(folder.iterdir()):
         if path.name != RECORD and path.is_file():
@@ -101,7 +101,7 @@ def library_identity(folder: Path) -> str:
 def try_library(
     *, timed: bool = False, without_amx: bool = False, environment: Mapping[str, str] | None = None
 ) -> LibraryTrial | Failed:
-    """Make the trial in a child process; ``without_amx`` llama.cpp is refused its use."""
+    """Run the trial in a child process; ``without_amx`` keeps llama.cpp from using AMX."""
     command = [sys.executable, "-m", "connectors.machine.child", str(usable_cores()), *["--timed"] * timed]
     command += ["--without-amx"] * without_amx
     try:
@@ -122,13 +122,13 @@ def try_library(
 
 
 def is_known_good(folder: Path) -> bool:
-    """Whether the library has passed on this processor, or on one that can do no more than this one."""
+    """Whether the library has passed on this processor, or on one with a subset of its features."""
     here = cpu_features()
     return any(there <= here for there in _good_on(folder))
 
 
 def missing_features(folder: Path, most: int = 6) -> list[str]:
-    """Instruction sets that the processor lacks of those where the library has passed; a few at most."""
+    """A few instruction sets that the processor lacks compared with those where the library has passed."""
     here = cpu_features()
     lacking = min((there - here for there in _good_on(folder)), key=len, default=frozenset[str]())
     known = ("amx", "avx", "fma", "bmi", "f16c", "sse", "ssse", "asimd", "i8mm", "sve", "sme", "bf16")
@@ -136,7 +136,7 @@ def missing_features(folder: Path, most: int = 6) -> list[str]:
 
 
 def remember_good(folder: Path, beside: bool = False) -> None:
-    """Note that the library passes here: ``beside`` it, as its builder may, or in the user's cache folder."""
+    """Record that the library works: ``beside`` it, as its builder may, or in the user's cache folder."""
     identity = library_identity(folder)
     path = folder / RECORD if beside else _cached(identity)
     good_on = (*_read(path, identity), cpu_features())[-_MAX_RECORDS:]

@@ -1,6 +1,6 @@
-"""Remembers what was measured about a model on this machine, in the user's cache folder.
+"""Stores measurements of a model on this machine in the user's cache folder.
 
-Best effort: what cannot be read or written is measured again.
+Best effort: measurements that cannot be read or written are repeated.
 """
 
 import hashlib
@@ -23,16 +23,16 @@ from operators.models.tuning import Tuning
 
 Measured = TypeVar("Measured", Tuning, RowStep, PassCosts)
 
-#: Seconds after which a machine that was too busy to tell is asked again.
+#: Seconds after which a measurement is retried that failed because the machine was too busy.
 _ASK_AGAIN_AFTER_S = 3600.0
 _HEADER_BYTES = 2**20
 
 
 def tuning_key(model: Path) -> str:
-    """A name for this model, on this processor, under this version of llama.cpp.
+    """A key for this model, on this processor, with this version of llama.cpp.
 
-    A model is known by its size and its first megabyte, which holds its header: to hash all of it
-    would take longer than to measure.
+    A model is identified by its size and its first megabyte, which contains its header: hashing the whole
+    file would take longer than measuring.
     """
     with model.open("rb") as file:
         header = file.read(_HEADER_BYTES)
@@ -41,7 +41,7 @@ def tuning_key(model: Path) -> str:
 
 
 def recalled(key: str, kind: type[Measured], measure: Callable[[], Measured]) -> Measured:
-    """What was measured under ``key``, or else is measured now and kept for the next start."""
+    """The measurement stored under ``key``; if there is none, measure now and store it for the next start."""
     measured = remembered(key, kind)
     if measured is None:
         measured = measure()
@@ -50,7 +50,7 @@ def recalled(key: str, kind: type[Measured], measure: Callable[[], Measured]) ->
 
 
 def remembered(key: str, kind: type[Measured]) -> Measured | None:
-    """What was measured under ``key``; None if nothing was, or nothing that still holds."""
+    """The measurement stored under ``key``; None if there is none or it is outdated."""
     path = _path(key)
     try:
         measured = msgspec.json.decode(path.read_bytes(), type=kind)
@@ -61,7 +61,7 @@ def remembered(key: str, kind: type[Measured]) -> Measured | None:
 
 
 def remember(key: str, measured: Tuning | RowStep | PassCosts) -> None:
-    """Keep what was ``measured`` for the next start."""
+    """Store ``measured`` for the next start."""
     path = _path(key)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

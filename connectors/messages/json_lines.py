@@ -1,7 +1,7 @@
 """Messages as JSON lines on standard error, and nothing else there.
 
-python-json-logger would save the choice of a record's fields, some ten lines. What is needed beyond that
-(texts that are cut, numbers that JSON lacks, half characters, the name of the event) would stay here.
+python-json-logger would replace only the choice of a record's fields, some ten lines. The rest (truncated
+texts, numbers that JSON lacks, lone surrogates, event names) would still be needed here.
 """
 
 import atexit
@@ -19,25 +19,25 @@ from typing import Any
 
 from typing_extensions import override
 
-# Characters of a text in a message: what strangers hand in may be of any length.
+# Maximum characters of a text in a message: texts from outside may have any length.
 _MAX_CHARACTERS = 8_000
 _MAX_TRACEBACK = 32_000
 # Bytes that may wait in the pipe: native code may write while it holds the interpreter's lock.
 _PIPE = 1 << 20
-# Seconds that the last lines may take.
+# Maximum seconds for the last lines.
 _LAST_S = 1.0
 _OURS = ("flows", "connectors", "operators")
-# What every record has; all else is a field.
+# Attributes of every record; all others are fields.
 _STANDARD = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "event", "taskName"}
 
 
 def is_ours(record: logging.LogRecord) -> bool:
-    """Whether surtitle itself says it, and no library."""
+    """Whether the message comes from surtitle itself and not from a library."""
     return record.name.partition(".")[0] in _OURS
 
 
 def object_of(record: logging.LogRecord) -> dict[str, Any]:
-    """A record as the object that is written: time, level, event, message, and the fields that it has."""
+    """The object to write for a record: time, level, event, message, and its fields."""
     at = datetime.fromtimestamp(record.created, UTC)
     event = getattr(record, "event", "message") if is_ours(record) else "library_message"
     made: dict[str, Any] = {
@@ -70,17 +70,17 @@ def _plain(value: Any) -> Any:
 
 
 def _text(text: str, most: int = _MAX_CHARACTERS) -> str:
-    """The text without half characters, which JSON does not have, and cut in its middle where it is long."""
+    """The text without lone surrogates, which JSON does not allow, and shortened in the middle if long."""
     if len(text) > most:
         text = f"{text[: most // 2]} … {text[-most // 2 :]}"
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class JsonMessages(logging.Handler):
-    """Writes each message as one line: an object in ASCII, so that no terminal and no encoding minds it."""
+    """Writes each message as one line: an object in ASCII, which suits any terminal and encoding."""
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
-        """``write`` takes a whole line; calls come one after the other."""
+        """``write`` takes a whole line; calls are never concurrent."""
         super().__init__(logging.INFO)
         self._write = write
 
@@ -88,14 +88,14 @@ class JsonMessages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             line = json.dumps(object_of(record), allow_nan=False)
-        except Exception as error:  # noqa: BLE001 - a message must not end a run, nor be lost without a word
+        except Exception as error:  # noqa: BLE001 - a message must neither end a run nor be lost silently
             line = json.dumps({"level": "error", "event": "message", "message": f"not told: {error!r}"})
-        with contextlib.suppress(OSError):  # nobody reads it any more
+        with contextlib.suppress(OSError):  # there is no reader any more
             self._write(line.encode("ascii") + b"\n")
 
 
 class StandardError:
-    """Standard error for us alone: whatever else is written to it is handed over line by line instead."""
+    """Exclusive use of standard error: what others write to it is passed on line by line instead."""
 
     def __init__(self) -> None:
         try:
@@ -106,13 +106,13 @@ class StandardError:
         self._thread: threading.Thread | None = None
 
     def write(self, line: bytes) -> None:
-        """Write to where standard error led; raises `OSError`."""
+        """Write to the original standard error; raises `OSError`."""
         left = memoryview(line)
         while left:
             left = left[os.write(self._terminal, left) :]
 
     def redirect(self, take: Callable[[str], None]) -> None:
-        """Hand over what is written to descriptor 2, until the process ends; ``take`` gets lines."""
+        """Pass what is written to descriptor 2 to ``take``, line by line, until the process ends."""
         read, write = os.pipe()
         _widen(write)
         os.dup2(write, 2)
@@ -122,7 +122,7 @@ class StandardError:
         atexit.register(self._end)
 
     def _end(self) -> None:
-        """Hand over the last lines. What comes after them would be no message any more, and is lost."""
+        """Pass on the last lines; later ones could not become messages, and are lost."""
         with contextlib.suppress(AttributeError, OSError, ValueError):
             sys.stderr.flush()
         nowhere = os.open(os.devnull, os.O_WRONLY)

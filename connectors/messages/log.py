@@ -1,7 +1,7 @@
-"""Where messages go: through the standard library's logging to standard error, as sentences or as JSON lines.
+"""The destination of messages: standard error through standard logging, as sentences or as JSON lines.
 
-Whoever has something to say logs it, with a stable name in ``extra``:
-``_log.warning(sentence, extra={"event": "segment_split", "stream": "talk"})``, or calls `tell`. No message
+To send a message, log it with a stable name in ``extra``:
+``_log.warning(sentence, extra={"event": "segment_split", "stream": "talk"})``, or call `tell`. No message
 quotes a caption.
 """
 
@@ -19,7 +19,7 @@ from connectors.messages.json_lines import JsonMessages, StandardError, is_ours
 
 Format = Literal["text", "json"]
 
-#: Level of what users are told although nothing is wrong; what is below is for machines only.
+#: Level of messages to users about normal events; lower levels are for machines only.
 NOTICE = 25
 
 _log = logging.getLogger(__name__)
@@ -31,18 +31,18 @@ def tell(
     """Tell the user a sentence.
 
     Args:
-        event: Stable name of what happened, in snake case; for machines.
-        error: What has happened, where its traceback is to be told.
-        fields: What the sentence says, for machines: numbers and short texts.
+        event: Stable name of the event, in snake case; for machines.
+        error: The error, if its traceback should be included.
+        fields: The facts in the sentence, for machines: numbers and short texts.
     """
     _log.log(level, "%s", sentence, exc_info=error, extra={"event": event, **fields})
 
 
 def begin_messages(format: Format) -> None:
-    """From now on write messages as ``format`` says; the last call counts.
+    """From now on write messages in this ``format``; the last call counts.
 
-    With ``json`` descriptor 2 leads to us until the process ends: what libraries and native code write there
-    becomes messages as well.
+    With ``json``, descriptor 2 is redirected to this process until it ends: what libraries and native code
+    write there becomes messages as well.
     """
     root = logging.getLogger()
     before = [one for one in root.handlers if isinstance(one, TextMessages | JsonMessages)]
@@ -76,7 +76,7 @@ def _tell_of_thread(what: threading.ExceptHookArgs) -> None:
 
 @contextmanager
 def shown_on(show: Callable[[str], None]) -> Iterator[None]:
-    """Hand sentences to ``show`` meanwhile, so that they do not get in between captions; JSON stays."""
+    """Meanwhile, pass sentences to ``show``, so that they do not interrupt captions; JSON is unaffected."""
     handlers = [one for one in logging.getLogger().handlers if isinstance(one, TextMessages)]
     for handler in handlers:
         handler.show = show
@@ -93,11 +93,11 @@ def print_sentence(sentence: str) -> None:
 
 
 class TextMessages(logging.Handler):
-    """Writes sentences, as users read them."""
+    """Writes messages as sentences for users."""
 
     def __init__(self) -> None:
         super().__init__(NOTICE)
-        #: Takes our own sentences.
+        #: Receives surtitle's own sentences.
         self.show: Callable[[str], None] = print_sentence
 
     @override
@@ -110,6 +110,6 @@ class TextMessages(logging.Handler):
             else:
                 print(record.getMessage(), file=sys.stderr, flush=True)
         except OSError:
-            pass  # nobody reads it any more
+            pass  # there is no reader any more
         except Exception:  # noqa: BLE001 - a message must not end a run
             self.handleError(record)

@@ -1,1 +1,1 @@
-"""What a run counts, and the server that metrics and health are asked of."""
+"""The metrics of a run, and the server for metrics and health checks."""

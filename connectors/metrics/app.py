@@ -27,10 +27,10 @@ def metrics_app(
     """The application that serves ``/metrics`` and ``/healthz``.
 
     Args:
-        registry: What is counted.
-        verdict: Says how the run is; called on the server's thread.
-        access: Who may look; None for everybody.
-        ready: Called when it serves.
+        registry: The metrics to serve.
+        verdict: Returns the state of the run; called on the server's thread.
+        access: Who may read them; None for everybody.
+        ready: Called when the application serves.
     """
     pages = _Pages(registry, verdict)
 

@@ -1,6 +1,6 @@
-"""What a run counts for Prometheus, in a registry of its own.
+"""Prometheus metrics of a run, in a registry of its own.
 
-No label says anything of a caption or a stream, and each has a bounded number of values.
+Labels reveal nothing about captions or streams, and each label has a bounded number of values.
 """
 
 import logging
@@ -21,9 +21,9 @@ from typing_extensions import override
 
 from operators.events import Effort, ErasureRecord
 
-#: Upper bounds in seconds: from a caption at once to one that nobody waits for.
+#: Upper bounds in seconds: from an instant caption to one that comes too late for anybody.
 LATENCY_BUCKETS_S = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
-# Different kinds of trouble, outputs, or events that are told apart; further ones are "other".
+# Maximum number of distinct kinds of trouble, outputs, or events; further ones are counted as "other".
 _MAX_VALUES = 50
 
 
@@ -31,7 +31,7 @@ class RunMetrics:
     """The metrics of one run. Any thread may call any method; none blocks."""
 
     def __init__(self) -> None:
-        # When each series began would be half of them, and Prometheus asks for it in another way.
+        # Creation times would be half of all series, and Prometheus has another way to get them.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
@@ -78,11 +78,11 @@ class RunMetrics:
         return Histogram(name, text, buckets=LATENCY_BUCKETS_S, registry=self.registry)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """Add ``surtitle_<name>``, whose value is asked for at each scrape, on the server's thread."""
+        """Add ``surtitle_<name>``, whose value is read at each scrape, on the server's thread."""
         Gauge(f"surtitle_{name}", text, registry=self.registry).set_function(value)
 
     def heard(self, duration_s: float) -> None:
-        """Count sound."""
+        """Count audio."""
         self._heard.inc(duration_s)
 
     def partial(self) -> None:
@@ -90,7 +90,7 @@ class RunMetrics:
         self._partials.inc()
 
     def record(self, record: ErasureRecord) -> None:
-        """Count a caption, and what it took."""
+        """Count a caption and its cost."""
         self._captions.labels("final" if record.is_final else "partial").inc()
         self._count_segment(record)
         self._overtaken.inc(record.overtaken)
@@ -102,7 +102,7 @@ class RunMetrics:
         if record.trouble is not None:
             self._labelled(self._troubles, record.trouble.value).inc()
         self._from_partial.observe(record.latency_from_arrival_s)
-        # Of a hypothesis that covers more than was said, as some recognisers round, it is below 0.
+        # Negative for a hypothesis that claims to cover more than was said, as some recognisers round.
         self._from_speech.observe(max(0.0, record.latency_from_speech_s))
 
     def _count_segment(self, record: ErasureRecord) -> None:
@@ -118,7 +118,7 @@ class RunMetrics:
             counter.inc(getattr(effort, field))
 
     def lost(self, lost_s: float, absent_s: float) -> None:
-        """Count more sound that was not heard, and more time without a microphone."""
+        """Count further lost audio, and further time without a microphone."""
         self._lost.inc(max(0.0, lost_s))
         self._absent.inc(max(0.0, absent_s))
 
@@ -139,9 +139,9 @@ class RunMetrics:
 
 
 class CountMessages(logging.Handler):
-    """Counts messages, and writes that failed.
+    """Counts messages and failed writes.
 
-    Whoever meets with one only has to log it, with ``extra={"event": "write_failed", "output": "captions"}``.
+    To report a failed write, log it with ``extra={"event": "write_failed", "output": "captions"}``.
     """
 
     def __init__(self, metrics: RunMetrics) -> None:

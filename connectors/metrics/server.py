@@ -1,6 +1,6 @@
-"""Metrics and health over HTTP, in a thread of its own: it answers while the model is busy.
+"""Metrics and health over HTTP, on a thread of its own, so that it answers while the model is busy.
 
-Apart from the audience's server: another port, another thread, and no caption.
+Separate from the audience's server: another port, another thread, and no captions.
 """
 
 from collections.abc import Callable
@@ -18,31 +18,31 @@ from operators.health import Verdict
 if TYPE_CHECKING:
     from connectors.http.background import BackgroundServer
 
-# A scraper or two, a probe, and somebody who looks.
+# A scraper or two, a probe, and a person.
 _MAX_CONNECTIONS = 32
-# The part of a process's files that they may be where those are few: an eighth.
+# The part of the process's file limit that connections may use if the limit is low: an eighth.
 _SHARE = 8
 _BACKLOG = 128
-# Seconds that connections have to end.
+# Seconds that connections get to end.
 _STOP_S = 1.0
 
 
 class Address(NamedTuple):
-    """Where to listen."""
+    """The address to listen on."""
 
     host: str
     port: int
 
 
 def parse_address(text: str) -> Address:
-    """The address that ``[HOST:]PORT`` means: on this machine only, unless a host is given.
+    """Parse ``[HOST:]PORT``; without a host it is an address on this machine only.
 
     Raises:
-        UsageError: when it means none.
+        UsageError: when the text is not an address.
     """
     host, colon, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-    # No other form of a number, and a host wherever there is a colon.
+    # Only plain decimal ports, and a host wherever there is a colon.
     is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535
     if not is_port or (colon and not host):
         raise UsageError(f"metrics are served at [HOST:]PORT, as in 9464 or 127.0.0.1:9464, not {text!r}")
@@ -53,8 +53,8 @@ class MetricsServer:
     """Serves ``/metrics`` and ``/healthz``, from `start` to `stop`.
 
     Args:
-        registry: What is counted.
-        verdict: Says how the run is; called on the server's thread.
+        registry: The metrics to serve.
+        verdict: Returns the state of the run; called on the server's thread.
     """
 
     def __init__(self, address: Address, registry: CollectorRegistry, verdict: Callable[[], Verdict]) -> None:
@@ -65,14 +65,14 @@ class MetricsServer:
 
     @property
     def is_open_to_others(self) -> bool:
-        """Whether other machines may reach it."""
+        """Whether other machines may be able to reach it."""
         return not is_local(self._address.host)
 
     def start(self) -> str:
-        """Listen, and give the address of the metrics.
+        """Listen, and return the address of the metrics.
 
         Raises:
-            OutputError: when the port is taken or may not be listened on.
+            OutputError: when the port is in use or may not be opened.
             UsageError: without the packages of the extra ``web``.
         """
         # Imported here: few runs need them.
@@ -96,12 +96,12 @@ class MetricsServer:
         return f"http://{shown(host)}:{port}/metrics"
 
     def stop(self) -> None:
-        """Let go of the port. It may be called again, and before `start`."""
+        """Release the port. It may be called more than once, and before `start`."""
         if self._server is not None:
             self._server.stop()
             self._server = None
 
     def _access(self, port: int) -> Access | None:
-        # No web page can make its own name lead to this machine only, and look (DNS rebinding). Elsewhere
-        # scrapers come by names that nobody here knows.
+        # A web page must not be able to read this by resolving its own name to this machine (DNS rebinding).
+        # On other addresses, scrapers use names that are not known here.
         return None if self.is_open_to_others else Access(self._address.host, port, None)

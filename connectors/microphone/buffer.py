@@ -1,7 +1,7 @@
-"""What a microphone recorded and the flow has not fetched yet: bounded, and with true times.
+"""Buffers recorded audio until the flow fetches it: bounded, and with accurate times.
 
-The clock of the stream begins with the first sample. Samples that follow each other belong to one run; what
-is lost between two samples ends a run, and the next one begins where the wall clock says.
+The stream's clock starts with the first sample. Consecutive samples belong to one run; a loss ends a run, and
+the next one starts at the time given by the wall clock.
 """
 
 import threading
@@ -14,15 +14,15 @@ import msgspec
 from operators.events import SAMPLE_RATE
 from operators.losses import Losses
 
-# A reported loss moves the clock from here on; anything below is how unevenly callbacks come.
+# A reported loss moves the clock from this duration on; smaller gaps are due to irregular callbacks.
 _JITTER_S = 0.05
-# A loss that nobody reports is believed when even the most punctual block of a while came too late.
+# An unreported loss is assumed when even the most punctual of the recent blocks was later than this.
 _UNREPORTED_FROM_S = 0.25
 _WHILE_S = 2.0
 
 
 class SampleRun(msgspec.Struct, frozen=True, eq=False):
-    """Samples that follow each other without a gap; compared by identity."""
+    """Consecutive samples without a gap; compared by identity."""
 
     #: Position of the first sample on the stream's clock, in 16 kHz samples.
     start: int
@@ -32,7 +32,7 @@ class SampleRun(msgspec.Struct, frozen=True, eq=False):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A part of a run, as it was recorded."""
+    """A part of a run, as recorded."""
 
     run: SampleRun
     #: Position in the run, in frames: samples per channel.
@@ -43,12 +43,12 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class CaptureBuffer:
-    """Takes blocks on the device's thread and gives them to the flow's.
+    """Receives blocks on the device's thread and passes them to the flow's thread.
 
     Args:
-        capacity_s: Seconds that are kept; when there are more, the oldest go.
-        start: Where the stream's clock begins, in 16 kHz samples.
-        clock: Seconds since any moment.
+        capacity_s: Seconds of audio to keep; beyond that, the oldest are dropped.
+        start: Start of the stream's clock, in 16 kHz samples.
+        clock: Seconds since an arbitrary moment.
     """
 
     def __init__(
@@ -70,27 +70,27 @@ class CaptureBuffer:
 
     @property
     def losses(self) -> Losses:
-        """All that was lost so far."""
+        """Everything lost so far."""
         return self._losses
 
     @property
     def last(self) -> float | None:
-        """When the device that was opened last gave its newest block, by ``clock``; None before its first."""
+        """Time by ``clock`` of the newest block from the current device; None before its first block."""
         return self._last
 
     def now(self) -> float:
-        """Seconds on the stream's clock; 0 until the first sample came."""
+        """Seconds on the stream's clock; 0 until the first sample arrives."""
         return 0.0 if self._began is None else self._clock() - self._began
 
     def opened(self, rate: int, channels: int) -> None:
-        """The next block is the first of a device that was just opened."""
+        """Announce a newly opened device, whose first block comes next."""
         with self._lock:
             self._begin_run(self._end_s(), rate, channels)
             self._is_new = True
             self._last = None
 
     def put(self, data: bytes, frames: int, *, overflow: bool) -> None:
-        """Add what was just recorded; ``overflow`` says that samples were lost before it."""
+        """Add recorded samples; ``overflow`` means that samples were lost before them."""
         now = self._clock()
         with self._lock:
             gap_s = self._gap_s(now, frames / self._run.rate, overflow=overflow)
@@ -104,7 +104,7 @@ class CaptureBuffer:
             self._drop()
 
     def take(self) -> list[Block]:
-        """All blocks that came since the last call."""
+        """All blocks since the last call."""
         with self._lock:
             blocks = list(self._blocks)
             self._blocks.clear()
@@ -112,18 +112,19 @@ class CaptureBuffer:
         return blocks
 
     def _gap_s(self, now: float, block_s: float, *, overflow: bool) -> float:
-        """Seconds that are missing between the block before and one that has just come."""
+        """Seconds missing between the previous block and one that has just arrived."""
         if self._began is None:
-            # The clock begins with the first sample, which was recorded before it came.
+            # The clock starts with the first sample, which was recorded before it arrived.
             self._began = now - block_s - self._end_s()
             self._judge_from(now)
         late_s = now - self._began - self._end_s() - block_s
         if late_s < 0:
-            # No sample comes before it was spoken: it was the first block that came late.
+            # No sample arrives before it was spoken, so it was the first block that came late.
             self._began += late_s
             late_s = 0.0
         if self._last is not None and now - self._last > _UNREPORTED_FROM_S:
-            # After a pause, what the device kept comes in a burst: its first block says nothing.
+            # After a pause, the device's buffered blocks come in a burst, and the first one's lateness is no
+            # evidence of a loss.
             self._judge_from(now)
         self._least_late_s = min(self._least_late_s, late_s)
         gap_s, losses = 0.0, self._losses
@@ -147,7 +148,7 @@ class CaptureBuffer:
         self._least_late_s = float("inf")
 
     def _end_s(self) -> float:
-        """Where the samples that came so far end, on the stream's clock."""
+        """End of the samples so far, on the stream's clock."""
         return self._run.start / SAMPLE_RATE + self._frames / self._run.rate
 
     def _begin_run(self, start_s: float, rate: int, channels: int) -> None:

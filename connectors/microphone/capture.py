@@ -1,4 +1,4 @@
-"""Records from a microphone on a thread of its own, and picks it up again when it was unplugged."""
+"""Records from a microphone on a thread of its own, and resumes when the microphone was unplugged."""
 
 import threading
 import time
@@ -10,25 +10,25 @@ from connectors.microphone.find_device import find_again, find_device
 from connectors.microphone.portaudio import InputDevice, InputStream
 from operators.errors import SurtitleError
 
-# Devices call back many times a second; one that has not for so long is gone.
+# Devices call back many times a second; one that is silent for this long is gone.
 _SILENT_S = 1.0
 # The first samples may take longer: a sound server wakes up, a headset connects.
 _FIRST_S = 5.0
 _WATCH_S = 0.25
-# A device that is away is looked for at growing distances.
+# The intervals between attempts to find a missing device increase.
 _WAIT_S = 0.25
 _MAX_WAIT_S = 3.0
-# Closing a device that is gone may hang in its driver; it is then left to itself.
+# Closing a device that is gone may hang in its driver; it is abandoned after this time.
 _CLOSE_S = 2.0
 
 
 class Capture:
-    """Keeps a device open, from `start` to `close`, and what it records in a buffer.
+    """Keeps a device open from `start` to `close`, and writes its samples to a buffer.
 
     Args:
-        device: What to record from.
-        by_name: Wait for this very device when it is gone, not for whichever is the default then.
-        buffer: Takes what is recorded.
+        device: The device to record from.
+        by_name: If the device is gone, wait for this device instead of using the current default device.
+        buffer: Receives the samples.
     """
 
     def __init__(self, device: InputDevice, buffer: CaptureBuffer, *, by_name: bool) -> None:
@@ -38,19 +38,19 @@ class Capture:
         self._wake = threading.Event()
         self._is_closing = False
         self._thread: threading.Thread | None = None
-        #: What happened to the device since the start, for the user to read; taken from the left.
+        #: Messages for the user about changes of the device since the start; taken from the left.
         self.changes: deque[str] = deque()
-        #: Why nothing can be recorded at all.
+        #: Why recording is impossible.
         self.error: Exception | None = None
 
     def start(self) -> None:
-        """Begin to record; more than once does no harm."""
+        """Start to record; may be called more than once."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._keep, name="microphone", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """Record no more; what was recorded stays in the buffer. More than once does no harm."""
+        """Stop recording; the buffer keeps what was recorded. May be called more than once."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -80,10 +80,10 @@ class Capture:
         return InputStream(self._device, self._buffer.opened, self._buffer.put, self._wake.set)
 
     def _lasts(self, stream: InputStream) -> bool:
-        """Let the device record for as long as it does; False when it was us who ended it."""
+        """Record for as long as the device works; returns False if the recording was closed."""
         opened = time.monotonic()
         silent = 0
-        # Twice in a row: after a pause of the whole process, the samples may come right behind us.
+        # Twice in a row: after a pause of the whole process, samples may arrive just after this check.
         while not self._is_closing and stream.is_active and silent < 2:
             self._wake.wait(_WATCH_S)
             silent = silent + 1 if self._is_silent(opened) else 0
@@ -96,7 +96,7 @@ class Capture:
         return now - opened > _FIRST_S if last is None else now - last > _SILENT_S
 
     def _wait(self) -> InputStream | None:
-        """Try to open the device until it records again; None when we were closed instead."""
+        """Try to open the device until it records again; None if the recording is closed meanwhile."""
         wait_s = _WAIT_S
         while not self._is_closing:
             stream = self._try_again()
@@ -122,7 +122,7 @@ class Capture:
             return None
 
     def _records(self, stream: InputStream) -> bool:
-        """Whether samples come from a device that could be opened."""
+        """Whether an opened device actually delivers samples."""
         opened = time.monotonic()
         while self._buffer.last is None:
             if self._is_closing or not stream.is_active or self._is_silent(opened):

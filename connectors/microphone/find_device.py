@@ -1,4 +1,4 @@
-"""Finds the microphone that a user means, and the one that was there before."""
+"""Finds the microphone that a user names, and finds it again after it was unplugged."""
 
 import difflib
 import re
@@ -6,16 +6,16 @@ import re
 from connectors.microphone.portaudio import InputDevice, list_devices
 from operators.errors import UsageError
 
-# ALSA counts cards as they come: a microphone that was plugged in again may have another number.
+# ALSA numbers cards in order of appearance: a microphone that was plugged in again may have another number.
 _CARD = re.compile(r"\s*\(hw:\d+,\d+\)$")
 _LISTED = 5
 
 
 def find_device(wanted: str | int | None) -> InputDevice:
-    """The device with an index, or with a name, or whose name contains the text; the default one for None.
+    """Find a device by index, by name or by part of its name; the default device for None.
 
     Raises:
-        UsageError: when there is none or more than one, with the names to choose from.
+        UsageError: when no device or several match, with the names to choose from.
         InputError: as `list_devices` does.
     """
     devices = list_devices()
@@ -38,7 +38,7 @@ def find_device(wanted: str | int | None) -> InputDevice:
 
 
 def find_again(before: InputDevice) -> InputDevice | None:
-    """The device with the same name, or the same but for the number of its card; None while it is away."""
+    """The device with the same name, ignoring the card number; None while it is absent."""
     devices = [device for device in list_devices() if device.host == before.host]
     same = [device for device in devices if device.name == before.name]
     alike = [device for device in devices if _CARD.sub("", device.name) == _CARD.sub("", before.name)]

@@ -1,7 +1,7 @@
-"""Input devices, and streams from them, through PortAudio.
+"""Input devices and their streams, through PortAudio.
 
-PortAudio's list of devices is made when it is initialised: what is plugged in later is seen only after
-`refresh`, which ends every stream of the process. Nothing here may be called from a stream's own callback.
+PortAudio makes its list of devices when it is initialised. Devices plugged in later appear only after
+`refresh`, which ends every stream of the process. Nothing here may be called from a stream's callback.
 """
 
 import atexit
@@ -15,7 +15,7 @@ import msgspec
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
 
-# Sound cards and PulseAudio buffer this much for us: enough for a callback that waits for the interpreter.
+# Sound cards and PulseAudio buffer this much: enough for a callback that waits for the interpreter.
 _LATENCY_S = 0.1
 
 _lock = threading.Lock()
@@ -23,23 +23,23 @@ _open_streams: set["InputStream"] = set()
 
 
 class InputDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """A device that can be recorded from."""
+    """An input device."""
 
-    #: PortAudio's number, which changes when devices come and go.
+    #: PortAudio's number, which changes when devices are plugged in or removed.
     index: int
     name: str
-    #: The system that drives it: ALSA, Core Audio, …
+    #: The system that provides it: ALSA, Core Audio, …
     host: str
-    #: The most channels that it records.
+    #: Maximum number of channels to record.
     channels: int
-    #: Its own samples per second.
+    #: Its native samples per second.
     rate: int
-    #: Whether it is recorded from when no device is named.
+    #: Whether it is used when no device is named.
     is_default: bool
 
 
 def list_devices() -> list[InputDevice]:
-    """All devices that can be recorded from.
+    """All input devices.
 
     Raises:
         InputError: when PortAudio is not installed or cannot list them.
@@ -64,7 +64,7 @@ def list_devices() -> list[InputDevice]:
 
 
 def refresh() -> None:
-    """Look for devices anew; does nothing while the process records from one.
+    """Update the list of devices; does nothing while the process is recording.
 
     Raises:
         InputError: when PortAudio is not installed or cannot be initialised.
@@ -79,28 +79,28 @@ def refresh() -> None:
 
 
 def abandon() -> None:
-    """Let the process end without PortAudio, whose own end would wait for a driver that hangs."""
+    """Let the process end without terminating PortAudio, which would wait for a hanging driver."""
     atexit.unregister(_sounddevice()._exit_handler)
 
 
 class Take(Protocol):
-    """Takes what was recorded, on PortAudio's own thread; it must return at once."""
+    """Receives recorded samples on PortAudio's own thread; must return immediately."""
 
     def __call__(self, data: bytes, frames: int, *, overflow: bool) -> None:
-        """``data`` is interleaved int16; ``overflow`` says that samples were lost before it."""
+        """``data`` is interleaved int16; ``overflow`` means that samples were lost before it."""
         ...
 
 
 class InputStream:
-    """A device that is being recorded from, as 16-bit samples.
+    """An open input device that delivers 16-bit samples.
 
-    It records 16 kHz mono where the device does that, and else what it can: its own rate, more channels.
+    It records 16 kHz mono if the device supports that; otherwise the device's own rate or more channels.
 
     Args:
-        device: As `list_devices` gave it since the last `refresh`.
-        prepare: Called with rate and channels before the first samples come.
-        take: Takes the samples.
-        ended: Called when no more will come, from another thread.
+        device: An entry of `list_devices` since the last `refresh`.
+        prepare: Called with rate and channels before the first samples.
+        take: Receives the samples.
+        ended: Called on another thread when no more samples will come.
 
     Raises:
         InputError: when the device cannot be recorded from.
@@ -139,11 +139,11 @@ class InputStream:
 
     @property
     def is_active(self) -> bool:
-        """False once PortAudio gave the stream up."""
+        """False once PortAudio has ended the stream."""
         return bool(self._stream.active)
 
     def close(self) -> None:
-        """Record no more; what the device still held is lost. More than once does no harm."""
+        """Stop recording; samples still in the device are lost. May be called more than once."""
         with _lock:
             if self in _open_streams:
                 _open_streams.remove(self)
@@ -152,7 +152,7 @@ class InputStream:
 
 
 def _layout(sound: Any, device: InputDevice) -> tuple[int, int]:
-    """Rate and channels to record with: the first of our own wishes that the device grants."""
+    """Rate and channels to record with: the first of the preferred settings that the device accepts."""
     channels = sorted({1, min(2, device.channels), device.channels})
     wishes = [(rate, count) for rate in (SAMPLE_RATE, device.rate) for count in channels]
     for rate, count in wishes:
@@ -161,12 +161,12 @@ def _layout(sound: Any, device: InputDevice) -> tuple[int, int]:
         except sound.PortAudioError:
             continue
         return rate, count
-    # Opening it tells why not.
+    # Opening the device will report the reason.
     return wishes[0]
 
 
 def _default_index(sound: Any, hosts: Any) -> int:
-    """The device that is recorded from when none is named; -1 without one."""
+    """The device used when none is named; -1 if there is none."""
     chosen = sound.default.device[0]
     if isinstance(chosen, int) and chosen >= 0:
         return chosen
@@ -185,7 +185,7 @@ def _portaudio_errors(what: str) -> Iterator[None]:
 
 
 def _sounddevice() -> Any:
-    """The package, imported when it is needed: it loads PortAudio, which only microphones need."""
+    """The package, imported only when needed: it loads PortAudio, which only microphones use."""
     try:
         import sounddevice
     except OSError:

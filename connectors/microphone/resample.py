@@ -1,4 +1,4 @@
-"""Recorded blocks of any rate and layout as runs of 16 kHz mono samples."""
+"""Converts recorded blocks of any rate and layout to runs of 16 kHz mono samples."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +11,7 @@ from operators.events import SAMPLE_RATE
 
 
 class Resampler:
-    """Turns blocks into pieces: a position in 16 kHz samples, and 16-bit samples from there on."""
+    """Converts blocks into pieces: a position in 16 kHz samples, and 16-bit samples from there on."""
 
     def __init__(self) -> None:
         self._last: Block | None = None
@@ -19,7 +19,7 @@ class Resampler:
         self._position = 0
 
     def pieces(self, blocks: Iterable[Block]) -> Iterator[tuple[int, bytes]]:
-        """What the blocks sound like; the end of it may come with the next ones."""
+        """The blocks resampled; their last samples may come with the next blocks."""
         for block in blocks:
             if not self._continues(block):
                 yield from self.rest()
@@ -28,7 +28,7 @@ class Resampler:
             yield self._piece(block.data if self._soxr is None else self._resampled(block))
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
-        """What was still to come of the blocks so far; what comes next is not their continuation."""
+        """The remaining samples of the blocks so far; the next blocks do not continue them."""
         self._last = None
         if self._soxr is not None:
             tail = self._soxr.resample_chunk(np.zeros(0, np.float32), last=True)

@@ -19,34 +19,36 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import MicrophoneChanged, SoundLost
 
 _CHUNK_SAMPLES = SAMPLE_RATE // 10
-# How long what was recorded waits to be fetched, at most: little beside a chunk.
+# Maximum time before recorded samples are fetched: short compared with a chunk.
 _FETCH_S = 0.02
 
 
 class MicrophonePosition(msgspec.Struct, frozen=True):
     """The source's resume state."""
 
-    #: Where the stream's clock stood, in 16 kHz samples.
+    #: Position of the stream's clock, in 16 kHz samples.
     samples: int = 0
 
 
 class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
-    """What a microphone hears, as 16 kHz mono chunks of 100 ms at most.
+    """The audio of a microphone, as 16 kHz mono chunks of at most 100 ms.
 
-    The device is opened with the first batch. When it goes, the source waits until it is back, and the
-    stream's clock goes on. Where samples were lost, the next chunk begins later: the times stay true.
+    The device is opened with the first batch. If it disappears, the source waits until it is back, and the
+    stream's clock keeps running. After lost samples, the next chunk starts later, so the times stay correct.
 
-    Delivery: at most once. A microphone cannot be rewound: what was said while nobody listened, or after the
-    snapshot, is not heard again. A resumed run goes on where the stream's clock stood at the snapshot, or
-    when it was stopped.
+    Delivery: at most once. A microphone cannot be rewound: speech while nothing was recording, or after the
+    snapshot, is not heard again. A resumed run continues from the position of the stream's clock at the
+    snapshot, or when it was stopped.
 
     Args:
         stream: Name of the stream, and of the only partition.
-        device: Index of the device, its name or a part of it; the system's default for None.
-        buffer_s: Seconds that are kept while the flow is busy, from 1 to 600; beyond, the oldest are lost.
-        stop: When set, what was recorded is handed over and the source ends. No chunk is the last one: the
-            stream is not over, and the next run goes on with it.
-        observe: Told on the flow's thread when the microphone goes, when it is back, and when sound was lost.
+        device: Index of the device, its name or a part of it; None for the system's default.
+        buffer_s: Seconds of audio to keep while the flow is busy, from 1 to 600; beyond that, the oldest is
+            lost.
+        stop: When set, recorded audio is delivered and the source ends. No chunk is marked as the last one:
+            the stream is not over, and the next run continues it.
+        observe: Called on the flow's thread when the microphone disappears or returns, and when audio is
+            lost.
 
     Raises:
         UsageError: when there is no such device, or several.
@@ -65,7 +67,7 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         if not 1 <= buffer_s <= 600:
             raise UsageError(f"buffer_s is {buffer_s}; give a value from 1 to 600 seconds")
         self.stream = stream
-        #: What is recorded from.
+        #: The device in use.
         self.device: InputDevice = find_device(device)
         self.is_default = device is None
         self.buffer_s = buffer_s
@@ -75,11 +77,11 @@ class MicrophoneSource(FixedPartitionedSource[AudioChunk, MicrophonePosition]):
         self._capture: Capture | None = None
 
     def now(self) -> float:
-        """The present on the stream's clock, in seconds; 0 until the first sample came."""
+        """Current time on the stream's clock, in seconds; 0 until the first sample arrives."""
         return self._buffer.now() if self._buffer else 0.0
 
     def close(self) -> None:
-        """Let go of the device; for runs that end otherwise than by ``stop``. More than once does no harm."""
+        """Release the device, for runs that end without ``stop``. May be called more than once."""
         if self._capture is not None:
             self._capture.close()
 
@@ -115,7 +117,7 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
             raise StopIteration
         self._is_stopped = self._source.stop.is_set()
         if self._is_stopped:
-            # Waits for the device to let go, so that nothing is recorded after the last chunk.
+            # Waits until the device is released, so that nothing is recorded after the last chunk.
             self._capture.close()
         else:
             self._capture.start()
@@ -145,7 +147,7 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
             yield from self._resampler.rest()
 
     def _chunk(self, start: int, pcm: bytes) -> AudioChunk:
-        # The end of a run that was resampled may reach a sample or two into the next one.
+        # The end of a resampled run may extend a sample or two into the next one.
         start = max(start, self._position)
         self._position = start + len(pcm) // 2
         return AudioChunk(stream=self._source.stream, start_s=start / SAMPLE_RATE, pcm=pcm)
@@ -160,7 +162,7 @@ class _MicrophonePartition(StatefulSourcePartition[AudioChunk, MicrophonePositio
 
 
 def _joined(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Pieces that follow each other put together, and cut to the length of a chunk."""
+    """Join consecutive pieces, and cut them to the length of a chunk."""
     start, ahead = 0, bytearray()
     for at, pcm in pieces:
         if ahead and at != start + len(ahead) // 2:

@@ -1,1 +1,1 @@
-"""Files of models: found, fetched, checked, put together and written."""
+"""Model files: find, fetch, check, assemble and write them."""

@@ -1,6 +1,6 @@
-"""An adapter in a file: GGUF as llama.cpp reads it with ``--lora``, or safetensors with peft's names.
+"""Adapter files: GGUF as llama.cpp reads it with ``--lora``, or safetensors with peft's names.
 
-What is written can be laid over the base model by llama.cpp as it is.
+The written files can be applied to the base model by llama.cpp directly.
 """
 
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ _A, _B = ".lora_a", ".lora_b"
 
 
 def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, dict[str, Entry]]:
-    """An adapter for a model of ``architecture``, and the entries of its header that are about surtitle.
+    """An adapter for a model of ``architecture``, and surtitle's entries in its header.
 
     Args:
-        path: a GGUF file, or a ``.safetensors`` file of peft with its ``.json``, which has no such entries.
-        architecture: the base model's, as GGUF names it.
-        blocks: its layers.
+        path: a GGUF file, or peft's ``.safetensors`` file with its ``.json``, which has no such entries.
+        architecture: GGUF's name of the base model's architecture.
+        blocks: number of the base model's layers.
 
     Raises:
-        InputError: it is none, damaged, or for another architecture.
+        InputError: the file is not an adapter, is damaged, or is for another architecture.
     """
     if path.suffix == ".safetensors":
         adapter, entries = read_peft(path, architecture, blocks), {}
@@ -56,13 +56,13 @@ def types_for(path: Path) -> Types:
 def adapter_file(
     adapter: Adapter, architecture: str, entries: Mapping[str, Entry], kind: str = "Q8_0"
 ) -> GgufFile:
-    """The content of a GGUF file that holds an adapter.
+    """The content of a GGUF file for an adapter.
 
     Args:
-        adapter: what it adds.
-        architecture: the base model's, as GGUF names it.
-        entries: more of the header, such as ``surtitle.templates`` and what it was trained on.
-        kind: type of the matrices; F16 where its blocks do not fill their rows.
+        adapter: the adapter.
+        architecture: GGUF's name of the base model's architecture.
+        entries: further header entries, such as ``surtitle.templates`` and the training data.
+        kind: type of the matrices; F16 is used if its blocks do not fill their rows.
     """
     tensors = {}
     for name, low in adapter.added.items():

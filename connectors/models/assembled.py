@@ -1,4 +1,4 @@
-"""Puts a model together: base weights, an adapter and the tokens that stay become one GGUF file."""
+"""Assembles a model: base weights, an adapter and the kept tokens become one GGUF file."""
 
 import hashlib
 from pathlib import Path
@@ -18,25 +18,25 @@ from operators.models.tensor_types import Types, group_of, number_of
 from operators.progress import Progress
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, spell_prompts
 
-#: Counts up when the same parts make another file.
+#: Incremented when the same parts produce a different file.
 _RECIPE = 1
 
 
 class Parts(NamedTuple):
-    """What a model is put together from."""
+    """The parts from which a model is assembled."""
 
     base: Path
     adapter: Path
-    #: The list of tokens that stay; None for all of them.
+    #: The list of kept tokens; None for all of them.
     vocabulary: Path | None
-    #: By group of tensors, the type that they are stored in; a group that is missing keeps what it has.
+    #: The storage type for each group of tensors; groups not listed here keep their types.
     types: Types
-    #: How it is to be asked, where the adapter's own file does not say it.
+    #: How to prompt the model, if the adapter's file does not say so.
     prompts: TrainedPrompts | None = None
 
 
 def fingerprint(parts: Parts) -> str:
-    """Twelve digits that change with the parts, and with how they are put together. Raises `InputError`."""
+    """Twelve digits that identify the parts and the way they are assembled. Raises `InputError`."""
     sums = [sha256_of(path) for path in parts[:3] if isinstance(path, Path)]
     prompts = spell_prompts(parts.prompts) if parts.prompts else ""
     named = [
@@ -49,7 +49,7 @@ def fingerprint(parts: Parts) -> str:
 
 
 def assemble(parts: Parts, progress: Progress) -> GgufFile:
-    """The model that the parts make, in memory.
+    """Assemble the model in memory.
 
     Raises:
         InputError: a part is damaged or does not fit the others.
@@ -118,7 +118,7 @@ def _check_fits(adapter: Adapter, base: GgufFile, parts: Parts) -> None:
 
 
 def _origin(base: GgufFile, parts: Parts) -> dict[str, Entry]:
-    """Where the model comes from; its licence stays the base model's, in ``general.license``."""
+    """The model's origin; its licence remains that of the base model, in ``general.license``."""
     return {
         "general.name": encode(f"{base.text('general.name')} captions"),
         "surtitle.base.name": encode(base.text("general.name")),

@@ -1,4 +1,4 @@
-"""Models for captions: put together in the user's cache from the base model and files of ours."""
+"""Models for captions: assembled in the user's cache from the base model and files shipped with surtitle."""
 
 from contextlib import ExitStack
 from importlib.resources import as_file
@@ -16,21 +16,21 @@ from operators.progress import Progress
 
 
 def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
-    """The path of a model for captions, put together if it is not in the cache.
+    """The path of a model for captions, which is assembled if it is not in the cache.
 
     Args:
         base: the file of the base model.
-        folder: where the adapter and the list of tokens are; it has the name of the direction.
-        progress: told what is done, and how much of it.
+        folder: the folder of the adapter and the list of tokens; its name is that of the direction.
+        progress: gets each step and its progress.
 
     Raises:
         InputError: a part is missing or damaged.
-        OutputError: the cache cannot hold the model.
+        OutputError: the cache cannot store the model.
     """
     with ExitStack() as stack:
         adapter, vocabulary = (stack.enter_context(as_file(folder / name)) for name in (ADAPTER, VOCABULARY))
         parts = Parts(base, adapter, vocabulary, types_for(adapter))
-        # It gets this name when all of it is there, so that a name is proof enough.
+        # The file gets this name only when it is complete, so the name is sufficient proof.
         target = cached_path(parts, f"captions-{folder.name}")
         if not target.exists():
             remove_abandoned(target)
@@ -40,7 +40,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
 
 
 def cached_path(parts: Parts, name: str = "captions") -> Path:
-    """Where in the user's cache the model of these parts is kept. Raises `OutputError` without a cache."""
+    """The path in the user's cache for the model of these parts. Raises `OutputError` without a cache."""
     folder = user_cache_path("surtitle")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The files of ours that make a model for captions of the base model: a folder for each direction."""
+"""The shipped files that turn the base model into models for captions: one folder per direction."""
 
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -6,17 +6,17 @@ from importlib.resources.abc import Traversable
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
 
-#: What makes a folder one of a direction; a list of tokens lies beside it.
+#: The file that marks a folder as one of a direction, and the list of tokens next to it.
 ADAPTER, VOCABULARY = "adapter.gguf", "vocabulary.gguf"
 
 
 def captions_folder() -> Traversable:
-    """Where the folders are; each has the name of its direction, such as ``en-de``."""
+    """The parent of these folders, which are named by direction, such as ``en-de``."""
     return files("operators.models") / "captions"
 
 
 def is_made_for(direction: Direction, folder: Traversable) -> bool:
-    """Whether a model for captions was made for this direction."""
+    """Whether there is a model for captions for this direction."""
     return (folder / direction.code / ADAPTER).is_file()
 
 
@@ -24,8 +24,8 @@ def folder_for(direction: Direction, folder: Traversable) -> Traversable:
     """The files of the model for captions of this direction.
 
     Raises:
-        UsageError: none was made for it.
-        InputError: none came along at all.
+        UsageError: there is no model for this direction.
+        InputError: the models are not installed at all.
     """
     if is_made_for(direction, folder):
         return folder / direction.code
@@ -38,13 +38,13 @@ def folder_for(direction: Direction, folder: Traversable) -> Traversable:
 
 
 def directions(folder: Traversable) -> list[Direction]:
-    """What models for captions were made for."""
+    """The directions that have a model for captions."""
     found = []
     for one in sorted(folder.iterdir(), key=lambda one: one.name) if folder.is_dir() else ():
         try:
             direction = Direction.of(*one.name.split("-", 1))
         except (TypeError, UsageError):
-            continue  # it is something else
+            continue  # it is not the folder of a direction
         if one.name == direction.code and is_made_for(direction, folder):
             found.append(direction)
     return found

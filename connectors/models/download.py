@@ -1,8 +1,8 @@
-"""Fetches the content of a hub's file so that a download that was given up or killed goes on where it was.
+"""Fetches the content of a file from a hub, so that an interrupted download resumes where it stopped.
 
-The hub's library throws an unfinished file away. So the content is put where that library looks for it, under
-its checksum among the ``blobs`` of the repository in its cache, and the library does all else: it links the
-file's name to it and finds it there the next time. What has not wholly arrived is beside it, under our name.
+The hub's library discards an unfinished file. Therefore the content is stored where that library looks for
+it: under its checksum among the ``blobs`` of the repository in its cache. The library does the rest: it finds
+the content there and links the file's name to it. Incomplete content is next to it, under a name of ours.
 """
 
 import re
@@ -13,24 +13,24 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def fetch_content(repo: str, file: str, bar: type[Any]) -> None:
-    """Fetch what the cache lacks of a file, unless its library has to: what is huge or has no checksum.
+    """Fetch the part of a file that the cache lacks, except for huge files and files without a checksum.
 
-    Whether the content is that of its checksum is for the caller to see, and why a hub does not describe a
-    file for the library to say.
+    Those are left to the library. The caller must verify the checksum of the content. If the hub does not
+    describe the file, nothing is fetched, and the library will report the reason.
 
     Args:
         repo: ``OWNER/REPO``.
-        file: the file's name in it.
-        bar: a class like tqdm's, told how far it is.
+        file: the file's name in the repository.
+        bar: a class like tqdm's for the progress.
 
     Raises:
-        HfHubHTTPError: the hub does not give what it described; other errors of its HTTP library when the
+        HfHubHTTPError: the hub does not deliver what it described; other errors of its HTTP library if the
             connection breaks.
-        OSError: the cache cannot hold it.
+        OSError: the cache cannot store the file.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.file_download import http_get, repo_folder_name
-    from huggingface_hub.utils import (  # type: ignore[attr-defined]  # lazily, which mypy does not see
+    from huggingface_hub.utils import (  # type: ignore[attr-defined]  # lazy exports, which mypy does not see
         WeakFileLock,
         build_hf_headers,
     )
@@ -38,12 +38,12 @@ def fetch_content(repo: str, file: str, bar: type[Any]) -> None:
     headers = build_hf_headers(library_name="surtitle")
     try:
         known = get_hf_file_metadata(hf_hub_url(repo, file), headers=headers)
-    except Exception:  # noqa: BLE001 - of any HTTP library; ours meets it again, and tells or has the file
+    except Exception:  # noqa: BLE001 - any HTTP library's; the hub's library will report it or has the file
         return
     if isinstance(try_to_load_from_cache(repo, file, revision=known.commit_hash), str):
         return
     sha256, size = known.etag or "", known.size
-    # Beyond that size the hub speaks a protocol of its own, which only its library knows.
+    # Beyond that size the hub uses a protocol of its own, which only its library supports.
     if not _SHA256.fullmatch(sha256) or size is None or size > constants.MAX_HTTP_DOWNLOAD_SIZE:
         return
     cache, folder = Path(constants.HF_HUB_CACHE), repo_folder_name(repo_id=repo, repo_type="model")

@@ -1,4 +1,4 @@
-"""Proposal heads in a file: GGUF, the matrices of each head, and which tokens they choose among."""
+"""Files of proposal heads: GGUF with the matrices of each head and the tokens that heads choose from."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -15,7 +15,7 @@ from operators.errors import InputError
 from operators.models.quantize import quantize
 from operators.models.tensor_types import number_of
 
-#: Heads of one model at most; the authors tried ten.
+#: Maximum number of heads of a model; the authors tried ten.
 MAX_HEADS = 16
 _TYPE = "heads"
 _WIDTH, _VOCABULARY, _TOKENS = (f"surtitle.heads.{name}" for name in ("width", "vocabulary", "tokens"))
@@ -28,14 +28,14 @@ def heads_file(
     entries: Mapping[str, Entry],
     kind: str = "F16",
 ) -> GgufFile:
-    """The content of a GGUF file that holds heads.
+    """The content of a GGUF file for heads.
 
     Args:
-        heads: in the order of the places that they are for.
-        tokens: the ids that they can say, the most usual ones first.
+        heads: in the order of the positions that they predict.
+        tokens: the ids that they can predict, the most frequent ones first.
         model: the model that they were trained for.
-        entries: more of the header, such as what they were trained on.
-        kind: type of the matrices; F16 where its blocks do not fill their rows.
+        entries: further header entries, such as the training data.
+        kind: type of the matrices; F16 is used if its blocks do not fill their rows.
     """
     tensors = {}
     for place, head in enumerate(heads, start=1):
@@ -54,9 +54,9 @@ def heads_file(
 
 
 def read_heads(path: Path, model_path: Path) -> Heads:
-    """The heads in ``path`` for the model in the file ``model_path``.
+    """Read the heads in ``path`` for the model in the file ``model_path``.
 
-    Raises `InputError` where there are none, damaged ones, or those of another model.
+    Raises `InputError` if there are none, they are damaged, or they belong to another model.
     """
     file, model = read_gguf(path), read_gguf(model_path)
     if file.text("general.type") != _TYPE:

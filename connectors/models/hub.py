@@ -1,8 +1,8 @@
-"""Fetches a GGUF file from the Hugging Face Hub into the cache that its library shares between programs.
+"""Fetches a GGUF file from the Hugging Face Hub into the cache that the hub's library shares among programs.
 
-What is in the cache is used without a network. A file is compared with the checksum that the hub names for
-it, once: then a note in surtitle's own cache folder says so. The library's own settings hold (HF_ENDPOINT,
-HF_HOME, HF_HUB_OFFLINE, HF_TOKEN).
+Cached files are used without a network. A file is compared once with the hub's checksum; a note in surtitle's
+own cache folder then records the success. The library's own settings apply (HF_ENDPOINT, HF_HOME,
+HF_HUB_OFFLINE, HF_TOKEN).
 """
 
 import errno
@@ -27,38 +27,38 @@ _BLOCK_BYTES = 4 * 2**20
 
 
 def fetch_model(name: str, progress: Callable[[str, float | None], None]) -> Path:
-    """Return the path of a file of the hub, fetched if it is not in the cache.
+    """Return the path of a hub file, fetched if it is not in the cache.
 
     Args:
-        name: ``hub:OWNER/REPO:FILE.gguf``, the file possibly in a folder of the repository.
-        progress: told what is done, and how much of it.
+        name: ``hub:OWNER/REPO:FILE.gguf``; the file may be in a folder of the repository.
+        progress: gets each step and its progress.
 
     Raises:
         UsageError: the name has another form.
-        InputError: there is no such file for this user, no way to reach it, or it arrived damaged.
-        OutputError: the cache cannot hold it.
+        InputError: the file does not exist for this user, is unreachable, or arrived damaged.
+        OutputError: the cache cannot store it.
     """
     match = _NAME.fullmatch(name.removeprefix(HUB_PREFIX))
     if match is None:
         raise UsageError(f"{name!r} names no model of the hub: write hub:OWNER/REPO:FILE.gguf")
     repo, file = match.groups()
-    # It takes a moment to import, and most users bring a file.
+    # Imported here because it takes a moment, and most users have a local file.
     from huggingface_hub import hf_hub_download
 
     bar = _bar(f"fetching {file}", progress)
-    # It tells of each connection that breaks, on lines of its own; what comes of it is told by us.
+    # It logs each broken connection on separate lines; we report the outcome ourselves.
     logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
     try:
         fetch_content(repo, file, bar)
         path = hf_hub_download(repo, file, library_name="surtitle", tqdm_class=bar)
-    except Exception as error:  # those of its HTTP libraries, too
+    except Exception as error:  # including those of its HTTP libraries
         raise _in_words(error, repo, file) from error
     _verify(Path(path), file, progress)
     return Path(path)
 
 
 def _bar(what: str, progress: Callable[[str, float | None], None]) -> Any:
-    """A class of progress bars, as the hub's library wants one, that tells ``progress`` and draws nothing."""
+    """A progress bar class for the hub's library that reports to ``progress`` and draws nothing."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[type-arg]  # it counts, and holds nothing
@@ -75,9 +75,9 @@ def _bar(what: str, progress: Callable[[str, float | None], None]) -> Any:
 def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]) -> None:
     """Compare the file with its checksum, unless that was done before.
 
-    The hub's checksum of a large file is the name that its library gives to the content, which the file's
-    place in the repository only links to. Without such a link (Windows) or such a name there is nothing to
-    compare with.
+    The hub's checksum of a large file is the name under which its library stores the content; the file in the
+    repository's folder is a link to it. Without such a link (Windows) or such a name, no comparison is
+    possible.
     """
     blob = path.parent / path.readlink() if path.is_symlink() else path
     sha256 = blob.name
@@ -95,7 +95,7 @@ def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]
         raise InputError(
             f"{file} arrived damaged (sha256 {found} instead of {sha256}) and was removed: fetch it again"
         )
-    with suppress(OSError):  # then it is compared again next time
+    with suppress(OSError):  # it will be compared again next time
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(seen)
 
@@ -111,7 +111,7 @@ def _sum(path: Path, what: str, progress: Callable[[str, float | None], None]) -
 
 
 def _in_words(error: Exception, repo: str, file: str) -> SurtitleError:
-    """What went wrong between us and the hub, as a sentence for the user."""
+    """The error message for a failure of the hub or the connection."""
     from huggingface_hub import errors
 
     offline = isinstance(error.__cause__, errors.OfflineModeIsEnabled)

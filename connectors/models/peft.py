@@ -1,4 +1,4 @@
-"""Reads an adapter that peft has written: a safetensors file, and its settings as JSON beside it."""
+"""Reads an adapter written by peft: a safetensors file with its settings as JSON next to it."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ import regex
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
 
-#: Architectures whose matrices are the same in a GGUF file as where they were trained. Llama's query and key
-#: have their rows in another order there.
+#: Architectures with the same matrices in a GGUF file as in training. For Llama, GGUF reorders the rows of
+#: the query and key matrices.
 _UNCHANGED = ("gemma", "gemma2", "gemma3", "qwen2", "qwen3")
 _NAME = regex.compile(r"(?:base_model\.model\.)?(.+)\.lora_([AB])(?:\.default)?\.weight")
 _MAX_SETTINGS_BYTES = 64 * 1024
@@ -18,7 +18,7 @@ _NUMBERS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
 class _Settings(msgspec.Struct):
-    """What counts of an ``adapter_config.json``."""
+    """The relevant part of an ``adapter_config.json``."""
 
     r: int
     lora_alpha: float
@@ -29,9 +29,9 @@ class _Settings(msgspec.Struct):
 
 
 def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
-    """The adapter in ``path``; its settings are in ``NAME.json`` beside it, or in ``adapter_config.json``.
+    """Read the adapter in ``path``; its settings are in ``NAME.json`` next to it or ``adapter_config.json``.
 
-    Raises `InputError` for one that is damaged or of another kind, or for an architecture that GGUF changes.
+    Raises `InputError` if it is damaged or of another kind, or if GGUF changes the architecture's matrices.
     """
     if architecture not in _UNCHANGED:
         raise InputError(

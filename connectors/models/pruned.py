@@ -1,4 +1,4 @@
-"""Makes a model file with fewer tokens out of one with all of them."""
+"""Makes a model file with a reduced vocabulary from a complete one."""
 
 from pathlib import Path
 
@@ -11,19 +11,19 @@ from connectors.models.vocabulary import special_ids
 from operators.errors import InputError
 from operators.models.pruning.tokenizer import Tokenizer
 
-#: The header's entry that says that, and how, a model was changed.
+#: The header entry that says that, and how, a model was changed.
 NOTICE_KEY = "surtitle.notice"
 
-#: Tensors with a row for each token: the embedding, which is Gemma's head too, and separate heads.
+#: Tensors with a row for each token: the embedding, which is also Gemma's output head, and separate heads.
 _ROW_PER_TOKEN = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
 _ELEMENT_PER_TOKEN = ("output.bias",)
 _LISTS = ("tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type")
-#: Copies of the vocabulary for other programs, which would no longer be true.
+#: Copies of the vocabulary for other programs, which would no longer be correct.
 _FOREIGN = ("tokenizer.huggingface.json",)
 
 
 def changes(file: GgufFile, what: str) -> Entry:
-    """An entry for the header that says how a model was changed, as licences of weights ask for."""
+    """A header entry that says how a model was changed, as licences of weights require."""
     said = f"Changed by surtitle: {what}."
     if file.text("general.license") == "gemma":
         said += " Gemma is provided under and subject to the Gemma Terms of Use found at "
@@ -32,9 +32,9 @@ def changes(file: GgufFile, what: str) -> Entry:
 
 
 def prune(file: GgufFile, tokenizer: Tokenizer, kept: NDArray[np.int32], path: Path) -> GgufFile:
-    """The file with the tokens ``kept``, whose places in it become their new ids.
+    """The file with only the tokens ``kept``, whose positions in it become their new ids.
 
-    Raises `InputError` where the model has a tensor over the vocabulary that is not known here.
+    Raises `InputError` if the model has an unknown tensor over the vocabulary.
     """
     places = kept.astype(np.intp)
     entries = _entries(file, tokenizer, places, path)
@@ -65,12 +65,12 @@ def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp], pat
 
 
 def _merges(tokenizer: Tokenizer, new_ids: NDArray[np.int64]) -> list[str]:
-    """The merges whose parts and result stay."""
+    """The merges whose parts and result are kept."""
     stay = {tokenizer.table.texts[token] for token in np.flatnonzero(new_ids >= 0)}
 
     def stays(merge: str) -> bool:
         left, _, right = merge.partition(" ")
-        # A merge into what is no token has the parts spelled in bytes; that is rare, and stays so.
+        # A merge whose result is not a token spells its parts in bytes; such rare merges are kept.
         return left in stay and right in stay and (left + right in stay or left + right not in tokenizer.ids)
 
     return [merge for merge in tokenizer.table.merges if stays(merge)]

@@ -1,10 +1,10 @@
-"""Finds the file of the language model that a user named.
+"""Finds the file of a language model by name.
 
-``base`` is the model that comes along in four Python packages: pieces of one GGUF file, because
-a package index limits the size of a file. They are put together once, in the user's cache folder.
-``captions`` is made of it and of files of ours, one for each direction; ``default`` is that one where there
-is one for the direction, and ``base`` elsewhere.
-``hub:…`` is a file of the Hugging Face Hub. Everything else is the path of a GGUF file.
+``base`` is the model shipped in four Python packages, as pieces of one GGUF file, because a package index
+limits the size of a file. The pieces are joined once, in the user's cache folder.
+``captions`` is assembled from it and files shipped with surtitle, one set per direction. ``default`` is
+``captions`` if there is one for the direction, otherwise ``base``.
+``hub:…`` is a file on the Hugging Face Hub. Everything else is the path of a GGUF file.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
     Args:
         name: ``default``, ``base``, ``captions``, ``hub:OWNER/REPO:FILE.gguf``, or the path of a ``.gguf``
             file (``~`` is the home folder).
-        direction: what it shall translate; without one, ``default`` is ``base``.
-        progress: told about work that takes more than an instant.
+        direction: the direction to translate; without one, ``default`` is ``base``.
+        progress: notified of work that takes more than an instant.
 
     Raises:
         InputError: there is no such model, or its file is damaged.
-        OutputError: the cache folder cannot hold the model.
-        UsageError: a name that begins with ``hub:`` has another form, or no model for captions was made for
+        OutputError: the cache folder cannot store the model.
+        UsageError: a name that begins with ``hub:`` has another form, or there is no model for captions for
             the direction.
     """
     meant = _default(direction) if name == "default" else name
@@ -52,14 +52,14 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         check_gguf(path)
         return path
     path = Path(name)
-    with suppress(RuntimeError):  # "~nobody": then it is the name of a file that does not exist
+    with suppress(RuntimeError):  # "~nobody": treat it as the name of a file that does not exist
         path = path.expanduser()
     check_gguf(path)
     return path
 
 
 def _default(direction: Direction | None) -> str:
-    """What ``default`` stands for: the model for captions where one was made for the direction."""
+    """The model for ``default``: the one for captions if the direction has one."""
     has_own = direction is not None and is_made_for(direction, captions_folder())
     return "captions" if has_own else "base"
 
@@ -88,7 +88,7 @@ def _base_model_path(progress: Progress) -> Path:
         ) from error
     sha256: str = base_model.EXPECTED_SHA256
     whole = Path(base_model.MODEL_NAME)
-    # Only a file whose sum was right gets this name: from then on its size is proof enough.
+    # Only a file with the right checksum gets this name, so later its size is sufficient proof.
     target = user_cache_path("surtitle") / f"{whole.stem}-{sha256[:12]}{whole.suffix}"
     if _size(target) != size:
         try:
@@ -109,9 +109,9 @@ def _size(path: Path) -> int | None:
 
 
 def _assemble(pieces: list[Path], size: int, sha256: str, target: Path, progress: Progress) -> None:
-    """Write the pieces as one file, which appears under its name only when it is complete.
+    """Join the pieces into one file, which gets its name only when it is complete.
 
-    Processes that do this at the same time each write a file of their own; the last one stays.
+    Processes that do this at the same time each write a separate file; the last one stays.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(target)

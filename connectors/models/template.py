@@ -1,4 +1,4 @@
-"""A prompt's template in a file of the user's own."""
+"""A prompt template in a user's file."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from operators.prompts.template import Template, template_of
 
 
 def read_template(path: Path) -> Template:
-    """The template that a file holds.
+    """The template in a file.
 
     Raises:
-        InputError: it cannot be read, or holds something else.
+        InputError: the file cannot be read, or contains something else.
     """
     try:
         return template_of(read_toml(path.expanduser(), "template", "--template"))

@@ -1,4 +1,4 @@
-"""What a GGUF file says about its vocabulary."""
+"""The vocabulary of a GGUF file."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ _TOKENIZERS = {"llama": "scores", "gpt2": "merges"}
 
 
 def tokenizer_of(file: GgufFile, path: Path) -> Tokenizer:
-    """The tokenizer of a model file. Raises `InputError` for one whose way to tokenise is not known here."""
+    """The tokenizer of a model file. Raises `InputError` if its method is not supported here."""
     model = file.text("tokenizer.ggml.model")
     if model not in _TOKENIZERS:
         raise InputError(
@@ -43,7 +43,7 @@ def tokenizer_of(file: GgufFile, path: Path) -> Tokenizer:
 
 
 def special_ids(file: GgufFile, size: int) -> dict[str, int]:
-    """The entries of the header that name one token each, and which."""
+    """The header entries that name one token each, with the ids of these tokens."""
     found = {}
     for key in file.entries:
         if key.endswith("_token_id"):

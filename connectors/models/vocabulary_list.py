@@ -1,6 +1,6 @@
-"""The tokens that stay of a vocabulary, in a file: a GGUF header with a bit for each token of the whole.
+"""A file with the kept tokens of a vocabulary: a GGUF header with a bit for each token of the whole.
 
-A pruned model carries the same entries, so that it can be given for its list.
+A pruned model has the same entries, so that it can be used in place of its list.
 """
 
 import hashlib
@@ -18,14 +18,14 @@ _TOKENS = "tokenizer.ggml.tokens"
 
 
 def list_entries(file: GgufFile, size: int, kept: NDArray[np.int32]) -> dict[str, Entry]:
-    """The entries that say which of the ``size`` tokens of ``file`` stay."""
+    """The entries that say which of the ``size`` tokens of ``file`` are kept."""
     bits = np.zeros(size, np.bool_)
     bits[kept] = True
     return {_SIZE: encode(size), _SUM: encode(_sum(file)), _KEPT: encode(np.packbits(bits))}
 
 
 def list_file(file: GgufFile, size: int, kept: NDArray[np.int32]) -> GgufFile:
-    """The content of a file that holds such a list alone."""
+    """The content of a file that contains only such a list."""
     head = {
         "general.architecture": encode(file.text("general.architecture")),
         "general.type": encode("vocabulary"),
@@ -36,7 +36,7 @@ def list_file(file: GgufFile, size: int, kept: NDArray[np.int32]) -> GgufFile:
 def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
     """The old ids, ascending, that a list (or a pruned model) keeps of the vocabulary of ``base``.
 
-    Raises `InputError` where it is none, or one for another vocabulary.
+    Raises `InputError` if the file contains no list or one for another vocabulary.
     """
     file = read_gguf(path)
     size, bits = file.value(_SIZE), file.value(_KEPT)

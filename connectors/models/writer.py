@@ -1,4 +1,4 @@
-"""Writes a model file: it appears under its name when it is complete, and the sum of its bytes is known."""
+"""Writes a model file, which gets its name only when it is complete, and computes its checksum."""
 
 import hashlib
 import os
@@ -11,17 +11,17 @@ from connectors.files.output import inherited
 from connectors.gguf.file import GgufFile, write_gguf
 from operators.errors import OutputError
 
-#: What the name of a file ends in that is not complete yet.
+#: Suffix of a file that is not complete yet.
 PARTIAL_SUFFIX = ".partial"
 _ABANDONED_AFTER_S = 3600.0
 
 
 def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | None = None) -> str:
-    """Write ``file`` to ``path``, and return its sha256. ``progress`` is told the fraction done.
+    """Write ``file`` to ``path``, and return its sha256. ``progress`` gets the fraction done.
 
-    Processes that do this at the same time each write a file of their own; the last one stays.
-    A link stays one. Raises `OutputError` where it cannot be written, and for a device, a pipe or what this
-    process was started with, such as standard output, whose place a file would take.
+    Processes that do this at the same time each write a separate file; the last one stays. A link stays a
+    link. Raises `OutputError` if the file cannot be written, or if it would replace a device, a pipe or a
+    descriptor inherited by this process, such as standard output.
     """
     check_place(path)
     target = Path(os.path.realpath(path))
@@ -46,16 +46,16 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
 
 
 def check_place(path: Path) -> None:
-    """Raise `OutputError` where a file would take the place of a device, a pipe or standard output."""
+    """Raise `OutputError` if a file would replace a device, a pipe or standard output."""
     if (path.exists() and not path.is_file()) or inherited(path) is not None:
         raise OutputError(f"{path} cannot be written: a model needs a regular file")
 
 
 def remove_abandoned(target: Path) -> None:
-    """Remove what killed processes left beside ``target``; one file is as large as the model."""
+    """Remove the partial files of killed processes next to ``target``; each is as large as the model."""
     for partial in target.parent.glob(f"{target.name}.*{PARTIAL_SUFFIX}"):
         try:
             if time.time() - partial.stat().st_mtime > _ABANDONED_AFTER_S:
                 partial.unlink()
         except FileNotFoundError:
-            continue  # its process was alive after all, and finished it
+            continue  # its process was still alive and has finished it

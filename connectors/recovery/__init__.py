@@ -1,1 +1,1 @@
-"""What a run remembers on disk, so that it can be killed and started again."""
+"""What a run stores on disk so that it can be killed and resumed."""

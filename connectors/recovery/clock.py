@@ -1,4 +1,4 @@
-"""Tells when nothing is remembered: Bytewax makes its snapshots by the wall clock, which may be set back."""
+"""Reports when no snapshots are made: Bytewax times them by the wall clock, which may be set back."""
 
 import threading
 import time
@@ -8,34 +8,34 @@ from pathlib import Path
 
 from connectors.messages.log import tell
 
-#: Seconds between two looks at the clock.
+#: Seconds between two checks of the clock.
 _LOOK_S = 1.0
-#: Clocks are set by some milliseconds all the time.
+#: Smaller changes are ignored: clocks are adjusted by milliseconds all the time.
 _WORTH_TELLING_S = 2.0
 
 
 class SnapshotClock:
-    """Knows until when Bytewax makes no snapshot.
+    """Determines how long Bytewax makes no snapshot.
 
     Args:
-        wall: Seconds on the clock that may be set.
-        steady: Seconds on one that goes on at the same pace.
+        wall: Seconds on the wall clock, which may be set.
+        steady: Seconds on a monotonic clock.
     """
 
     def __init__(
         self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
     ) -> None:
         self._wall, self._steady = wall, steady
-        #: The time of the wall clock by which a snapshot is made again.
+        #: Wall-clock time from which snapshots are made again.
         self.until = wall()
         self._ahead = wall() - steady()
         self._told = False
 
     def look(self) -> float | None:
-        """Seconds for which there will be no snapshot, when that is news; 0 when there are some again."""
+        """Seconds without snapshots, if that has just changed (0 when there are some again); else None."""
         wall, ahead = self._wall(), self._wall() - self._steady()
         if ahead < self._ahead - _WORTH_TELLING_S:
-            # Bytewax waits for a time that it has taken down before.
+            # Bytewax waits for a time that it has recorded before the change.
             self.until = max(self.until, self._ahead + self._steady())
             self._ahead, self._told = ahead, True
             return self.until - wall
@@ -48,7 +48,7 @@ class SnapshotClock:
 
 @contextmanager
 def told_of_clock(folder: Path) -> Iterator[None]:
-    """Tell meanwhile when nothing can be remembered in a folder, and when it can be again."""
+    """Meanwhile, tell the user when nothing can be stored in a folder, and when that works again."""
     clock, is_over = SnapshotClock(), threading.Event()
 
     def watch() -> None:

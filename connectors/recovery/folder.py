@@ -1,6 +1,6 @@
-"""The folder in which a run remembers how far it came, so that it can be killed and started again.
+"""The folder in which a run stores its progress, so that it can be killed and resumed.
 
-It holds Bytewax' snapshots, and beside them what the run was asked for: no other run may go on from there.
+It holds Bytewax's snapshots and the run's settings: a run with other settings cannot resume from it.
 """
 
 import fcntl
@@ -20,25 +20,25 @@ from connectors.files.output import WriteError
 from connectors.recovery.snapshots import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
-#: Version of what is stored, the states of all stages among it; it goes up when one of them changes, and
-#: when a position of a source or sink moves to another module, which its pickle names.
+#: Version of the stored data, including the states of all stages. Increase it when one of them changes, and
+#: when the position of a source or sink moves to another module, because its pickle names the module.
 SCHEMA = 4
 
 _NAME = "run.json"
-# What a store takes for a start, and its journal.
+# Initial size of a store and its journal.
 _FIRST_BYTES = 512 * 1024
-# What Rust says of an error of SQLite's.
+# How Rust formats an SQLite error.
 _SQLITE_FAILURE = re.compile(r'SqliteFailure\(Error \{[^}]*\}, Some\("([^"]*)"\)\)')
 
 
 class _Version(msgspec.Struct, frozen=True):
-    """What a folder of any version says of itself."""
+    """The part of a folder's identity that every version has."""
 
     schema: int
 
 
 class _Identity(_Version, frozen=True):
-    """What a folder of this version says of itself."""
+    """The identity of a folder of this version."""
 
     settings: dict[str, Any]
 
@@ -47,22 +47,22 @@ V = TypeVar("V", bound=_Version)
 
 
 class RecoveryFolder:
-    """A folder of one run; in a ``with`` block, which keeps other processes out.
+    """The folder of one run; use it in a ``with`` block, which keeps other processes out.
 
     Args:
-        path: The folder; it is made unless it is there.
-        settings: All that has to be the same when the run goes on: stages, and in them keys and values.
+        path: The folder; it is created if necessary.
+        settings: Everything that must be unchanged when the run resumes: stages, with their keys and values.
 
     Raises:
-        UsageError: when the folder belongs to a run that was asked for something else.
-        InputError: when it is no such folder, or of another version of surtitle.
+        UsageError: when the folder belongs to a run with other settings.
+        InputError: when it is not such a folder, or belongs to another version of surtitle.
         OutputError: when it cannot be written, or another process is using it.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self.path = path
         self._identity = _Identity(SCHEMA, msgspec.to_builtins(settings))
-        #: Whether a run goes on here that broke off, or is over.
+        #: Whether the folder existed, from a run that was interrupted or has ended.
         self.is_resumed = path.exists()
         try:
             if not self.is_resumed:
@@ -81,7 +81,7 @@ class RecoveryFolder:
 
     @property
     def config(self) -> RecoveryConfig:
-        """For Bytewax."""
+        """The configuration for Bytewax."""
         return RecoveryConfig(self.path)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
 
     def __enter__(self) -> Self:
@@ -93,15 +93,15 @@ class RecoveryFolder:
         os.close(self._lock)
 
     def _make(self) -> None:
-        """Make the folder with all that belongs into it, at once: half of it would be nobody's."""
+        """Create the folder with all its contents atomically: a half-made one would belong to no run."""
         being_made = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         being_made.mkdir(parents=True)
         try:
-            # Bytewax panics, aloud, where SQLite finds no room.
+            # Bytewax panics, with output, if SQLite has no space.
             room = being_made / "room"
             room.write_bytes(bytes(_FIRST_BYTES))
             room.unlink()
-            # One store, however many workers: their number may change.
+            # One store for any number of workers, because their number may change.
             init_db_dir(being_made, 1)  # type: ignore[no-untyped-call]  # the same
             (being_made / _NAME).write_bytes(msgspec.json.format(msgspec.json.encode(self._identity)))
             being_made.rename(self.path)
@@ -138,7 +138,7 @@ class RecoveryFolder:
 
 
 def store_error(error: BaseException, config: RecoveryConfig) -> OutputError | None:
-    """What to tell a user where Bytewax ended a run because it could not store a snapshot; None else."""
+    """The error to report if Bytewax ended a run because it could not store a snapshot; otherwise None."""
     failure = _SQLITE_FAILURE.search(str(error))
     if failure is None:
         return None

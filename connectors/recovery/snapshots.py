@@ -1,10 +1,10 @@
-"""Bytewax' snapshots on disk, and what it leaves in them that must not be found again.
+"""Cleans up Bytewax's snapshots on disk before a run resumes.
 
-Bytewax 0.21.1 resumes at the epoch up to which everything was done, and reads the newest snapshot of each key
-from before it. But a killed run has already stored snapshots of later epochs, and they stay: the run that
-goes on counts its epochs from there, reaches those numbers without storing that key again, is killed, and a
-third run would find a key's state of a future that never was. So they are deleted before a run goes on. A key
-that is over leaves a row without a state, for ever; those go, too.
+Bytewax 0.21.1 resumes at the epoch up to which everything was done, and reads each key's newest snapshot from
+before it. A killed run, however, has already stored snapshots of later epochs, which stay. The resumed run
+counts its epochs from the resume point. If it reaches those numbers without storing that key again and is
+killed, a third run would find a state of the key that the second run never had. Therefore they are deleted
+before a run resumes. Keys that are over leave a row without a state forever; those are deleted, too.
 """
 
 import sqlite3
@@ -16,10 +16,10 @@ from operators.errors import InputError, OutputError
 
 
 def forget_unfinished(folder: Path) -> None:
-    """Delete the snapshots of epochs that were not finished, and those of keys that are over.
+    """Delete the snapshots of unfinished epochs, and those of keys that are over.
 
     Raises:
-        InputError: when the stores in ``folder`` are none of Bytewax', or damaged.
+        InputError: when the stores in ``folder`` are not Bytewax's, or damaged.
     """
     paths = sorted(folder.glob("part-*.sqlite3"))
     executions: dict[int, tuple[int, int]] = {}
@@ -40,7 +40,7 @@ def forget_unfinished(folder: Path) -> None:
     for path in paths:
         with _open(path) as store:
             store.execute("DELETE FROM snaps WHERE snap_epoch >= ?", (resume,))
-            # Where a query has MAX, SQLite takes the other columns from the row that has it.
+            # In a query with MAX, SQLite takes the other columns from the row with the maximum.
             store.execute(
                 "DELETE FROM snaps WHERE (step_id, state_key) IN (SELECT step_id, state_key FROM ("
                 "SELECT step_id, state_key, ser_change, MAX(snap_epoch) FROM snaps GROUP BY 1, 2"
@@ -48,7 +48,7 @@ def forget_unfinished(folder: Path) -> None:
             )
 
 
-# The store is good, and its disk is not.
+# Errors of the disk, not of the store.
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY")
 
 

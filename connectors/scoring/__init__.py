@@ -1,1 +1,1 @@
-"""What a benchmark asks of other programs, and the journal of its trials."""
+"""Scores that a benchmark gets from other programs, and the journal of its trials."""

@@ -1,7 +1,7 @@
-"""COMET (Rei et al. 2020), asked of the program ``comet-score`` if there is one.
+"""COMET (Rei et al. 2020), computed by the program ``comet-score`` if it is installed.
 
-It is no dependency: unbabel-comet needs an older NumPy than surtitle, and brings PyTorch along. In an
-environment of its own neither matters.
+It is not a dependency: unbabel-comet needs an older NumPy than surtitle, and requires PyTorch. In a separate
+environment neither matters.
 """
 
 import re
@@ -17,7 +17,7 @@ _PROGRAM = "comet-score"
 
 
 def check_comet(checkpoint: Path) -> str:
-    """See whether COMET can be computed; gives its signature. Raises `UsageError` and `InputError`."""
+    """Check that COMET can be computed; returns its signature. Raises `UsageError` and `InputError`."""
     if shutil.which(_PROGRAM) is None:
         raise UsageError(
             f"--comet needs the program {_PROGRAM} on the PATH: install the package unbabel-comet, in an "
@@ -40,7 +40,7 @@ def comet_scores(
             *("-t", *translations, "--model", str(checkpoint), "--gpus", "0", "--quiet"),
         ]
         done = subprocess.run([_PROGRAM, *arguments], capture_output=True, text=True, check=False)
-    # A line per segment comes before the line of a system, unless the version is quiet about them.
+    # Lines of segments precede the line of a system, unless the version omits them.
     scores = dict(re.findall(r"^(\S+)\tscore: (-?[\d.]+)\s*$", done.stdout, re.MULTILINE))
     if done.returncode != 0 or any(path not in scores for path in translations):
         reason = (done.stderr.strip().splitlines() or ["it printed no score"])[-1]

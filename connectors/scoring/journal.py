@@ -1,4 +1,4 @@
-"""A file of results that survives the process: each is appended as one line, and read again after a crash."""
+"""A file of results that survives a crash: each result is appended as a line, and read again afterwards."""
 
 import fcntl
 import os
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class Journal(Generic[T]):
-    """Appends results to a file of JSON lines, and hands over those of a run that broke off.
+    """Appends results to a file of JSON lines, and returns those of an interrupted run.
 
-    Delivery: at least once. A result counts once its line is complete; a process that is killed loses
-    at most the one that it was writing. Two processes never write the same journal.
+    Delivery: at least once. A result counts once its line is complete; a killed process loses at most the one
+    that it was writing. Two processes never write the same journal.
     """
 
     def __init__(
@@ -28,9 +28,9 @@ class Journal(Generic[T]):
         fresh: bool = False,
         elsewhere: str = "set XDG_CACHE_HOME to another folder",
     ) -> None:
-        """Open or make ``path``; with ``fresh`` forget what it holds. Raises `OutputError`.
+        """Open or create ``path``; with ``fresh`` discard its contents. Raises `OutputError`.
 
-        ``elsewhere`` tells the user how to have it in another place.
+        ``elsewhere`` tells the user how to choose another place.
         """
         self.path, self._elsewhere = path, elsewhere
         try:
@@ -45,9 +45,9 @@ class Journal(Generic[T]):
             raise OutputError(
                 f"the same command is already running, and writes {path}; wait for it"
             ) from None
-        #: What was there.
+        #: Results found in the file.
         self.results = [] if fresh else self._read(result_type)
-        #: Results in the file.
+        #: Number of results in the file.
         self.count = len(self.results)
         if fresh:
             os.truncate(self._file, 0)
@@ -57,7 +57,7 @@ class Journal(Generic[T]):
 
     def __exit__(self, *_exception: object) -> None:
         if not self.count:
-            # A run that could not begin leaves nothing behind.
+            # A run that could not begin leaves no file behind.
             self.remove()
         os.close(self._file)
 
@@ -72,11 +72,11 @@ class Journal(Generic[T]):
         self.count += 1
 
     def remove(self) -> None:
-        """Forget all results: the run is over."""
+        """Remove the file: the run is over."""
         self.path.unlink(missing_ok=True)
 
     def _read(self, result_type: type[T]) -> list[T]:
-        """All results up to the first line that is not whole; what comes after is cut off."""
+        """All results up to the first incomplete line; the rest of the file is cut off."""
         decoder, results, good = msgspec.json.Decoder(result_type), [], 0
         for line in self.path.read_bytes().splitlines(keepends=True):
             try:

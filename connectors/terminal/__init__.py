@@ -1,1 +1,1 @@
-"""Captions on a terminal, or as lines where there is none."""
+"""Captions on a terminal, or as plain lines where the output is not a terminal."""

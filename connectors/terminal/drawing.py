@@ -1,7 +1,6 @@
-"""Captions on the terminal: finished lines scroll up, the open caption grows below them, a status under it.
+"""Draws captions on a terminal: finished lines scroll up, the open caption and a status line are below them.
 
-The cursor is never hidden and the keyboard never changed, so a run that is killed leaves a usable terminal
-behind.
+The cursor is never hidden and the keyboard settings never change, so a killed run leaves a usable terminal.
 """
 
 import contextlib
@@ -23,11 +22,11 @@ from operators.errors import OutputError
 from operators.events import Caption
 from operators.text_layout import cleaned, wrap
 
-# Captions that are waiting for their final; when there are more, the oldest counts as finished.
+# Maximum number of captions waiting for their final; beyond that, the oldest counts as finished.
 _MAX_OPEN = 8
-# Seconds between two drawings of the status.
+# Seconds between two updates of the status line.
 _STATUS_INTERVAL_S = 0.1
-# Columns to the right of the status that stay free for the echo of Ctrl-C.
+# Columns to the right of the status line kept free for the echo of Ctrl-C.
 _ECHO = 2
 
 
@@ -38,18 +37,17 @@ def open_screen(
     is_logged: bool = False,
     now: Callable[[], float] = monotonic,
 ) -> Screen:
-    """A screen that draws where the output is a terminal, and writes one line for each final elsewhere.
+    """A screen that draws on a terminal; for any other output it writes one line per final.
 
-    On a terminal the newest open caption is drawn in at most two lines and becomes plain lines above them
-    when it is final. What is new in it is dim until the next update leaves it standing; so is the ``…``
-    for what is withheld.
+    On a terminal, the newest open caption takes at most two lines and becomes plain lines above them when it
+    is final. Its new text is dim until the next update confirms it; so is the ``…`` for withheld text.
 
     Args:
-        columns: Width of a caption line; `operators.languages` knows it for a language. Lines are narrower
-            when the terminal is.
-        out: Where to write; standard output unless given.
-        is_logged: Draw nothing, and log what is no caption.
-        now: Seconds on a clock that never goes back.
+        columns: Width of a caption line, which `operators.languages` defines per language. Lines are
+            narrower if the terminal is.
+        out: Where to write; standard output by default.
+        is_logged: Draw nothing, and log everything that is not a caption.
+        now: Seconds on a monotonic clock.
     """
     out = out or sys.stdout
     if is_logged:
@@ -65,16 +63,16 @@ class _Size(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A caption that waits for its final."""
+    """A caption waiting for its final."""
 
     text: str
-    #: Characters of it that stood in the caption before.
+    #: Number of its characters that were already in the previous caption.
     stands: int
     goes_on: bool
 
 
 class _Drawn(Screen):
-    """Remembers what the lowest rows show; the cursor is always in the last of them."""
+    """Remembers the contents of the lowest rows; the cursor is always in the last of them."""
 
     def __init__(self, out: TextIO, columns: int, now: Callable[[], float]) -> None:
         self._out = out
@@ -113,7 +111,7 @@ class _Drawn(Screen):
             self._draw(left)
 
     def _take(self, captions: Sequence[Caption]) -> list[str]:
-        """Remember what is open; the texts of what is finished."""
+        """Remember the open captions; return the texts of the finished ones."""
         finished = []
         for caption in captions:
             key = (caption.stream, caption.segment)
@@ -130,7 +128,7 @@ class _Drawn(Screen):
 
     def _draw(self, finished: Iterable[str] = (), notice: str = "") -> None:
         size = _size_of(self._out)
-        # The last column stays free: terminals differ in where the cursor is once it was written.
+        # The last column stays free: terminals differ in where the cursor goes after writing there.
         columns = max(2, min(self._columns, size.columns - 1))
         above = [CaptionRow(line) for text in finished for line in wrap(text, columns)]
         above += [CaptionRow("", line) for line in wrap(notice, max(2, size.columns - 1))]
@@ -140,7 +138,7 @@ class _Drawn(Screen):
             change = erase(self._drawn, size.columns)
             self._drawn = [CaptionRow("")]
         change += redraw(self._drawn, above + below)
-        # Forgotten before it can fail: a screen that is closed after an error must not draw it again.
+        # Updated before a write can fail: a screen closed after an error must not draw it again.
         self._drawn = below
         write(self._out, change)
 
@@ -169,5 +167,5 @@ def _size_of(out: TextIO) -> _Size:
         size = os.get_terminal_size(out.fileno())
     except (OSError, ValueError):
         return _Size(80, 24)
-    # A terminal that does not know its size says 0.
+    # A terminal that does not know its size reports 0.
     return _Size(size.columns or 80, size.lines or 24)

@@ -1,6 +1,6 @@
-"""What to send to a terminal so that it shows other rows than before: what changed, and nothing else.
+"""Computes the output that changes a terminal's rows: only the differences.
 
-Only a few sequences are used that every terminal knows (ECMA-48). Everything here is pure.
+Only a few control sequences are used, which every terminal supports (ECMA-48). Everything here is pure.
 """
 
 from itertools import groupby
@@ -22,19 +22,19 @@ class _Cell(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """False where terminals disagree about the width."""
+        """False if terminals disagree about the width."""
         return len(self.text) == 1 and cluster_width(self.text) > 0
 
 
 def redraw(before: list[CaptionRow], after: list[CaptionRow]) -> str:
-    """What to send to a terminal that shows ``before`` to make it show ``after``.
+    """The output that changes a terminal from showing ``before`` to showing ``after``.
 
-    The cursor is in the last row, and afterwards at its end; neither list is empty. Rows that are too
-    many for the screen scroll up.
+    The cursor starts in the last row, and ends at the end of the last row; neither list is empty. Rows that
+    do not fit on the screen scroll up.
     """
     if before == after:
         return ""
-    # Keys that were typed may have left their echo there.
+    # Typed keys may have left their echo there.
     parts = [_to_column(row_width(before[-1])), _ERASE_LINE]
     at = len(before) - 1
     for number, row in enumerate(after):
@@ -54,18 +54,18 @@ def redraw(before: list[CaptionRow], after: list[CaptionRow]) -> str:
 
 
 def erase(drawn: list[CaptionRow], columns: int) -> str:
-    """Erase rows, and leave the cursor where the first began; it is in the last row.
+    """Erase rows, and leave the cursor where the first one began; it starts in the last row.
 
     Args:
-        drawn: What was drawn, never empty.
-        columns: Columns of the terminal now: it has broken what is wider in two.
+        drawn: The drawn rows, never empty.
+        columns: Current columns of the terminal, which has wrapped rows that are wider.
     """
     height = sum(max(1, -(-row_width(row) // columns)) for row in drawn)
     return _erase_rows(height, downwards=False)
 
 
 def _erase_rows(count: int, *, downwards: bool) -> str:
-    # One by one: a terminal may take erasing all that it shows as scrolling it away, into its history.
+    # One by one: a terminal may treat erasing the whole screen as scrolling it into its history.
     next_row = _vertically(1 if downwards else -1)
     return next_row.join([f"\r{_ERASE_LINE}"] * count)
 
@@ -86,7 +86,7 @@ def _row_change(before: list[_Cell], after: list[_Cell]) -> str:
             break
         start += 1
     if not all(cell.is_sure for cell in [*before[start:], *after[start:]]):
-        # From there on nobody knows what stands in which column.
+        # Beyond this point the columns of characters are unknown.
         return f"{_to_column(_end(after[:start]))}{_styled(after[start:])}{_ERASE_LINE}"
     there = set(before)
     parts = []

@@ -1,4 +1,4 @@
-"""Where captions are seen, and its plain kind: lines, for a file, a pipe or a terminal that cannot draw."""
+"""Where captions are shown, and its plain form: lines for a file, a pipe or a terminal that cannot draw."""
 
 import contextlib
 import errno
@@ -21,14 +21,14 @@ from operators.text_layout import cleaned
 
 
 class Screen(ABC):
-    """Where captions are seen. Any thread may call any method, but no signal handler.
+    """Shows captions. Any thread may call any method, but signal handlers must not.
 
-    Text from outside never reaches the terminal as anything but text.
+    Text from outside reaches the terminal only as text, never as control sequences.
     """
 
     @abstractmethod
     def draw(self, captions: Sequence[Caption]) -> None:
-        """Show captions that came together.
+        """Show captions that arrived together.
 
         Raises:
             OutputError: when nobody reads the output any more or the disk is full.
@@ -36,21 +36,21 @@ class Screen(ABC):
 
     @abstractmethod
     def status(self, status: Status) -> None:
-        """Show how it goes, where there is a terminal.
+        """Show the run's status, if there is a terminal.
 
-        At most ten times a second; what comes in between is shown at the next call of any method. A
-        failing output is left to `draw` to report.
+        At most ten times a second; a status in between is shown at the next call of any method. If the
+        output fails, `draw` reports it.
         """
 
     @abstractmethod
     def notice(self, sentence: str) -> None:
-        """Show the user a sentence that is no caption: above the captions, or on standard error."""
+        """Show the user a sentence that is not a caption: above the captions, or on standard error."""
 
     @abstractmethod
     def close(self) -> None:
-        """Leave what is still open as finished lines, and take the status away; it may be called again.
+        """Finish the open captions as plain lines and remove the status line; may be called more than once.
 
-        It raises nothing: an error that ended the captions is already on its way.
+        Never raises: an error that ended the captions is already being reported.
         """
 
     def __enter__(self) -> Self:
@@ -90,7 +90,7 @@ class Lines(Screen):
 
 
 class LoggedLines(Lines):
-    """The same, where messages are JSON: what is no caption goes where they all go."""
+    """The same when messages are JSON: everything that is not a caption is logged."""
 
     @override
     def notice(self, sentence: str) -> None:
@@ -98,14 +98,14 @@ class LoggedLines(Lines):
 
 
 def encoding_of(out: TextIO) -> str:
-    """The encoding of what is written to ``out``."""
+    """The encoding of ``out``."""
     return out.encoding or "utf-8"
 
 
 def write(out: TextIO, text: str) -> None:
-    """Write ``text`` at once, with question marks for what the output cannot encode.
+    """Write ``text`` immediately, with question marks for characters that the encoding lacks.
 
-    A terminal that is gone takes it, and all that comes after it, without a word.
+    If the terminal is gone, this text and all later text is silently discarded.
 
     Raises:
         OutputError: when nobody reads the output any more or the disk is full.
@@ -123,9 +123,9 @@ def write(out: TextIO, text: str) -> None:
 
 
 def is_gone(out: TextIO, error: OSError) -> bool:
-    """Whether an error says that a terminal is gone: its window closed, or the connection to it lost.
+    """Whether an error means that a terminal is gone: its window closed, or its connection lost.
 
-    There is nothing to mend then, and files to end: what is written to it from now on goes nowhere.
+    Nothing can be repaired then, and the run's files still need completing, so later output is discarded.
     """
     if error.errno != errno.EIO or not stat.S_ISCHR(os.fstat(out.fileno()).st_mode):
         return False

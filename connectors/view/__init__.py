@@ -1,1 +1,1 @@
-"""What every viewer is shown, on a terminal and in a browser: rows of captions, and the status. Pure."""
+"""The content of every view, on a terminal and in a browser: rows of captions, and the status. Pure."""

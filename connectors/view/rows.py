@@ -11,11 +11,11 @@ import regex
 from operators.prefix import common_prefix
 from operators.text_layout import width, wrap
 
-#: Columns of a caption line, unless the language has a number of its own.
+#: Columns of a caption line, unless the language defines another number.
 COLUMNS = 42
-#: Lines of an unfinished caption that are on display.
+#: Lines shown of an unfinished caption.
 ROWS = 2
-#: Stands for the tail that is withheld.
+#: Stands for the withheld end of a caption.
 ELLIPSIS = "…"
 
 # Where a word may end (Unicode word boundaries, UAX 29): in scripts without spaces after each ideograph.
@@ -23,14 +23,14 @@ _BOUNDARY = regex.compile(r"(?w)\b")
 
 
 class CaptionRow(NamedTuple):
-    """One line on display: plain text, and dim text that follows it."""
+    """One line on display: plain text, followed by dim text."""
 
     plain: str
     dim: str = ""
 
 
 def settled(before: str, after: str) -> int:
-    """Characters of ``after`` that stood in ``before`` already: the whole words that both begin with."""
+    """Number of characters of ``after`` already in ``before``: the whole words with which both begin."""
     common = common_prefix(before, after)
     return max(_word_ends(before, common) & _word_ends(after, common), default=0)
 
@@ -46,11 +46,11 @@ def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int =
     Args:
         shown: The text on display, cleaned.
         columns: Columns of a line.
-        stands: Characters at the start of ``shown`` that are settled; all others are dim.
-        goes_on: Whether a tail is withheld.
-        rows: Rows to return, at most.
+        stands: Characters at the start of ``shown`` that are settled; the others are dim.
+        goes_on: Whether the end is withheld.
+        rows: Maximum number of rows to return.
     """
-    # Spaces do not count: those at which lines break are gone.
+    # Spaces are not counted, because those at line breaks are gone.
     left = stands - shown.count(" ", 0, stands)
     drawn = []
     for line in wrap(shown, columns):
@@ -59,14 +59,14 @@ def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int =
         drawn.append(CaptionRow(plain, line[len(plain) :]))
     if goes_on:
         if not drawn or row_width(drawn[-1]) + width(ELLIPSIS) > columns:
-            # In a line of its own the ellipsis moves no word that is already on display.
+            # On a line of its own, the ellipsis does not move any displayed word.
             drawn.append(CaptionRow(""))
         drawn[-1] = drawn[-1]._replace(dim=drawn[-1].dim + ELLIPSIS)
     return drawn[-rows:]
 
 
 def _start(line: str, count: int) -> str:
-    """As much of a line as has ``count`` characters beside its spaces."""
+    """The start of a line that contains ``count`` characters, not counting spaces."""
     for end, char in enumerate(line):
         if count == 0:
             return line[:end]
@@ -75,5 +75,5 @@ def _start(line: str, count: int) -> str:
 
 
 def row_width(row: CaptionRow) -> int:
-    """Columns that a row takes."""
+    """Number of columns of a row."""
     return width(row.plain) + width(row.dim)

@@ -1,4 +1,4 @@
-"""The status line under the captions: what goes on, how loud it is, how late it is.
+"""The status line under the captions: the run's state, the audio level, the delay.
 
 Everything here is pure.
 """
@@ -10,35 +10,35 @@ from operators.text_layout import cleaned, width, wrap
 
 #: Cells of the level meter, and the level in dBFS at which it is empty; it is full at 0.
 _METER_CELLS, _QUIETEST_DBFS = 10, -60.0
-# A cell that is filled by no, one, two, … eighths.
+# A cell filled by zero, one, two, … eighths.
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _GAP = "  "
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """What a run is doing at one moment; what is None is not told."""
+    """The status of a run at one moment; fields that are None are not shown."""
 
     #: In a word or a few: ``listening``, ``speech``, ``no microphone``, ``connection lost``.
     state: str
-    #: Level of the sound, in dBFS.
+    #: Level of the audio, in dBFS.
     level_dbfs: float | None = None
     #: Seconds since the streams began.
     elapsed_s: float | None = None
-    #: Seconds that the input has in all, where that is known.
+    #: Total duration of the input in seconds, if known.
     duration_s: float | None = None
-    #: Seconds from speech to its caption, of late.
+    #: Recent delay from speech to its caption, in seconds.
     lag_s: float | None = None
-    #: Seconds of sound that were lost; told when there are any.
+    #: Seconds of lost audio; shown if there are any.
     dropped_s: float = 0.0
-    #: Updates that newer ones overtook; told when there are any.
+    #: Updates overtaken by newer ones; shown if there are any.
     overtaken: int = 0
 
 
 def status_text(status: Status, columns: int, encoding: str = "utf-8") -> str:
     """The status in one line of at most ``columns`` (2 or more) columns, in characters of ``encoding``.
 
-    What does not fit is left out, the least important first.
+    Parts that do not fit are omitted, the least important first.
     """
     state, *others = [part for part in _parts(status, encoding) if part]
     text = next(iter(wrap(state, columns)), "")
@@ -60,7 +60,7 @@ def _parts(status: Status, encoding: str) -> list[str]:
 
 
 def sayable(text: str, encoding: str) -> str:
-    """The text with a question mark for each character that ``encoding`` does not have."""
+    """The text with a question mark for each character that ``encoding`` lacks."""
     return text.encode(encoding, "replace").decode(encoding)
 
 

@@ -1,4 +1,4 @@
-"""The pages of the web server and the events behind them."""
+"""The pages of the web server and their event streams."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -21,16 +21,16 @@ _NOT_KEPT = {"cache-control": "no-store"}
 
 
 def web_app(hub: Hub, access: Access, token: str | None, ready: Callable[[], None]) -> Starlette:
-    """The application that shows what ``hub`` has to those whom ``access`` lets in.
+    """The application that shows the content of ``hub`` to clients that ``access`` admits.
 
-    ``ready`` is called when its loop takes what the hub has.
+    ``ready`` is called when the event loop can receive from the hub.
     """
     pages = _Pages(hub, load_assets())
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         tending = asyncio.create_task(hub.tend())
-        # It has told the hub of its loop by the time that it first waits.
+        # The task has registered its loop with the hub by the time it first waits.
         await asyncio.sleep(0)
         ready()
         try:
@@ -44,7 +44,7 @@ def web_app(hub: Hub, access: Access, token: str | None, ready: Callable[[], Non
             Route("/streams.json", pages.streams),
             Route("/robots.txt", pages.robots),
             Route("/static/{name}", pages.static),
-            # A stream's name may have slashes in it.
+            # A stream's name may contain slashes.
             Route("/streams/{stream:path}/events", pages.events),
             Route("/streams/{stream:path}/control", pages.control),
             Route("/streams/{stream:path}", pages.page),
@@ -67,11 +67,11 @@ class _Pages:
         return JSONResponse([one._asdict() for one in self._hub.listed()], headers=_NOT_KEPT)
 
     async def events(self, request: Request) -> Response:
-        # Not a Response by birth, but it answers like one.
+        # Not a subclass of Response, but it behaves like one.
         return EventStream(self._hub, request.path_params["stream"], request.headers.get("last-event-id"))  # type: ignore[return-value]
 
     async def page(self, request: Request) -> Response:
-        # Under any name: the page waits for a stream that is not there yet.
+        # For any name: the page waits for a stream that does not exist yet.
         return self._file("page.html", request)
 
     async def control(self, request: Request) -> Response:

@@ -1,14 +1,14 @@
-"""The page's files, out of the package and into memory: what is not among them cannot be asked for.
+"""Loads the page's files from the package into memory; no other file can be requested.
 
 Starlette's ``StaticFiles`` would take a file's type from the system's table, and its ETag from the time and
-size of the file, which an update of the package may leave as they were.
+size of the file, which may not change when the package is updated.
 """
 
 import hashlib
 from importlib.resources import files
 from typing import NamedTuple
 
-# Not what the system believes about endings: on some, .js is plain text, and a browser would not run it.
+# Fixed here because some systems map .js to plain text, and a browser would not run it.
 _TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",

@@ -1,4 +1,4 @@
-"""Where the flow hands captions in and every browser hangs on: one thread publishes, another's loop sends."""
+"""Connects the flow to all browsers: one thread publishes captions, another thread's loop sends them."""
 
 import asyncio
 import contextlib
@@ -14,29 +14,29 @@ from connectors.web.protocol import Bounds
 from connectors.web.streams import ListedStream, Streams
 from operators.events import Caption, ErasureRecord
 
-# Seconds between two looks at what waits.
+# Seconds between two checks of waiting messages.
 _TICK_S = 0.1
 
 
 class ClientTimeouts(NamedTuple):
     """How long the hub waits for clients, in seconds."""
 
-    #: How often a client is told how things stand.
+    #: Interval at which a client is sent the present state.
     heartbeat_s: float = 10.0
-    #: For how long something may be on its way to a client before it is dropped.
+    #: How long a client may take to accept data before it is dropped.
     stall_s: float = 20.0
-    #: The same when the server ends.
+    #: The same when the server shuts down.
     farewell_s: float = 2.0
 
 
 class Full(Exception):  # noqa: N818 - it is no error of anybody's
-    """There are as many clients as there may be."""
+    """The maximum number of clients is reached."""
 
 
 class Hub:
-    """Takes what the flow says, on any thread, and gives it to clients, in one loop.
+    """Takes messages from the flow on any thread and passes them to clients in one loop.
 
-    What the flow calls never waits for a client and never raises.
+    The methods for the flow never wait for a client and never raise.
     """
 
     def __init__(
@@ -50,22 +50,22 @@ class Hub:
         patience: ClientTimeouts | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
-        """``streams`` are those that are known to come, and ``state`` what each does at first."""
+        """``streams`` are the streams expected from the start, and ``state`` is their initial state."""
         self._most_clients = most_clients
         self._patience = patience or ClientTimeouts()
         self._now = now
-        #: Held while a message is made, and never while one is sent.
+        #: Held while a message is made, never while one is sent.
         self.lock = Lock()
         self._streams = Streams(languages, state, bounds)
         self._news: set[Followed] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed_s = float("inf")
-        #: How many clients there are.
+        #: Number of clients.
         self.clients = 0
         for name in streams:
             self._speaks(name)
 
-    # What the flow calls, on any thread.
+    # Methods for the flow, on any thread.
 
     def caption(self, caption: Caption) -> None:
         """Publish a caption."""
@@ -75,28 +75,28 @@ class Hub:
             self._announce(stream)
 
     def record(self, record: ErasureRecord, lost_s: float = 0.0) -> None:
-        """Publish the figures of a caption, and the seconds of sound that were lost so far."""
+        """Publish the figures of a caption, and the total seconds of lost audio."""
         with self.lock:
             stream = self._speaks(record.stream)
             stream.log.tell_figures(figures_after(stream.log.figures, record, lost_s), self._now())
             self._announce(stream)
 
     def status(self, status: Status, sentence: str | None = None) -> None:
-        """Publish what the run is doing, to all streams."""
+        """Publish the run's status to all streams."""
         with self.lock:
             for stream in self._streams.speaking():
                 stream.log.tell_state(state_of(status, sentence), self._now())
                 self._announce(stream)
 
     def end(self) -> None:
-        """Publish that all streams are over."""
+        """Publish the end of all streams."""
         with self.lock:
             for stream in self._streams.speaking():
                 stream.log.end()
                 self._announce(stream)
 
     def close(self) -> None:
-        """Let clients go, each as soon as it has everything."""
+        """Release clients, each as soon as it has everything."""
         with self.lock:
             self._closed_s = self._now()
             for stream in self._streams:
@@ -104,17 +104,17 @@ class Hub:
                 self._announce(stream)
 
     def listed(self) -> list[ListedStream]:
-        """The streams that there are."""
+        """The existing streams."""
         with self.lock:
             return self._streams.listed()
 
-    # What the server calls, in the thread of its loop.
+    # Methods for the server, on the thread of its loop.
 
     @contextlib.contextmanager
     def join(
         self, name: str, last_id: str | None, abort: Callable[[], None] = lambda: None
     ) -> Iterator[Client]:
-        """A new client of a stream; one that is not known yet is waited for.
+        """Add a client to a stream; an unknown stream is waited for.
 
         Raises:
             Full: when there are too many clients.
@@ -137,7 +137,7 @@ class Hub:
 
     @contextlib.contextmanager
     def sending(self, client: Client) -> Iterator[None]:
-        """While something is on its way to a client."""
+        """Mark that data is being sent to a client."""
         client.sending_since_s = self._now()
         try:
             yield
@@ -145,7 +145,7 @@ class Hub:
             client.sending_since_s = None
 
     async def tend(self) -> None:
-        """Let messages pass whose time has come, remind clients, and drop those that take nothing."""
+        """Send messages that are due, send reminders, and drop clients that accept no data."""
         self._loop = asyncio.get_running_loop()
         reminded_s = self._now()
         try:
@@ -176,10 +176,10 @@ class Hub:
                 client.cut()
                 client.abort()
 
-    # With the lock held.
+    # Methods to call with the lock held.
 
     def _speaks(self, name: str) -> Followed:
-        """The stream of that name, of which something is published."""
+        """The stream of that name, which is about to publish something."""
         stream, gone = self._streams.speaks(name)
         if gone is not None:
             gone.is_closed = True
@@ -187,13 +187,13 @@ class Hub:
         return stream
 
     def _announce(self, stream: Followed) -> None:
-        """Have the stream's clients woken, once for all news until then."""
+        """Wake the stream's clients, once for all messages until then."""
         if self._loop is None:
-            return  # nobody can have come yet, or be there still
+            return  # no client can be there yet, or any more
         is_first = not self._news
         self._news.add(stream)
         if is_first:
-            with contextlib.suppress(RuntimeError):  # the loop was closed just now
+            with contextlib.suppress(RuntimeError):  # the loop has just been closed
                 self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:

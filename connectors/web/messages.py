@@ -1,4 +1,4 @@
-"""The messages of the caption protocol, each one JSON object; docs/serving.md describes them.
+"""The messages of the caption protocol, each a JSON object; docs/serving.md describes them.
 
 All counts of characters are Unicode code points.
 """
@@ -12,7 +12,7 @@ from operators.events import ErasureRecord
 
 
 class Languages(msgspec.Struct, frozen=True, kw_only=True):
-    """What is spoken, what captions are in (ISO 639-1), and whether that is written ``ltr`` or ``rtl``."""
+    """The spoken language, the caption language (ISO 639-1), and its direction ``ltr`` or ``rtl``."""
 
     source: str
     target: str
@@ -20,7 +20,7 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """All of one segment."""
+    """The complete state of one segment."""
 
     segment: int
     text: str = ""
@@ -32,7 +32,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="snapshot"):
-    """The recent history, for a client that knows nothing or has missed too much."""
+    """The recent history, for a client that is new or has missed too much."""
 
     segments: list[Segment]
     state: str
@@ -40,7 +40,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="update"):
-    """How one segment changes: its text becomes ``text[:keep] + append``, its source likewise."""
+    """A change of one segment: its text becomes ``text[:keep] + append``; the source likewise."""
 
     segment: int
     keep: int
@@ -54,7 +54,7 @@ class SegmentUpdate(msgspec.Struct, frozen=True, kw_only=True, tag_field="type",
 
 
 class LatencyFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds, of the last update; null where unknown."""
+    """Milliseconds for the last update; null if unknown."""
 
     recogniser: float | None
     queue: float | None
@@ -65,7 +65,7 @@ class LatencyFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="figures"):
-    """How steady and how late the captions are, for the control room."""
+    """How stable and how late the captions are, for the control room."""
 
     updates: int
     segments: int
@@ -79,7 +79,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
 
 
 class RunState(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="state"):
-    """What the run is doing; the level is null where there is no sound."""
+    """The run's status; the level is null if there is no audio."""
 
     state: str
     sentence: str | None = None
@@ -94,7 +94,7 @@ Message = Snapshot | SegmentUpdate | Figures | RunState | End
 
 
 def figures_after(before: Figures | None, record: ErasureRecord, lost_s: float) -> Figures:
-    """The figures of a stream after one more record; ``lost_s`` is the sound that was lost so far."""
+    """The figures of a stream after one more record; ``lost_s`` is the total of lost audio."""
     parts = record.latency
     return Figures(
         updates=(before.updates if before else 0) + 1,
@@ -117,7 +117,7 @@ def figures_after(before: Figures | None, record: ErasureRecord, lost_s: float) 
 
 
 def state_of(status: Status, sentence: str | None) -> RunState:
-    """The message that tells of a status."""
+    """The message for a status."""
     level = status.level_dbfs
     heard = round(level, 1) if level is not None and math.isfinite(level) else None
     return RunState(state=status.state, sentence=sentence, level_dbfs=heard)

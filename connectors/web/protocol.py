@@ -1,7 +1,8 @@
-"""One stream as browsers follow it: differences with sequence numbers, and what it takes to come back.
+"""One stream as browsers follow it: numbered differences, and what a client needs to catch up.
 
-Everything here is pure, and bounded however long a stream lasts. A client that comes at any moment, from
-anywhere in the journal or from nowhere, ends with the text that one has that saw everything.
+Everything here is pure, and its memory is bounded however long a stream lasts. A client that joins at any
+moment, from any position in the journal or without one, ends with the same text as a client that saw
+everything.
 """
 
 import re
@@ -31,39 +32,39 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Bounds(NamedTuple):
-    """How much of a stream is remembered, and how often it tells of itself."""
+    """How much of a stream is remembered, and how often its status is sent."""
 
-    #: Segments in a snapshot, and characters of their texts and sources.
+    #: Maximum number of segments in a snapshot, and of characters in their texts and sources.
     segments: int = 200
     characters: int = 400_000
-    #: Messages that can be missed and made up for, and their bytes.
+    #: Maximum number of missed messages that can be sent later, and their bytes.
     messages: int = 1000
     octets: int = 1_000_000
-    #: Seconds between two messages of a kind.
+    #: Minimum seconds between two messages of a kind.
     figures_s: float = 0.5
     state_s: float = 0.2
 
 
 class StreamLog:
-    """What one stream has said: the recent segments whole, the recent messages encoded once for everybody.
+    """The history of one stream: recent segments in full, recent messages encoded once for all clients.
 
-    Messages are numbered 1, 2, 3, …; a client's position is the number of the last one that it has.
+    Messages are numbered 1, 2, 3, …; a client's position is the number of its last message.
     """
 
     def __init__(self, run: str, language: Languages, state: str, bounds: Bounds | None = None) -> None:
-        """``run`` tells this log's numbers from those of another, letters and digits."""
+        """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
         self._language = language
         self._bounds = bounds or Bounds()
         #: Number of the newest message.
         self.position = 0
-        #: How many segments there were.
+        #: Number of segments so far.
         self.segments = 0
         self._journal: deque[bytes] = deque()
         self._octets = 0
         self._segments: dict[int, Segment] = {}
         self._characters = 0
-        # The highest number of a segment that was forgotten: what is below and not known is an echo.
+        # Highest number of a forgotten segment: a lower number that is unknown is an echo.
         self._forgotten = -1
         self.state = RunState(state=state)
         self.figures: Figures | None = None
@@ -74,13 +75,13 @@ class StreamLog:
         self._snapshot: tuple[int, bytes] = (-1, b"")
 
     def caption(self, caption: Caption) -> None:
-        """Tell how a caption differs from the one before it of its segment, unless it is an echo."""
+        """Publish how a caption differs from its segment's previous one, unless it is an echo."""
         known = self._segments.get(caption.segment)
         if (known and known.final) or (known is None and caption.segment <= self._forgotten):
             return
         before = known or Segment(segment=caption.segment)
         self.segments += known is None
-        # Cleaned as for a terminal, so that both show the same; nor could a lone surrogate be encoded.
+        # Cleaned as for a terminal, so that both show the same. Also, a lone surrogate could not be encoded.
         text, source = cleaned(caption.shown), cleaned(caption.source)
         after = Segment(
             segment=caption.segment,
@@ -97,18 +98,18 @@ class StreamLog:
         self._say(_difference(before, after))
 
     def tell_state(self, state: RunState, now_s: float) -> None:
-        """Tell what the run is doing, when it is time to."""
+        """Publish the run's status when it is due."""
         self._states.offer(state)
         self.tick(now_s)
 
     def tell_figures(self, figures: Figures, now_s: float) -> None:
-        """Tell the figures, when it is time to."""
+        """Publish the figures when they are due."""
         self.figures = figures
         self._figures.offer(figures)
         self.tick(now_s)
 
     def tick(self, now_s: float) -> bool:
-        """Tell what has waited for its time; whether there was anything."""
+        """Publish messages that are due by now; returns whether there were any."""
         state, figures = self._states.due(now_s), self._figures.due(now_s)
         if state is not None:
             self.state = state
@@ -118,16 +119,16 @@ class StreamLog:
         return state is not None or figures is not None
 
     def end(self) -> None:
-        """Tell that the stream is over, and before that whatever still waits."""
+        """Publish everything that waits, then the end of the stream."""
         if not self.is_over:
             self.tick(float("inf"))
             self.is_over = True
             self._say(End())
 
     def arrival(self, last_id: str | None) -> tuple[int, bytes]:
-        """For a client that comes, with the id that it had last: its position, and what it gets first.
+        """For a joining client with the given last id: its position, and the first data to send.
 
-        What it gets brings it up to date, by what it missed or by a snapshot, and ends with how things stand.
+        It brings the client up to date with the missed messages or a snapshot, then adds the present state.
         """
         match = _ID.fullmatch(last_id or "")
         missed = self.after(int(match[2])) if match and match[1] == self._run else None
@@ -136,18 +137,18 @@ class StreamLog:
         return self.position, missed + self.standing()
 
     def after(self, position: int) -> bytes | None:
-        """The messages after a position; None when they are not remembered, or it is from elsewhere."""
+        """The messages after a position; None if they are forgotten or the position is from another log."""
         count = self.position - position
         if not 0 <= count <= len(self._journal):
             return None
         if self._newest[:2] != (position, self.position):
-            # All clients that keep up ask for the same.
+            # All clients that keep up request the same messages.
             joined = b"".join(self._journal[-back] for back in range(count, 0, -1))
             self._newest = (position, self.position, joined)
         return self._newest[2]
 
     def standing(self) -> bytes:
-        """How things stand, as messages without a number of their own: state, figures, whether it is over."""
+        """The present state, as messages without numbers: status, figures, whether the stream is over."""
         said: list[Message] = [self.state]
         if self.figures is not None:
             said.append(self.figures)
@@ -181,7 +182,7 @@ class StreamLog:
             others = [one for number, one in self._segments.items() if number != but]
             if not others:
                 return
-            # Finished ones go first, oldest first.
+            # Finished segments are forgotten first, the oldest before the others.
             gone = next((one for one in others if one.final), others[0])
             del self._segments[gone.segment]
             self._characters -= _size(gone)

@@ -1,4 +1,4 @@
-"""The web server of captions."""
+"""The web server for captions."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,17 +13,17 @@ from operators.extras import needs_extra
 if TYPE_CHECKING:
     from connectors.http.background import BackgroundServer
 
-# Connections beside those of the clients: for pages and their files.
+# Connections in addition to those of clients: for pages and their files.
 _OTHERS = 200
-# The part of a process's files that they may be where those are few: a quarter.
+# The part of the process's file limit that connections may use if the limit is low: a quarter.
 _SHARE = 4
 _BACKLOG = 1024
-# Seconds that connections have to end.
+# Seconds that connections get to end.
 _STOP_S = 5.0
 
 
 class WebServer:
-    """Serves what a hub has to browsers, from `start` to `stop`."""
+    """Serves the content of a hub to browsers, from `start` to `stop`."""
 
     def __init__(
         self,
@@ -35,17 +35,17 @@ class WebServer:
         names: Sequence[str] = (),
         most_clients: int = 2000,
     ) -> None:
-        """Prepare a server; it listens when it is started.
+        """Prepare a server; it listens once it is started.
 
         Args:
-            host: Name or address to listen on; one that others can reach needs a token.
-            port: Port to listen on; 0 for any that is free.
-            token: What viewers must know; absent for a new one where one is needed.
-            names: Names under which the server is reached, beside ``host``.
-            most_clients: Connections, beside some for pages.
+            host: Name or address to listen on; if others can reach it, a token is needed.
+            port: Port to listen on; 0 for any free one.
+            token: The token for viewers; absent to generate one if needed.
+            names: Names under which the server is reached, in addition to ``host``.
+            most_clients: Maximum number of clients; some connections for pages are added.
 
         Raises:
-            UsageError: for a token that is none; without the packages of the extra ``web``.
+            UsageError: for an invalid token; without the packages of the extra ``web``.
         """
         with needs_extra("web", "--web"):
             import_module("connectors.web.app")
@@ -53,7 +53,7 @@ class WebServer:
         self._host = host
         self._port = port
         self._token = checked_token(token, needed=not is_local(host))
-        #: The token that was made because none was given, for viewers to be told.
+        #: The generated token if none was given, to be told to viewers.
         self.new_token = None if token else self._token
         self._names = names
         self._most_clients = most_clients
@@ -65,12 +65,12 @@ class WebServer:
         return self._token is not None
 
     def start(self) -> str:
-        """Listen, and give the address to look at, without the token that it may need.
+        """Listen, and return the address for viewers, without the token that it may need.
 
         Raises:
-            OutputError: when the port is taken or may not be listened on.
+            OutputError: when the port is in use or may not be opened.
         """
-        # Not with this module: few runs need them.
+        # Not imported with this module: few runs need it.
         from connectors.http.background import BackgroundServer
         from connectors.web.app import web_app
 
@@ -90,9 +90,9 @@ class WebServer:
         return f"http://{shown(self._host)}:{port}/"
 
     def stop(self) -> None:
-        """Tell clients that it is over, give each what it has not got yet, and let go of the port.
+        """Send clients the end of the streams and everything that they lack, then release the port.
 
-        It may be called again, and before `start`.
+        It may be called more than once, and before `start`.
         """
         self._hub.end()
         self._hub.close()

@@ -1,4 +1,4 @@
-"""The streams of a hub by name: those that speak, and those that are waited for. For one thread at a time."""
+"""The streams of a hub by name: those with captions, and those awaited. Not thread-safe."""
 
 import secrets
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from connectors.web.client import Followed
 from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds, StreamLog
 
-# Streams that are remembered; when there are more, the one that was silent for longest goes.
+# Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten.
 _MAX_STREAMS = 64
 
 
@@ -16,42 +16,42 @@ class ListedStream(NamedTuple):
     """A stream in the list of streams."""
 
     name: str
-    #: What it does, or ``ended``.
+    #: Its state, or ``ended``.
     state: str
-    #: How many it has had.
+    #: Number of its segments so far.
     segments: int
-    #: Who follows it.
+    #: Number of its clients.
     clients: int
 
 
 class Streams:
-    """Makes streams when they are asked for, and forgets those that nobody needs."""
+    """Creates streams when they are requested, and forgets those that nobody needs."""
 
     def __init__(self, languages: Languages, state: str, bounds: Bounds | None) -> None:
-        """``state`` is what a stream does at first."""
+        """``state`` is the initial state of a stream."""
         self._languages = languages
         self._state = state
         self._bounds = bounds
-        # The one that spoke last comes last.
+        # Ordered by when they last published, the most recent one last.
         self._by_name: dict[str, Followed] = {}
 
     def __iter__(self) -> Iterator[Followed]:
         return iter(list(self._by_name.values()))
 
     def speaking(self) -> list[Followed]:
-        """Those of which anything was published."""
+        """The streams that have published anything."""
         return [stream for stream in self._by_name.values() if stream.is_real]
 
     def listed(self) -> list[ListedStream]:
-        """What there is to know of those that speak."""
+        """A description of each stream that has published anything."""
         return [_listed(name, stream) for name, stream in self._by_name.items() if stream.is_real]
 
     def asked(self, name: str) -> Followed:
-        """The stream of that name, for somebody who wants to follow it."""
+        """The stream of that name, for a client that wants to follow it."""
         return self._by_name.get(name) or self._opened(name)
 
     def speaks(self, name: str) -> tuple[Followed, Followed | None]:
-        """The stream of that name, of which something is published; and one that had to go for it."""
+        """The stream of that name, which is about to publish; and one that was removed to make room."""
         stream = self._by_name.pop(name, None) or self._opened(name)
         self._by_name[name] = stream
         stream.is_real = True
@@ -59,7 +59,7 @@ class Streams:
         return stream, self._by_name.pop(names[0]) if len(names) > _MAX_STREAMS else None
 
     def left(self, name: str) -> None:
-        """Forget a stream that never spoke, when nobody waits for it any more."""
+        """Forget a stream that never published, once no client waits for it."""
         stream = self._by_name.get(name)
         if stream is not None and not stream.clients and not stream.is_real:
             del self._by_name[name]

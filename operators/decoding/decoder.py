@@ -1,4 +1,4 @@
-"""Who runs a method until it has decoded. Here: one method after the other, each in a session of its own."""
+"""Runs a decoding method to its result. Here: one method after the other, each in its own session."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -10,9 +10,9 @@ from operators.trouble import ModelTrouble
 
 
 class Decode(NamedTuple):
-    """A method that is to be run."""
+    """A method to run."""
 
-    #: Names the session that holds what the method was last seen to hold.
+    #: Names the session whose cache fits the method, as far as is known.
     key: str
     method: Method
     #: True for the last update of a segment.
@@ -20,19 +20,19 @@ class Decode(NamedTuple):
 
 
 class Decoder(Protocol):
-    """Runs methods; losing what it holds under a key costs time, never a result."""
+    """Runs methods. Losing the cache of a key costs time but never changes a result."""
 
     def decode(self, asked: Decode) -> tuple[Decoded, Cost]:
-        """What the method returns, and what it took. Raises `ModelTrouble` where the model cannot."""
+        """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
         ...
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are welcome."""
+        """Free what ``key`` holds; unknown keys are allowed."""
         ...
 
 
 class Sessions(Protocol):
-    """Where sessions come from: one per key, possibly a new one each time."""
+    """Provides sessions: one per key, possibly a new one each time."""
 
     def session(self, key: str) -> AbstractContextManager[Session]:
         """Lend the session of ``key``."""
@@ -44,15 +44,15 @@ class Sessions(Protocol):
 
 
 class OneAtATime:
-    """A `Decoder` that runs each method to its end before another one."""
+    """A `Decoder` that runs each method to its end before the next one."""
 
     def __init__(self, sessions: Sessions, drafts: Sessions | None = None) -> None:
-        """``drafts`` are the sessions of a second model, where the methods ask one."""
+        """``drafts`` are the sessions of a second model, if the methods use one."""
         self._sessions = sessions
         self._drafts = drafts
 
     def decode(self, asked: Decode) -> tuple[Decoded, Cost]:
-        """What the method returns, and what it took. Raises `ModelTrouble` where the model cannot."""
+        """Return the method's result and its cost. Raises `ModelTrouble` if the model fails."""
         with self._sessions.session(asked.key) as session, self._draft_session(asked.key) as draft:
             return drive(asked.method, session, draft)
 
@@ -66,7 +66,7 @@ class OneAtATime:
     def _draft_session(self, key: str) -> Iterator[Session | None]:
         """The session of the second model.
 
-        None where there is none, or where it fails: that loses no update.
+        None if there is no second model or it fails; no update is lost by that.
         """
         with ExitStack() as stack:
             draft = None

@@ -1,6 +1,6 @@
-"""Where draft tokens come from: the last output, its rejected tail, n-grams, a second model; one contract.
+"""Sources of draft tokens under one contract: the last output, its rejected tail, n-grams, a second model.
 
-A drafter proposes the next tokens; a pass of the model judges them. Drafters are asked in the order of their
+A drafter proposes the next tokens; a pass of the model judges them. Drafters are asked in order of
 precedence, and the first proposal is used.
 """
 
@@ -10,13 +10,13 @@ from typing import Protocol
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Logits, Request
 
-#: A draft on its way; None where there is nothing to offer. A drafter that has a model of its own asks for
-#: its passes.
+#: A draft being made; None if there is nothing to offer. A drafter with its own model yields requests for its
+#: passes.
 Drafting = Generator[Request, Logits, Draft | None]
 
 
 def at_once(draft: Draft | None) -> Drafting:
-    """A draft that needs no pass."""
+    """Return a draft that needs no pass."""
     return draft
     yield  # which makes this a generator
 
@@ -25,20 +25,20 @@ class Drafter(Protocol):
     """Drafts for one task, and learns from every pass of the model."""
 
     def learn(self, verified: Verified) -> None:
-        """See what a pass said, before its rows are gone; whoever drafted what it judged."""
+        """Learn from a pass before its rows are overwritten, whichever drafter made the draft."""
         ...
 
     def draft(self, output: Sequence[int]) -> Drafting:
         """Propose what follows ``output``.
 
-        The last token of ``output`` is the model's own choice and not evaluated yet, except for the first
-        tokens of the last output, and at the start, where it is empty.
+        The last token of ``output`` is the model's own choice and is not evaluated yet. Exceptions are the
+        first tokens of the last output, and the start, where ``output`` is empty.
         """
         ...
 
 
 class FirstOf:
-    """Several drafters in order of precedence; without any there is never a draft."""
+    """Several drafters in order of precedence; with none there is never a draft."""
 
     def __init__(self, *drafters: Drafter) -> None:
         self._drafters = drafters

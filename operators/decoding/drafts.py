@@ -1,4 +1,4 @@
-"""A draft, and what a pass says about it: what drafters offer and learn from."""
+"""A draft, and a pass's verdict on it: what drafters offer and what they learn from."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,13 +12,13 @@ class Draft(NamedTuple):
     """Tokens to verify in the next pass."""
 
     tree: TokenTree = TokenTree()
-    #: Where they come from.
+    #: The source of the tokens.
     origin: Origin = Origin.OWN
-    #: The rule by which they stand.
+    #: The rule that decides which tokens stand.
     acceptance: Acceptance = EXACT
-    #: Tokens at the end of a chain that the pass leaves out, as its last row judges them already: 0 or 1.
+    #: Tokens at the end of a chain omitted from the pass because its last row already judges them: 0 or 1.
     left_out: int = 0
-    #: Where each token comes from, if that is not the same for all.
+    #: The source of each token, if the sources differ.
     origins: tuple[Origin, ...] = ()
 
     @property
@@ -27,11 +27,11 @@ class Draft(NamedTuple):
         return self.tree.tokens
 
     def origin_of(self, node: int) -> Origin:
-        """Where the token of ``node`` comes from."""
+        """The source of the token of ``node``."""
         return self.origins[node] if self.origins else self.origin
 
     def only(self, nodes: Sequence[int]) -> "Draft":
-        """The draft of ``nodes``, the parents of all of which are among them."""
+        """The draft restricted to ``nodes``, which must contain the parents of all its members."""
         if len(nodes) == self.tree.size:
             return self
         origins = tuple(self.origins[node] for node in nodes) if self.origins else ()
@@ -39,34 +39,34 @@ class Draft(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What one pass says about a draft of n tokens."""
+    """The verdict of one pass on a draft of n tokens."""
 
-    #: Tokens of the output before the draft.
+    #: Number of output tokens before the draft.
     begin: int
     draft: Draft
-    #: The nodes that stand, from the root on; of a chain its first ones.
+    #: The nodes that stand, from the root on; for a chain, its first ones.
     path: Sequence[int]
-    #: The model's choice after the known tokens, and then after each node that was in the pass. Behind a node
-    #: that fell they are guesses.
+    #: The model's choice after the known tokens, then after each node in the pass. Those after a rejected
+    #: node are only guesses.
     choices: list[int]
-    #: Shape (n + 1, vocabulary), or (n, vocabulary) where the pass left the last token out; valid until the
-    #: next pass. Row i + 1 is that of node i.
+    #: Shape (n + 1, vocabulary), or (n, vocabulary) if the pass omitted the last token; valid until the next
+    #: pass. Row i + 1 belongs to node i.
     rows: Logits
 
     @property
     def stood(self) -> int:
-        """How many tokens stand."""
+        """Number of tokens that stand."""
         return len(self.path)
 
     @property
     def last(self) -> int:
-        """The row after all that stands."""
+        """The row after all tokens that stand."""
         return self.path[-1] + 1 if self.path else 0
 
     @property
     def own(self) -> int | None:
         """The model's own next token.
 
-        None where its last row has confirmed a token that the pass left out.
+        None if the last row has only confirmed a token that the pass omitted.
         """
         return self.choices[self.last] if self.last < len(self.choices) else None

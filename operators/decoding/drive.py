@@ -1,4 +1,4 @@
-"""Runs a method: answers its requests from sessions, and counts the cost."""
+"""Runs a method: answers its requests from sessions and counts the cost."""
 
 from time import perf_counter
 from typing import NamedTuple
@@ -19,17 +19,17 @@ from operators.trouble import ModelTrouble
 
 
 class Cost(NamedTuple):
-    """What it cost to drive a method; only the last three fields concern the second model's passes."""
+    """The cost of driving a method; only the last three fields concern the second model's passes."""
 
     passes: int = 0
     #: Tokens of the first request that were in the cache.
     reused: int = 0
-    #: Tokens that all passes together evaluated.
+    #: Tokens evaluated by all passes together.
     evaluated: int = 0
-    #: Seconds in forward passes, and in the first of them.
+    #: Seconds in forward passes, and in the first one.
     model_s: float = 0.0
     first_s: float = 0.0
-    #: Passes of the second model, the tokens that they evaluated, and seconds in them.
+    #: Passes of the second model, tokens that they evaluated, and their seconds.
     draft_passes: int = 0
     draft_evaluated: int = 0
     draft_s: float = 0.0
@@ -73,7 +73,7 @@ class _Asked:
         self.seconds = self.first_s = 0.0
 
     def answer(self, request: Forward | TreeForward) -> Logits:
-        """Answer from the session; only the trunk of a tree if the session knows no trees."""
+        """Answer from the session; if the session does not support trees, only the trunk."""
         if self._session is None:
             return NO_ROWS
         began = perf_counter()
@@ -89,12 +89,12 @@ class _Asked:
         if self.passes == 0:
             self.reused, self.first_s = self._session.reused, self.seconds
         self.passes += 1
-        # The rows end with the last token that was evaluated.
+        # The rows end with the last evaluated token.
         self.evaluated += max(0, request.logits_from + len(logits) - self._session.reused)
         return logits
 
     def try_answer(self, request: Forward | TreeForward) -> Logits:
-        """The same; no rows where the pass fails."""
+        """Like `answer`, but returns no rows if the pass fails."""
         try:
             return self.answer(request)
         except ModelTrouble:
@@ -102,12 +102,12 @@ class _Asked:
 
 
 def trunk(request: Forward | TreeForward) -> Forward | None:
-    """The request without the branches of its tree; None where that leaves nothing to answer."""
+    """The request without the branches of its tree; None if that leaves nothing to answer."""
     if isinstance(request, Forward):
         return request
     tokens = [*request.tokens, *request.tree.tokens[: request.tree.trunk]]
     return Forward(tokens, request.logits_from) if request.logits_from < len(tokens) else None
 
 
-#: The answer to a request of which nothing was evaluated.
+#: The answer to a request for which nothing was evaluated.
 NO_ROWS: Logits = np.empty((0, 0), np.float32)

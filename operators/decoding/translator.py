@@ -1,6 +1,6 @@
-"""Translates the growing text of one segment again and again, its last output being the draft.
+"""Translates the growing text of one segment again and again, using its last output as the draft.
 
-Pure: the state of a segment is handed in and out, and methods are run by whoever asked for the update.
+Pure: the caller passes the state of a segment in, gets the new state back, and runs the methods.
 """
 
 from collections import deque
@@ -23,45 +23,45 @@ from operators.prompts.prompt import Prompt
 from operators.text_layout import cleaned
 from operators.trouble import ModelTrouble, Trouble
 
-#: Outputs of a stream that are kept for looking things up, and streams of which some are.
+#: Outputs kept per stream for lookup drafts, and the number of streams for which outputs are kept.
 _RECENT = 16
 _STREAMS = 1024
 
 
 class Window(msgspec.Struct, frozen=True, array_like=True):
-    """One window of a segment: what was translated last, and into what."""
+    """One window of a segment: the last translated source and its output."""
 
     source: tuple[int, ...]
-    #: The output; the draft of the next update.
+    #: The output, which is the draft of the next update.
     output: tuple[int, ...]
-    #: Passes in which each token of the output stood with a clear margin.
+    #: For each token of the output, the number of passes in which it stood with a clear margin.
     stood: tuple[int, ...] = ()
 
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
-    """All that an open segment has to remember: token ids, small and picklable."""
+    """Everything to remember about an open segment: token ids, small and picklable."""
 
     windows: tuple[Window, ...] = ()
 
 
 class Output(NamedTuple):
-    """The translation of one update; where the model lost it, that of the last one that it did not lose."""
+    """The translation of one update; if the model lost it, the last one that it did not lose."""
 
     tokens: tuple[int, ...]
     pieces: tuple[str, ...]
     effort: Effort
-    #: The worst that went wrong with the model, and more of that for a person.
+    #: The worst trouble with the model, and details for a person to read.
     trouble: Trouble | None = None
     why: str = ""
 
 
-#: An update on its way: it asks for one method after the other to be run, and is sent what each of them gave,
-#: or thrown its `ModelTrouble`. Returns the segment's new state, and what to show.
+#: An update in progress: yields one method after the other to be run, and receives the result of each or has
+#: its `ModelTrouble` thrown in. Returns the segment's new state and what to show.
 Updating = Generator[Decode, tuple[Decoded, Cost], tuple["SegmentState", "Output"]]
 
 
 class _Answer(NamedTuple):
-    """What became of one window at an update."""
+    """The result of one window in an update."""
 
     window: Window
     effort: Effort = Effort()
@@ -71,20 +71,20 @@ class _Answer(NamedTuple):
 class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How segments are translated, whatever the method."""
 
-    #: Tokens of source and of output that one window may have.
+    #: Maximum number of tokens of source and of output in one window.
     max_source: int
     max_output: int
-    #: Windows that one update may translate; more are left for the next.
+    #: Maximum number of windows translated in one update; the rest is left for the next.
     max_windows: int = 16
-    #: Scripts of the target language, as `operators.languages` has them; answers in others are not shown.
+    #: Scripts of the target language, as in `operators.languages`; answers in other scripts are not shown.
     scripts: tuple[str, ...] = ()
     conditioning: Conditioning = Conditioning()
     commit: CommitRule = CommitRule()
-    #: Tokens that are taken from the end of the draft, other than of a final's (the paper's mask-k).
+    #: Tokens removed from the end of the draft, except for finals (the paper's mask-k).
     draft_mask: int = 0
-    #: Whether the method decodes the last update of a segment in another way than those before it.
+    #: Whether the method decodes the last update of a segment differently from the earlier ones.
     finals_differ: bool = False
-    #: Whether the draft is dropped when the source is not an extension of the one before it.
+    #: Whether the draft is dropped if the source does not extend the previous one.
     drop_revised: bool = False
 
 
@@ -102,7 +102,7 @@ class Translator:
         self._decoder = decoder
         self._method = method
         self._settings = settings
-        # What ended lately in each stream; what is said in others changes nothing in it.
+        # Recent outputs by stream: what is said in other streams does not affect a stream.
         self._recent: dict[str, deque[tuple[int, ...]]] = {}
 
     def update(
@@ -110,8 +110,8 @@ class Translator:
     ) -> tuple[SegmentState, Output]:
         """Translate the present text of segment ``key``.
 
-        Where the model fails, the state and the output are those of before. A final is tried once more, as no
-        next update could mend it.
+        If the model fails, state and output stay as they were before. A final is tried once more, because no
+        later update can repair it.
         """
         updating = self.updating(key, state, text, is_final=is_final)
         try:
@@ -128,7 +128,7 @@ class Translator:
             return done
 
     def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
-        """The same for somebody who runs the methods of several updates side by side."""
+        """Like `update`, for a caller that runs the methods of several updates concurrently."""
         text = self._settings.conditioning.prepare(cleaned(text), is_final=is_final)
         try:
             return (yield from self._update(key, state, text, is_final=is_final))
@@ -144,7 +144,7 @@ class Translator:
     def _update(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
         answers: list[_Answer] = []
         left, is_cut = self._settings.max_windows, False
-        # Even a final of such a length has no pass to look again at what did not change.
+        # Even for a final of this length, no pass is spent on windows that did not change.
         is_long = len(state.windows) >= left
         try:
             for number, part in enumerate(self._split(text)):
@@ -166,14 +166,15 @@ class Translator:
         if is_final:
             self._remember(_within(key), [window.output for window in windows if window.output])
         effort = sum((answer.effort for answer in answers), start=Effort())
-        # What was left out matters more than how an answer ended.
+        # Omitted text matters more than how an answer ended.
         troubles = [Trouble.LONG_SOURCE] * is_cut + [answer.trouble for answer in answers if answer.trouble]
         worst = next((one for one in troubles if one.is_loss), next(iter(troubles), None))
         return SegmentState(windows), Output(*self._join(windows), effort, worst)
 
     def _remember(self, stream: str, outputs: Sequence[tuple[int, ...]]) -> None:
         recent = self._recent.pop(stream, ())
-        # The stream in which nothing has ended for longest is the first. A copy, as workers do so at a time.
+        # The first stream is the one whose last ended segment is oldest. Copied because several workers do
+        # this at the same time.
         for oldest in list(self._recent)[: max(0, len(self._recent) + 1 - _STREAMS)]:
             self._recent.pop(oldest, None)
         self._recent[stream] = deque([*recent, *outputs], _RECENT)
@@ -196,11 +197,11 @@ class Translator:
     ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
         settings = self._settings
         looks_again = is_final and settings.finals_differ
-        # What was trained to wait may have waited with a sentence that proves to be whole.
+        # A model trained to wait may have held back a sentence that turns out to be complete.
         must_speak = is_final and self._prompt.knows_unfinished and any(map(str.isalnum, text))
         looks_again |= must_speak and not before.output
         if source == before.source and not looks_again:
-            # An output is a fixed point: verifying or decoding it again would only give it again.
+            # An output is a fixed point: verifying or decoding it again would give the same output.
             return _Answer(before)
         task = self._task(key, source, before, is_final=is_final)
         method = self._method(task)
@@ -224,7 +225,7 @@ class Translator:
         may_wait = self._prompt.knows_unfinished and not is_final
         lost = judge(text, answer, settings.scripts, is_first=not before.output, may_wait=may_wait)
         if lost is not None:
-            # Neither shown nor a draft; the same text is tried again.
+            # Neither shown nor used as a draft; the same text is tried again.
             return _Answer(before, effort, lost)
         stood = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
         return _Answer(Window(source, decoded.tokens, stood), effort, decoded.cut)
@@ -268,5 +269,5 @@ class Translator:
 
 
 def _within(key: str) -> str:
-    """The stream of a segment's key, and the segment of a window's."""
+    """The part of a key before its last component: a segment's stream, or a window's segment."""
     return key.rpartition("/")[0]

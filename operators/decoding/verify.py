@@ -9,14 +9,14 @@ from operators.decoding.tree import ROOT, TokenTree
 
 
 def verify(begin: int, draft: Draft, rows: Logits) -> Verified:
-    """Compare a draft with the model's rows; the first row judges what follows the known tokens.
+    """Compare a draft with the model's rows; the first row judges the token after the known tokens.
 
     If a tree has more nodes than rows, only the first nodes are judged.
     """
     judged = len(rows) - 1 + draft.left_out
     if judged < draft.tree.size:
         draft = draft.only(range(judged))
-    # All argmaxes in one call: a row costs little beside its pass.
+    # All argmaxes in one call: a row costs little compared with its pass.
     choices = best_tokens(rows)
     if draft.tree.is_chain:
         path: Sequence[int] = range(draft.acceptance.stood(rows, choices, draft.tokens))
@@ -26,7 +26,7 @@ def verify(begin: int, draft: Draft, rows: Logits) -> Verified:
 
 
 def _walk(tree: TokenTree, rows: Logits, choices: Sequence[int], rule: Acceptance) -> list[int]:
-    """From each node to the child that is the model's choice, else to the first that the rule accepts."""
+    """From each node, go to the child that is the model's choice, else to the first that the rule accepts."""
     path: list[int] = []
     node = ROOT
     while True:

@@ -1,4 +1,4 @@
-"""How many states a recurrent memory keeps: as many as are useful within bounded memory."""
+"""How many states a recurrent memory keeps: as many as are useful within a memory limit."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,20 +7,20 @@ from operators.models.llama import BATCH, ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.recurrent import RecurrentMemory
 
-#: Checkpoints per session: at the source's frontier, before the draft or in the output, and an older one for
-#: a source that is revised far back.
+#: Checkpoints per session: at the source's frontier, before the draft or in the output, and an older one in
+#: case the source is revised far back.
 SPARES = 3
-#: Maximum bytes of all checkpoints together. A state has 80 kB (LFM2 350M) to 57 MB (Granite 4 H 1B).
+#: Maximum bytes of all checkpoints together. A state takes 80 kB (LFM2 350M) to 57 MB (Granite 4 H 1B).
 CHECKPOINT_BYTES = 1 << 29
-#: Tokens that llama.cpp should be able to roll back by itself, and the maximum bytes for this.
+#: Tokens that llama.cpp should be able to roll back by itself, and the maximum bytes for that.
 ROLLBACK = 16
 ROLLBACK_BYTES = 1 << 28
-#: Sequences that llama.cpp can tell apart.
+#: Maximum number of sequences in llama.cpp.
 MAX_SEQUENCES = 256
 
 
 def recurrent_memory(model: LlamaModel, sessions: int) -> RecurrentMemory | None:
-    """What to request from a context for so many sessions; None if its memory can be cut anywhere."""
+    """Memory to request from a context for this many sessions; None if it can be cut at any position."""
     if not model.is_recurrent:
         return None
     context = LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1, rollback=1))
@@ -33,26 +33,26 @@ def recurrent_memory(model: LlamaModel, sessions: int) -> RecurrentMemory | None
 
 
 class Footprint(NamedTuple):
-    """Bytes that a context takes beside the weights."""
+    """Bytes that a context takes in addition to the weights."""
 
     cache: int
-    #: Logits of the largest pass that several segments share.
+    #: Bytes of logits in the largest pass shared by several segments.
     logits: int
 
     @property
     def mb(self) -> float:
-        """All of it, in megabytes."""
+        """The total in megabytes."""
         return (self.cache + self.logits) / 1e6
 
 
 def footprint(model: LlamaModel, context: ContextSettings, rows: int) -> Footprint:
-    """What a context takes whose passes want the logits of up to so many positions."""
+    """Memory of a context whose passes request the logits of up to ``rows`` positions."""
     probe = LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1))
     try:
         probe.evaluate(0, [0], 0, 1)
         one = probe.sequence_bytes(0)
         probe.evaluate(0, [0], 1, 1)
-        # A state that is recurrent does not grow, and there is one for each sequence.
+        # A recurrent state does not grow, and there is one per sequence.
         each, state = probe.sequence_bytes(0) - one, probe.state_bytes(0) if model.is_recurrent else 0
     finally:
         probe.close()

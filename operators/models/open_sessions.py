@@ -1,7 +1,7 @@
-"""Sessions that share one model's memory: each in a sequence of its own, all behind the same head.
+"""Sessions that share one model's memory: each has its own sequence, and all start with the same head.
 
-A session is only a cache. One that was evicted, lost or never there is built again from the prompt's
-head, and nothing but the time taken tells. Knows no threads: whoever holds it sees to that.
+A session is only a cache. If it was evicted or lost, it is rebuilt from the prompt's head, which costs time
+but changes no result. Not thread-safe: the owner must serialise access.
 """
 
 from collections import OrderedDict
@@ -18,10 +18,10 @@ from operators.models.store import SequenceStore
 from operators.prefix import common_prefix
 from operators.trouble import NoRoom
 
-#: The sequence that holds the head and nothing else.
+#: The sequence that holds only the head.
 HEAD = 0
-# Failures in a row after which the head is evaluated anew: 2, 8, 32, … as it costs much, and a model that is
-# broken for good fails for ever.
+# Numbers of consecutive failures (2, 8, 32, …) after which the head is evaluated anew. The gaps grow because
+# this is expensive and a permanently broken model fails every time.
 _SUSPICIOUS = frozenset(2 << power for power in range(0, 62, 2))
 
 
@@ -29,17 +29,17 @@ class Usage(NamedTuple):
     """What the sessions of a model hold."""
 
     sessions: int = 0
-    #: Sessions that there is room for.
+    #: Maximum number of sessions.
     most_sessions: int = 0
-    #: Tokens in the cache, the head's counted once.
+    #: Tokens in the cache; the head's are counted once.
     tokens: int = 0
 
 
 class _Sequence:
-    """One numbered sequence as the `KvCache` of a session; it can be cut anywhere."""
+    """One numbered sequence as the `KvCache` of a session; it can be cut at any position."""
 
     def __init__(self, store: SequenceStore, number: int, make_room: Callable[[int], None]) -> None:
-        """``make_room`` drops all sequences but the one of that number."""
+        """``make_room`` drops all sequences except the one with that number."""
         self._store = store
         self.number = number
         self._make_room = make_room
@@ -53,7 +53,7 @@ class _Sequence:
             return self._store.evaluate(self.number, tokens, start, rows)
         except NoRoom:
             self._make_room(self.number)
-            # A part of the pass may be in the cache.
+            # Part of the pass may already be in the cache.
             self.cut(start)
             return self._store.evaluate(self.number, tokens, start, rows)
 
@@ -62,14 +62,14 @@ _AnySequence = _Sequence | RecurrentSequence | BranchingSequence
 
 
 class OpenSession(NamedTuple):
-    """A session, and the sequence that is its cache."""
+    """A session and the sequence that serves as its cache."""
 
     sequence: _AnySequence
     session: PrefixSession
 
 
 class OpenSessions:
-    """At most ``size`` sessions that all begin with the same ``head``; the least recently used goes first."""
+    """At most ``size`` sessions that all start with the same ``head``; the least recently used is evicted."""
 
     def __init__(
         self,
@@ -82,74 +82,75 @@ class OpenSessions:
     ) -> None:
         """Evaluate ``head`` once; the store must have ``size`` + ``branches`` + 1 sequences.
 
-        With ``memory`` it cannot cut a sequence anywhere, and must have as many as that says. With
-        ``branches`` it must be a `BranchStore`, and sessions answer requests for trees of so many; it cannot
-        have both. Raises `ModelTrouble` where the model cannot.
+        With ``memory``, sequences cannot be cut at arbitrary positions, and the store must have as many as
+        ``memory`` says. With ``branches``, the store must be a `BranchStore`, and sessions answer requests
+        for trees with up to that many branches. The two cannot be combined. Raises `ModelTrouble` if the
+        model fails.
         """
         self._store = store
         self._memory = memory
         self._head = list(head)
-        #: Sessions that there is room for.
+        #: Maximum number of sessions.
         self.most = size
         self._free = list(range(size, 0, -1))
-        # All sessions share these: one is lent at a time, and gives them back.
+        # Shared by all sessions: only one session is lent out at a time, and it returns them.
         self._spare = range(size + 1, size + 1 + branches)
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
         self._failures = 0
         self._is_head_there = False
         self._evaluate_head()
-        #: What was held when it was last counted; it can be read on any thread.
+        #: Usage at the last count; it can be read on any thread.
         self.usage = Usage()
         self.count()
 
     @property
     def is_recurrent(self) -> bool:
-        """Whether the memory cannot be cut anywhere, so that sessions split passes as they need it."""
+        """Whether the memory cannot be cut at any position, so that sessions split passes as they need."""
         return self._memory is not None
 
     def refresh(self) -> None:
-        """Evaluate even the head anew where failures say that it may be what is broken.
+        """Evaluate the head anew if repeated failures suggest that it is broken.
 
-        Drops all sessions then. Raises `ModelTrouble` where the model cannot.
+        This drops all sessions. Raises `ModelTrouble` if the model fails.
         """
         if not self._is_head_there or self._failures in _SUSPICIOUS:
             self._renew()
 
     def open(self, key: str) -> OpenSession:
-        """The session of ``key``, made new if it is not there; it is the most recently used one now."""
+        """Return the session of ``key``, created if necessary; it becomes the most recently used one."""
         if key not in self._open:
             self._open[key] = self._begin()
         self._open.move_to_end(key)
         return self._open[key]
 
     def size(self, key: str, request: Forward) -> int:
-        """Tokens that have to be evaluated to answer ``request`` in the session of ``key``."""
+        """Number of tokens to evaluate in order to answer ``request`` in the session of ``key``."""
         if key in self._open:
             return self._open[key].session.size(request)
         head = min(common_prefix(self._head, list(request.tokens)), request.logits_from)
         return len(request.tokens) - head
 
     def fail(self, key: str) -> None:
-        """Drop a session with which something failed: what the cache then holds is not known."""
+        """Drop a session after a failure, because the contents of its cache are unknown then."""
         self.release(key)
         self._failures += 1
 
     def succeed(self) -> None:
-        """Take note that the model gave an answer that could be used."""
+        """Record that the model gave a usable answer."""
         self._failures = 0
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are welcome."""
+        """Free what ``key`` holds; unknown keys are allowed."""
         if key in self._open:
             self._drop(key)
 
     def keep_only(self, keys: Collection[str]) -> None:
-        """Drop all sessions but those of ``keys``."""
+        """Drop all sessions except those of ``keys``."""
         for key in [key for key in self._open if key not in keys]:
             self._drop(key)
 
     def count(self) -> None:
-        """Say in `usage` what is held now."""
+        """Update `usage` with what is held now."""
         own = sum(max(0, one.session.held - len(self._head)) for one in self._open.values())
         self.usage = Usage(len(self._open), self.most, len(self._head) + own)
 
@@ -183,7 +184,7 @@ class OpenSessions:
         self._is_head_there = True
 
     def _renew(self) -> None:
-        """Evaluate even the head anew: what all sessions share may be what is broken."""
+        """Evaluate the head anew: all sessions share it, so it may be the broken part."""
         self._failures += 1
         self._is_head_there = False
         self._drop_others(HEAD)

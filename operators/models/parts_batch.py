@@ -1,4 +1,4 @@
-"""The tokens of one pass over several sequences, as llama.cpp takes them."""
+"""The tokens of one pass over several sequences, in llama.cpp's layout."""
 
 import ctypes
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from operators.models.store import Part
 
 
 class PartsBatch:
-    """A llama_batch over arrays of our own, filled in place for each pass."""
+    """A llama_batch backed by our own arrays, filled in place for each pass."""
 
     def __init__(self, size: int) -> None:
         self._token = np.zeros(size, np.int32)
@@ -18,7 +18,7 @@ class PartsBatch:
         self._count = np.ones(size, np.int32)
         self._sequence = np.zeros(size, np.int32)
         self._logits = np.zeros(size, np.int8)
-        # Each token belongs to one sequence, whose number stands at the same place of another array.
+        # Each token belongs to one sequence, whose number is at the same index of another array.
         first = self._sequence.ctypes.data
         self._sequences = (first + self._sequence.itemsize * np.arange(size)).astype(np.uintp)
         self._ramp = np.arange(size, dtype=np.int32)
@@ -34,9 +34,9 @@ class PartsBatch:
             setattr(self.struct, name, ctypes.cast(array.ctypes.data, field))
 
     def fill(self, parts: Sequence[Part], row_step: int) -> list[slice]:
-        """Describe ``parts``; where among the rows that llama.cpp then computes each part finds its own.
+        """Fill the batch with ``parts``; returns the slice of llama.cpp's output rows for each part.
 
-        Their number is a multiple of ``row_step``, where there are tokens enough: that may be faster.
+        The number of rows is a multiple of ``row_step`` if there are enough tokens: that may be faster.
         """
         wanted = sum(part.evaluation.rows for part in parts)
         more = -wanted % row_step if wanted > row_step else 0

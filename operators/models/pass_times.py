@@ -1,4 +1,4 @@
-"""The cost of a pass on this machine by its size, measured once because no rule predicts it."""
+"""The cost of a pass on this machine by its size, measured once because it cannot be predicted."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -8,26 +8,26 @@ import msgspec
 from operators.decoding.pass_cost import PassCosts
 from operators.models.tuning import BETTER, TURNS, UNSTEADY, Done, nobody
 
-#: Tokens of the passes whose cost is measured.
+#: Sizes of the measured passes, in tokens.
 PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
-#: The same where many segments share a pass; as long as it pays, twice as many are tried.
+#: Sizes where many segments share a pass; the size is doubled for as long as that pays.
 FILL_SIZES = (1, 2, 4, 8, 16, 32)
-#: Positions with logits that are tried; a tile has four. A pass of no more tokens than the last tells as
-#: much as a larger one, and sooner.
+#: Positions with logits that are tried; a tile has four. A pass with exactly that many tokens tells as much
+#: as a larger one, and takes less time.
 ROWS = (9, 10, 11, 12)
-#: Turns of each; the effect is large.
+#: Repetitions of each measurement; few are enough because the effect is large.
 _ROW_TURNS = 3
 
 
 class RowStep(msgspec.Struct, frozen=True):
-    """The step of row counts at which one model computes logits fastest on one machine."""
+    """The step in row counts at which one model computes logits fastest on one machine."""
 
     rows: int
     is_steady: bool = True
 
 
 def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> RowStep:
-    """Find whether more rows of logits than needed cost less; ``seconds`` times a pass with so many rows.
+    """Find whether computing extra logits rows is cheaper; ``seconds`` times a pass with that many rows.
 
     llama.cpp multiplies the output head in tiles of several rows, and the remaining rows one by one. On one
     processor 15 rows took 93 ms and 16 took 69.
@@ -40,16 +40,16 @@ def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> Ro
 def measure_costs(
     seconds: Callable[[int], float], done: Done = nobody, sizes: Sequence[int] = PASS_SIZES
 ) -> PassCosts:
-    """What a pass costs by its tokens; ``seconds`` times one pass.
+    """Measure the cost of passes by their number of tokens; ``seconds`` times one pass.
 
-    A larger pass never costs less: where it seems to, the machine was busy during the smaller one.
+    A larger pass never costs less: if it seems to, the machine was busy during the smaller one.
     """
     least, is_steady = _least(sizes, seconds, TURNS, done)
     return _costs(sizes, least, is_steady=is_steady)
 
 
 def measure_fill(seconds: Callable[[int], float], largest: int, done: Done = nobody) -> PassCosts:
-    """What passes cost that many segments share, up to the size at which a token stops getting cheaper.
+    """Measure passes shared by many segments, up to the size at which the cost per token stops falling.
 
     No pass has more than ``largest`` tokens.
     """
@@ -62,7 +62,7 @@ def measure_fill(seconds: Callable[[int], float], largest: int, done: Done = nob
 
 
 def _still_falls(sizes: Sequence[int], least: Sequence[float]) -> bool:
-    """Whether a token of the largest pass is clearly cheaper than one of the pass before."""
+    """Whether a token of the largest pass is clearly cheaper than one of the next smaller pass."""
     return len(sizes) < 2 or least[-1] / sizes[-1] < (1 - BETTER) * least[-2] / sizes[-2]
 
 
@@ -74,7 +74,7 @@ def _costs(sizes: Sequence[int], least: Sequence[float], *, is_steady: bool) -> 
 def _least(
     sizes: Sequence[int], seconds: Callable[[int], float], turns: int, done: Done
 ) -> tuple[list[float], bool]:
-    """The minimum seconds of each size, measured in turns, and whether the machine was steady meanwhile."""
+    """The minimum seconds for each size, measured in turns, and whether the machine was steady meanwhile."""
     times: dict[int, list[float]] = {size: [] for size in sizes}
     for turn in range(turns + 1):
         for number, (size, own) in enumerate(times.items(), 1):

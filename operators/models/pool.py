@@ -14,8 +14,8 @@ from operators.models.store import SequenceStore
 class SessionPool:
     """Lends the sessions of one model (`OpenSessions`).
 
-    Workers of one process share one pool: a session is lent to one of them at a time, because logits
-    are views of a buffer that the next pass overwrites.
+    Workers of one process share one pool. A session is lent to one worker at a time, because logits are views
+    of a buffer that the next pass overwrites.
     """
 
     HEAD = HEAD
@@ -29,19 +29,19 @@ class SessionPool:
         *,
         branches: int = 0,
     ) -> None:
-        """Evaluate ``head`` once, and take the arguments of `OpenSessions`; raises likewise."""
-        #: For whoever has all of them to itself and lends none, such as a scheduler's thread.
+        """Evaluate ``head`` once; takes the arguments of `OpenSessions` and raises the same errors."""
+        #: For an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread.
         self.sessions = OpenSessions(store, head, size, memory, branches=branches)
         self._lock = Lock()
 
     @property
     def usage(self) -> Usage:
-        """What is held, or was held when a session was last given back; it can be read on any thread."""
+        """Usage when a session was last returned; it can be read on any thread."""
         return self.sessions.usage
 
     @contextmanager
     def session(self, key: str) -> Iterator[PrefixSession]:
-        """Lend the session of ``key``, made new if it is not in the pool."""
+        """Lend the session of ``key``, created if it is not in the pool."""
         with self._lock:
             self.sessions.refresh()
             session = self.sessions.open(key).session
@@ -58,7 +58,7 @@ class SessionPool:
                 self.sessions.count()
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are welcome."""
+        """Free what ``key`` holds; unknown keys are allowed."""
         with self._lock:
             self.sessions.release(key)
             self.sessions.count()

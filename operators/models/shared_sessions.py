@@ -1,4 +1,4 @@
-"""Sessions of one model that are answered together: the requests of several segments in one pass."""
+"""Answers several sessions of one model together: requests of several segments in one pass."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,24 +9,24 @@ from operators.trouble import ModelTrouble, NoRoom
 
 
 class SharedSessions:
-    """The `Passes` of a model; for one thread.
+    """The `Passes` of a model; for use by one thread.
 
-    A recurrent memory is asked for one session after the other, as each splits its passes where states are
-    to be kept; so is a request that is larger than a pass.
+    With recurrent memory, sessions are answered one after the other, because each one splits its passes where
+    states must be saved. A request larger than a pass is also answered alone.
     """
 
     def __init__(self, store: SharedStore, sessions: OpenSessions) -> None:
         self._store = store
         self._sessions = sessions
-        #: Sessions that there is room for.
+        #: Maximum number of sessions.
         self.most = sessions.most
 
     def size(self, asked: Asked) -> int:
-        """Tokens that a pass has to evaluate to answer this."""
+        """Number of tokens that a pass must evaluate to answer this request."""
         return self._sessions.size(asked.key, asked.request)
 
     def answer(self, asked: Sequence[Asked]) -> Iterator[Answered]:
-        """Answer requests of different keys, in their order, in one pass where that is possible."""
+        """Answer requests of different keys in order, in one pass if possible."""
         try:
             self._sessions.refresh()
         except ModelTrouble as trouble:
@@ -37,7 +37,7 @@ class SharedSessions:
         self._sessions.count()
 
     def succeed(self) -> None:
-        """Take note that an answer could be used to its end."""
+        """Record that an answer was used completely."""
         self._sessions.succeed()
 
     def fail(self, key: str) -> None:
@@ -45,7 +45,7 @@ class SharedSessions:
         self._sessions.fail(key)
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are welcome."""
+        """Free what ``key`` holds; unknown keys are allowed."""
         self._sessions.release(key)
         self._sessions.count()
 
@@ -58,7 +58,7 @@ class SharedSessions:
         return Answered(logits, session.reused)
 
     def _together(self, asked: Sequence[Asked]) -> list[Answered] | None:
-        """All answers from one pass; None where each has to be asked for alone."""
+        """All answers from one pass; None if each request must be answered alone."""
         tokens = sum(map(self.size, asked))
         if len(asked) == 1 or tokens > self._store.largest_pass or self._sessions.is_recurrent:
             return None
@@ -70,7 +70,7 @@ class SharedSessions:
                 self._sessions.keep_only({one.key for one in asked})
                 return self._pass(asked, opened)
         except ModelTrouble:
-            # One of them may be the reason, and the others shall not suffer for it.
+            # One request may be the cause, and the others must not fail because of it.
             return None
 
     def _pass(self, asked: Sequence[Asked], opened: Sequence[OpenSession]) -> list[Answered]:

@@ -1,4 +1,4 @@
-"""What sessions need of a model: numbered sequences that can be copied, cut and extended."""
+"""What sessions require of a model: numbered sequences that can be copied, cut and extended."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -8,26 +8,26 @@ from operators.decoding.session import Evaluation
 
 
 class SequenceStore(Protocol):
-    """Numbered sequences of one model, in one memory."""
+    """Numbered sequences of one model in one memory."""
 
     def copy_sequence(self, source: int, target: int) -> None:
-        """Let the empty sequence ``target`` hold what ``source`` holds."""
+        """Copy the content of ``source`` into the empty sequence ``target``."""
         ...
 
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Forget what ``sequence`` holds from position ``length`` on.
 
-        Raises `ModelTrouble` where the memory cannot be cut there; it always can be cut at 0.
+        Cutting at 0 always works. Raises `ModelTrouble` if the memory cannot be cut at ``length``.
         """
         ...
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``."""
+        """Append ``tokens`` to ``sequence`` at ``start``; return the logits of the last ``rows`` tokens."""
         ...
 
 
 class Part(NamedTuple):
-    """One sequence's part of a pass over several."""
+    """One sequence's part of a pass over several sequences."""
 
     sequence: int
     evaluation: Evaluation
@@ -36,13 +36,14 @@ class Part(NamedTuple):
 class SharedStore(SequenceStore, Protocol):
     """A store that can extend several sequences in one pass."""
 
-    #: Tokens of one pass at most.
+    #: Maximum number of tokens in one pass.
     largest_pass: int
 
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        """Append each part's tokens to its sequence, no two to the same; the logits that each of them wants.
+        """Append each part's tokens to its sequence and return the logits that each part requests.
 
-        There are no more tokens than `largest_pass`. All logits are valid until the next pass. Raises
-        `ModelTrouble` for all of them where the model cannot; any part may be in the memory then.
+        No two parts may have the same sequence, and together they have at most `largest_pass` tokens. All
+        logits are valid until the next pass. If the model fails, raises `ModelTrouble` for all parts; any of
+        them may be in the memory then.
         """
         ...

@@ -1,11 +1,11 @@
 """One connection to Azure's speech service through its SDK, and the SDK's peculiarities (1.53).
 
 - Its callbacks run on its own threads, so they only pass events on.
-- It can reconnect by itself, at once and four times, and repeats earlier results. That is turned off: after a
-  failure a connection is closed, and its owner makes another one.
+- It can reconnect by itself, four times without waiting, and repeats earlier results. That is turned off:
+  after a failure a connection is closed, and its owner makes another one.
 - When the service closes the connection properly, it reports ``disconnected`` and nothing more.
-- It sends a backlog of audio at twice its speed, but after half a minute only at normal speed, so late audio
-  would stay late. It is configured to keep twice the speed.
+- It sends a backlog of audio at twice the normal speed, but only for half a minute, so late audio would stay
+  late. It is configured to keep twice the speed.
 - Stopping and releasing wait for the service, by default 10 s each.
 - A recogniser and its callbacks reference each other until they are disconnected.
 """
@@ -43,7 +43,7 @@ class AzureConnection:
     """Connects at once, without waiting for it.
 
     Args:
-        take: Takes the events, on threads of the SDK's.
+        take: Receives the events, on threads of the SDK.
 
     Raises:
         InputError: when the SDK cannot be used.

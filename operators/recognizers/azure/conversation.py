@@ -1,4 +1,4 @@
-"""One connection, derived from its events and the clock: its results, and when and why it ends."""
+"""The state of one connection, derived from its events and the clock: results, and when and why it ends."""
 
 from collections.abc import Callable
 from enum import Enum, auto
@@ -10,9 +10,9 @@ from operators.recognizers.protocol import Hypothesis
 
 # Time that a distant service may take to connect.
 _CONNECT_S = 10.0
-# The reason for a disconnection comes right after it, or never.
+# The reason for a disconnection follows immediately, or never.
 _REASON_S = 0.3
-# In silence a service sends nothing: a connection that lasts so long counts as proven.
+# During silence a service sends nothing, so a connection that lasts this long counts as proven.
 _PROVEN_S = 60.0
 
 
@@ -36,7 +36,7 @@ class Disconnected(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A result of the service; in samples counted from the first one that this connection got."""
+    """A result of the service, in samples counted from the first one sent over this connection."""
 
     text: str
     begin: int
@@ -54,12 +54,12 @@ Event = Connected | Disconnected | Result | Over
 
 
 class Conversation:
-    """One connection's course.
+    """The course of one connection.
 
     Args:
-        utterances: The stream's; they outlive the connection.
-        patience: The stream's.
-        base: Position of the first sample that the connection gets.
+        utterances: The stream's utterances; they outlive the connection.
+        patience: The stream's patience.
+        base: Position of the first sample sent over the connection.
         now: Current time in seconds.
     """
 
@@ -73,7 +73,7 @@ class Conversation:
         self._deadline_s = now() + _CONNECT_S
         self.is_connected = False
         self._connected_s = float("inf")
-        #: Whether it succeeded, so that the next one may come soon: it got answers, or lasted for long.
+        #: Whether it succeeded (got answers or lasted long), so that the next attempt may follow soon.
         self.is_proven = False
         #: Whether the service was told that no more audio comes; set by the caller.
         self.is_audio_over = False
@@ -119,9 +119,9 @@ class Conversation:
         self.is_proven = True
         self._patience.answered()
         if self._base + result.begin > heard:
-            # Speech that was never sent: placed at the end of the audio, it would end what is there.
+            # Speech that was never sent: placing it at the end of the audio would end the current utterance.
             return []
-        # Whatever numbers a service invents, they are limited to the audio that it got.
+        # Whatever positions a service reports, they are limited to the audio that it was sent.
         begin, end = (max(self._base, min(self._base + at, heard)) for at in (result.begin, result.end))
         return self._utterances.take(ServiceUtterance(result.text, begin, end, result.is_final))
 

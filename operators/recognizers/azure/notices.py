@@ -1,6 +1,6 @@
-"""What a user is told about the connection to Azure: one sentence for each change, and an error for the rest.
+"""Tells the user about the connection to Azure: one sentence per change, and an error if retrying is useless.
 
-No sentence quotes the service or its SDK, which may quote the configuration, the key with it.
+No sentence quotes the service or its SDK, because they may quote the configuration including the key.
 """
 
 from collections.abc import Callable
@@ -20,22 +20,22 @@ _REASONS = {
 
 
 class Notices:
-    """Says what changes.
+    """Reports changes of the connection.
 
     Args:
-        service: The service that is talked to.
-        observe: Told of each change.
+        service: The service in use.
+        observe: Called for each change.
     """
 
     def __init__(self, service: Service, observe: Callable[[RecognizerChanged], None]) -> None:
         self._service = service
         self._observe = observe
         self._is_connected = self._was_connected = False
-        #: What was told of the present outage: nothing, that it is there, or that it lasts.
+        #: What has been reported of the current outage: nothing, that it exists, or that it lasts.
         self._told = 0
 
     def connected(self, lost_s: float) -> None:
-        """The service is connected; so many seconds of audio could not be kept until then."""
+        """The service is connected; ``lost_s`` seconds of audio could not be kept until then."""
         if self._is_connected:
             return
         sentence = "connected again" if self._was_connected else f"connected to Azure, {self._service.place}"
@@ -74,7 +74,7 @@ class Notices:
         self._is_connected = False
 
     def gave_up(self, error: Exception) -> None:
-        """The audio is over, and an error that nobody was to hear before what had been recognised."""
+        """The audio is over after an error; the results from before the error were delivered first."""
         self._say(str(error))
 
     def ended_early(self, waited_s: float) -> None:

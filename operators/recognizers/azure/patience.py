@@ -8,7 +8,7 @@ import numpy as np
 from operators.events import SAMPLE_RATE
 
 FIRST_WAIT_S = 0.5
-# Of 16-bit samples: some -44 dB; speech from a microphone is louder.
+# Amplitude of 16-bit samples: about -44 dB; speech from a microphone is louder.
 _SILENCE = 200.0
 # Speech is this much louder than the noise around it, which is tracked by its minimum.
 _OVER_NOISE = 3.0
@@ -21,7 +21,7 @@ _MAX_DOUBLINGS = 3
 class Waits:
     """Seconds between attempts: 0.5, 1, 2, 4 and so on, each slightly randomised.
 
-    So many recognisers that lost the same service do not all return at the same moment.
+    The variation keeps many recognisers that lost the same service from returning at the same moment.
 
     Args:
         longest_s: Maximum wait.
@@ -49,7 +49,7 @@ class Waits:
 
 
 class Patience:
-    """Knows when a service that gets speech should have answered.
+    """Decides when a service that gets speech should have answered.
 
     Args:
         answer_s: Seconds without an answer since the first sound that may be speech, with at least half as

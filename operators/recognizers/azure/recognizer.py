@@ -36,7 +36,7 @@ class AzureRecognizer(Recognizer):
 
     Args:
         settings: What is spoken, which service, and how long to wait for it.
-        observe: Told when the connection's state changes, on a thread of the recogniser's.
+        observe: Called when the connection's state changes, on the recogniser's own thread.
 
     Raises:
         UsageError: if the settings and the environment do not name a possible service.
@@ -61,7 +61,7 @@ class AzureRecognizer(Recognizer):
 
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
-        """As the protocol says.
+        """As in the protocol.
 
         Raises:
             InputError: when Azure refuses the key or the request.
@@ -71,7 +71,7 @@ class AzureRecognizer(Recognizer):
             if self._thread is None:
                 self._thread = Thread(target=self._work, name="azure recogniser", daemon=True)
                 self._thread.start()
-                # The SDK aborts a process that ends while it is working, as after an error elsewhere.
+                # The SDK aborts a process that exits while it is working, as after an error elsewhere.
                 atexit.register(self.close)
             self._changed.notify_all()
             return self._take()

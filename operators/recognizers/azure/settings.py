@@ -1,4 +1,4 @@
-"""Settings of Azure's speech service, and where its key comes from: checked here, shown nowhere."""
+"""Settings of Azure's speech service and the source of its key, which is checked here and never shown."""
 
 import os
 import re
@@ -16,7 +16,7 @@ KEY_VARIABLE = "AZURE_SPEECH_KEY"
 REGION_VARIABLE = "AZURE_SPEECH_REGION"
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-# The longest that there is has 18 letters, and a key 32 or more.
+# The longest region name has 18 letters; a key has 32 or more.
 _REGION = re.compile(r"[a-z][a-z0-9]{1,29}")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
 _NO_VARIABLE = "(no name of a variable)"
@@ -26,39 +26,39 @@ _SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
 
 
 class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Azure's recogniser."""
+    """Settings of Azure's recogniser."""
 
-    #: What is spoken, as a BCP 47 tag.
+    #: Spoken language as a BCP 47 tag.
     language: str = "en-US"
-    #: Azure's name of the region that the key is for; absent for the one in AZURE_SPEECH_REGION.
+    #: Azure's name of the key's region; absent for the one in AZURE_SPEECH_REGION.
     region: str | None = None
-    #: Whole address of the service instead of a region's: ``wss://NAME.cognitiveservices.azure.com``.
+    #: Full address of the service, instead of a region: ``wss://NAME.cognitiveservices.azure.com``.
     endpoint: str | None = None
-    #: Scheme, name and port of a service of one's own, as of a speech container: ``ws://localhost:5000``.
+    #: Scheme, name and port of a self-hosted service, such as a speech container: ``ws://localhost:5000``.
     host: str | None = None
-    #: Name of the environment variable that holds the key; empty for a service that wants none.
+    #: Name of the environment variable that holds the key; empty for a service that needs none.
     key_variable: str = KEY_VARIABLE
-    #: The key itself, which goes before the variable.
+    #: The key itself, which takes precedence over the variable.
     key: Secret | None = None
-    #: Updates in which a word has to be seen before Azure shows it; absent for Azure's own choice.
+    #: Updates in which a word must appear before Azure shows it; absent for Azure's default.
     stable_partials: Annotated[int, msgspec.Meta(ge=1, le=20)] | None = None
-    #: Seconds of audio that are kept, to be sent again after a lost connection.
+    #: Seconds of audio kept in order to send it again after a lost connection.
     replay_s: Annotated[float, msgspec.Meta(ge=1, le=600)] = 60.0
     #: Seconds without an answer to speech after which a connection counts as lost.
     answer_s: Annotated[float, msgspec.Meta(ge=0.1, le=600)] = 10.0
-    #: Longest wait between two attempts to connect, in seconds.
+    #: Maximum wait between two attempts to connect, in seconds.
     longest_wait_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 30.0
     #: Seconds to wait for the last results when the audio is over.
     finish_s: Annotated[float, msgspec.Meta(ge=0, le=60)] = 5.0
 
     def __post_init__(self) -> None:
-        # It may be the key, put into the wrong place.
+        # It may be the key, entered in the wrong place.
         if not _VARIABLE.fullmatch(self.key_variable):
             msgspec.structs.force_setattr(self, "key_variable", _NO_VARIABLE)
 
 
 class Service(NamedTuple):
-    """Which service to talk to: one of region, endpoint and host; a key with the first at least."""
+    """The service to connect to: one of region, endpoint and host; a region needs a key."""
 
     region: str | None
     endpoint: str | None
@@ -67,7 +67,7 @@ class Service(NamedTuple):
 
     @property
     def place(self) -> str:
-        """What to call it in a sentence."""
+        """How to refer to it in a sentence."""
         if self.region:
             return f"the region {self.region}"
         parts = urlsplit(self.endpoint or self.host or "")
@@ -75,10 +75,10 @@ class Service(NamedTuple):
 
 
 def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ) -> Service:
-    """The service that the settings and the environment name.
+    """The service named by the settings and the environment.
 
     Raises:
-        UsageError: when they name none, or one that cannot be.
+        UsageError: when they name none, or an impossible one.
     """
     if not _LANGUAGE.fullmatch(settings.language):
         raise UsageError(f"azure.language is {settings.language!r}; give a language tag such as en-US")
@@ -100,7 +100,7 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
             "Speech resource, such as westeurope"
         )
     if not _REGION.fullmatch(region):
-        # It may be the key, put into the wrong place.
+        # It may be the key, entered in the wrong place.
         where = "azure.region" if settings.region else REGION_VARIABLE
         raise UsageError(f"{where} holds no Azure region; give a name such as westeurope")
     return Service(region, None, None, key)
@@ -117,7 +117,7 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
         where, text = settings.key_variable, environment.get(settings.key_variable)
     if not text:
         return None
-    # It becomes a header of a request. What it is instead must not be shown: it may be the key and more.
+    # It becomes a request header. An invalid value must not be shown: it may contain the key.
     if not _KEY.fullmatch(text):
         raise UsageError(f"{where} holds no key for Azure; copy the key again, without spaces or line ends")
     return Secret(text)
@@ -128,7 +128,7 @@ def _check_address(address: str, name: str, key: Secret | None) -> None:
         parts = urlsplit(address)
         is_good = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
         is_good = is_good and parts.username is None and address.isprintable() and " " not in address
-        # The key has a place of its own, where nobody prints it.
+        # The key has its own setting, which is never printed.
         is_good = is_good and not _SECRET.search(parts.query)
     except ValueError:
         is_good = False
