@@ -131,7 +131,7 @@ def replay(
     quiet: Quiet = False,
     profile: Profile = False,
 ) -> None:
-    """Run the chain from recorded events on; the kind of event is found out from the file."""
+    """Run the rest of the chain from recorded partials, translations or captions."""
     event_type = event_type_of(events)
     if event_type not in REPLAYED:
         raise InputError(

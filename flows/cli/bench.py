@@ -32,10 +32,10 @@ def bench(
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew even if a run broke off.")] = False,
 ) -> None:
-    """Measure decoding methods side by side: speed, quality, erasure.
+    """Compare decoding methods: speed, quality, erasure.
 
-    Several values are separated by commas and crossed; what is not given is as surtitle runs by default.
-    A run that was interrupted goes on where it was.
+    Separate several values by commas; all combinations are measured. Options that are not given have
+    surtitle's defaults. An interrupted run resumes when it is started again.
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.bench.benchmark import BenchJob, Interrupted, benchmark

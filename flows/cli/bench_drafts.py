@@ -60,10 +60,10 @@ def bench_drafts(
         Path | None, typer.Option(help="Write what was done, round by round (JSONL), for --replay.")
     ] = None,
 ) -> None:
-    """Measure ways to draft with a second model: rounds, steps, what stands, and what that costs.
+    """Compare ways to draft with a second model: rounds, steps, accepted tokens, and time.
 
-    Texts are translated, or utterances transcribed, from scratch, with no last output to begin with. Each way
-    gives the same output.
+    Texts are translated, or utterances transcribed, from scratch, without a last output as a draft. All ways
+    give the same output.
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.bench.corpus import load_corpus

@@ -41,9 +41,9 @@ def bench_rooms(
     ] = 255,
     json: Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")] = None,
 ) -> None:
-    """Measure live rooms on one model: throughput, delay, what is dropped, memory.
+    """Measure many live rooms on one model: throughput, delay, dropped updates, memory.
 
-    Each room says what was recorded, at the pace at which it was, and all of them at other places of it.
+    Every room replays the recording at its recorded pace, each from a different position.
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.bench_rooms.publish import publish

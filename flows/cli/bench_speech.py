@@ -37,9 +37,9 @@ def bench_speech(
     ] = False,
     json: Json = None,
 ) -> None:
-    """Measure ways to recognise speech side by side: time, errors, erasure.
+    """Compare ways to recognise speech: time, errors, erasure.
 
-    Each recording is heard once, as fast as it goes; every window of it is decoded in all ways, in turns.
+    Each recording is decoded as fast as possible; all ways take turns on each of its windows.
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.bench_speech.run import SpeechBenchJob, run

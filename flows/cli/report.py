@@ -49,9 +49,10 @@ def report(
         typer.Option(help="Show this trace (of surtitle trace --json) on the page; may be repeated."),
     ] = None,
 ) -> None:
-    """Tell how late and how stable captions were, from what a run wrote.
+    """Report the latency and stability of captions from the files of a run.
 
-    A file of captions tells everything. An erasure log has no text: it tells erasure and where the time went.
+    A file of captions contains everything. An erasure log contains no text, so its report shows erasure and
+    latency only.
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import read_trace

@@ -36,10 +36,10 @@ def trace(
         Path | None, typer.Option("--json", help="Write the trace here, for surtitle report --trace.")
     ] = None,
 ) -> None:
-    """Tell for one segment which pass decided which token, and draw it.
+    """Show which pass decided each token of one segment, as tables, pictures or a page.
 
-    Each update is translated; of every token the trace says where it came from, which pass decided it, how
-    probable it was and what the model would have said.
+    For each token of each update, the trace says where it came from, which pass decided it, how probable it
+    was, and what the model would have said instead.
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import partials_of, record

@@ -38,7 +38,7 @@ def check_memory(settings: TranslateSettings, needs: Callable[[], Footprint]) ->
     needed = needs()
     if needed.mb > settings.memory_mb:
         raise UsageError(
-            f"{settings.rooms} rooms need {needed.mb:.0f} MB for what the model has in mind, more than the "
+            f"{settings.rooms} rooms need {needed.mb:.0f} MB for the model's cache and logits, more than the "
             f"{settings.memory_mb} MB of translate.memory_mb; allow more, or lower translate.rooms or "
             f"translate.max_source"
         )

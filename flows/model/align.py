@@ -22,9 +22,9 @@ def align(
     ] = "alignment",
     seed: Annotated[int, typer.Option(help="Of the alignment.")] = 1,
 ) -> None:
-    """Prepare pairs for training: a third column says how much of the translation each prefix supports.
+    """Add a column to pairs that says how much of the translation each prefix of the source supports.
 
-    All files are aligned together, as small ones profit by large ones.
+    All files are aligned together, because small ones profit from large ones.
     """
     # Imported here because other commands do not need it and should start fast.
     from connectors.corpora.pairs import read_texts, write_aligned

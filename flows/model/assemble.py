@@ -37,7 +37,7 @@ def assemble(
         Path | None, typer.Option("-o", "--output", help="Write the model here.", show_default="in the cache")
     ] = None,
 ) -> None:
-    """Put a model together, to be named with --model."""
+    """Combine base weights, an adapter and a list of tokens into one model file, for --model."""
     # Imported here because other commands do not need it and should start fast.
     from connectors.models.adapter import types_for
     from connectors.models.assembled import Parts

@@ -7,10 +7,10 @@ from operators.extras import needs_extra
 
 @asks_for(DistillJob)
 def distill(job: DistillJob) -> None:
-    """Replace each translation by the model's own. Started again, it goes on where it was.
+    """Replace translations by the model's own, for self-distillation.
 
-    'surtitle model align' then cuts them by what each prefix of the source supports (self-distillation). What
-    did not end, or repeats itself, is left out. It computes on a GPU where PyTorch has one.
+    Then run 'surtitle model align' on the result. Answers that do not end or repeat themselves are left out.
+    A GPU is used if PyTorch has one. An interrupted run resumes when it is started again.
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):

@@ -7,10 +7,10 @@ from operators.extras import needs_extra
 
 @asks_for(HeadsJob)
 def heads(job: HeadsJob) -> None:
-    """Teach heads on a model to guess what follows its next token, for --method heads (Stern et al. 2018).
+    """Train proposal heads on a model, for --method heads (Stern et al. 2018).
 
-    They learn from the model's own answers. Beside them lies their record (.json): data, settings, and how
-    many tokens a pass then gives.
+    They learn from the model's own answers. A record (.json) is written next to them: data, settings, and
+    tokens per pass.
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):

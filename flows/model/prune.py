@@ -43,9 +43,10 @@ def prune(
         Path | None, typer.Option(help="Write here which tokens stay, for 'surtitle model assemble'.")
     ] = None,
 ) -> None:
-    """Make a model with fewer tokens: faster and smaller, and the texts are tokenised as before.
+    """Make a smaller, faster model by removing tokens that your texts and languages do not use.
 
-    Bytes, letters, digits and marks always stay, so that any text can be spelled.
+    Bytes, letters, digits and marks always stay, so any text can be spelled, and your texts are tokenised as
+    before.
     """
     # Imported here because other commands do not need it and should start fast.
     from connectors.gguf.file import GgufFile, read_gguf

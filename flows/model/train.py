@@ -8,9 +8,10 @@ from operators.extras import needs_extra
 
 @asks_for(TrainingJob)
 def train(job: TrainingJob) -> None:
-    """Teach a model to translate speech that is unfinished (LoRA). Started again, it goes on where it was.
+    """Train a model to translate unfinished speech (LoRA).
 
-    Beside the adapter lie its record (.json: data, settings, scores) and, until it is done, its state.
+    A record (.json: data, settings, scores) is written next to the adapter. An interrupted run resumes when
+    it is started again.
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
