@@ -25,6 +25,8 @@ _CODE_AT, _ADDRESS_AT = 8, 16
 
 #: The files that are watched now.
 _watched: "WeakSet[MappedFile]" = WeakSet()
+#: The spans of addresses where zeros replaced what was missing.
+_zeros: list[range] = []
 
 
 class MappedFile:
@@ -115,14 +117,20 @@ def _is_replaced(address: int) -> bool:
     """Map zeros over the missing part of a watched file from an address on; return whether there was one."""
     page = address - address % mmap.PAGESIZE
     for line in Path("/proc/self/maps").read_bytes().splitlines():
-        span, rights, _offset, _device, inode, *name = line.split(maxsplit=5)
-        start, end = (int(one, 16) for one in span.split(b"-"))
+        bounds, rights, _offset, _device, inode, *name = line.split(maxsplit=5)
+        start, end = (int(one, 16) for one in bounds.split(b"-"))
         if start <= address < end and rights.startswith(b"r--"):
+            if int(inode) == 0 and any(address in span for span in _zeros):
+                # Another thread hit the same gap, and its handler was first.
+                return True
             found = [file for file in _watched if file.is_called(int(inode), b"".join(name))]
             for file in found:
                 file.is_cut = True
             how = _MAP_PRIVATE | _MAP_FIXED | _MAP_ANONYMOUS
-            return bool(found) and _library.mmap(page, end - page, _PROT_READ, how, -1, 0) == page
+            if not found or _library.mmap(page, end - page, _PROT_READ, how, -1, 0) != page:
+                return False
+            _zeros.append(range(page, end))
+            return True
     return False
 
 

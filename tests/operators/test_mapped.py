@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from operators import mapped
 from operators.errors import InputError
 from operators.mapped import MappedFile, check_mapped
 
@@ -55,6 +56,16 @@ def test_what_was_cut_off_reads_as_zeros_and_is_told(path: Path, left: int) -> N
         check_mapped()
     file.close()
     check_mapped()
+
+
+def test_threads_that_hit_the_same_gap_at_once_all_go_on(path: Path) -> None:
+    file, data = MappedFile(path), np.memmap(path, np.uint8, "r")
+    os.truncate(path, 0)
+    address = data.ctypes.data + 5000
+    # The second thread's signal is handled after the first thread's has filled the gap.
+    assert [mapped._is_replaced(address), mapped._is_replaced(address)] == [True, True]
+    assert int(data.sum()) == 0
+    assert file.is_cut
 
 
 def test_what_is_whole_again_was_cut_short_all_the_same(path: Path) -> None:
