@@ -26,7 +26,7 @@ class Secret:
 
     @override
     def __reduce__(self) -> Never:
-        raise TypeError("a secret is not written down")
+        raise TypeError("a secret cannot be pickled")
 
 
 def to_plain(settings: msgspec.Struct) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def to_plain(settings: msgspec.Struct) -> dict[str, Any]:
 def decode_secret(kind: type, value: object) -> Secret:
     """The ``dec_hook`` for settings with secrets."""
     if kind is not Secret:
-        raise NotImplementedError(f"no secret but {kind.__name__}")
+        raise NotImplementedError(f"settings cannot be read as {kind.__name__}")
     if not isinstance(value, str):
         raise TypeError(f"Expected `str`, got `{_NAMES.get(type(value), type(value).__name__)}`")
     return Secret(value)
@@ -51,4 +51,4 @@ _NAMES: dict[type, str] = {list: "array", dict: "object"}
 def _encode(value: object) -> str:
     if isinstance(value, Secret):
         return _SHOWN
-    raise NotImplementedError(f"settings hold no {type(value).__name__}")
+    raise NotImplementedError(f"settings cannot be written as {type(value).__name__}")

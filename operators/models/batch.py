@@ -2,9 +2,11 @@
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import llama_cpp as llama
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Batch:
@@ -19,16 +21,13 @@ class Batch:
         self._sequence = np.zeros(1, np.int32)
         self._sequences = np.full(size, self._sequence.ctypes.data, np.uintp)
         self._ramp = np.arange(size, dtype=np.int32)
-        self.struct = llama.llama_batch()
-        for name, array in (
-            ("token", self._token),
-            ("pos", self._pos),
-            ("n_seq_id", self._count),
-            ("seq_id", self._sequences),
-            ("logits", self._logits),
-        ):
-            field = type(getattr(self.struct, name))
-            setattr(self.struct, name, ctypes.cast(array.ctypes.data, field))
+        self.struct = struct_over(
+            token=self._token,
+            pos=self._pos,
+            n_seq_id=self._count,
+            seq_id=self._sequences,
+            logits=self._logits,
+        )
 
     def fill(self, tokens: Sequence[int], start: int, sequence: int, rows: int) -> None:
         """Describe ``tokens`` at ``start`` of ``sequence``, the last ``rows`` of them with logits."""
@@ -39,3 +38,11 @@ class Batch:
         self._logits[: count - rows] = 0
         self._logits[count - rows : count] = 1
         self.struct.n_tokens = count
+
+
+def struct_over(**arrays: NDArray[Any]) -> llama.llama_batch:
+    """A ``llama_batch`` whose fields point to ``arrays``; the caller keeps these alive."""
+    struct = llama.llama_batch()
+    for name, array in arrays.items():
+        setattr(struct, name, ctypes.cast(array.ctypes.data, type(getattr(struct, name))))
+    return struct

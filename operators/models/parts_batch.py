@@ -1,11 +1,10 @@
 """The tokens of one pass over several sequences, in llama.cpp's layout."""
 
-import ctypes
 from collections.abc import Sequence
 
-import llama_cpp as llama
 import numpy as np
 
+from operators.models.batch import struct_over
 from operators.models.store import Part
 
 
@@ -22,16 +21,13 @@ class PartsBatch:
         first = self._sequence.ctypes.data
         self._sequences = (first + self._sequence.itemsize * np.arange(size)).astype(np.uintp)
         self._ramp = np.arange(size, dtype=np.int32)
-        self.struct = llama.llama_batch()
-        for name, array in (
-            ("token", self._token),
-            ("pos", self._pos),
-            ("n_seq_id", self._count),
-            ("seq_id", self._sequences),
-            ("logits", self._logits),
-        ):
-            field = type(getattr(self.struct, name))
-            setattr(self.struct, name, ctypes.cast(array.ctypes.data, field))
+        self.struct = struct_over(
+            token=self._token,
+            pos=self._pos,
+            n_seq_id=self._count,
+            seq_id=self._sequences,
+            logits=self._logits,
+        )
 
     def fill(self, parts: Sequence[Part], row_step: int) -> list[slice]:
         """Fill the batch with ``parts``; returns the slice of llama.cpp's output rows for each part.

@@ -1,13 +1,12 @@
 """The tokens of a pass over a tree in llama.cpp's format: each may belong to several sequences."""
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-import llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.models.batch import struct_over
 from operators.models.branches import Placed
 
 
@@ -29,8 +28,5 @@ class TreeBatch:
             "logits": logits,
         }
         self._sequences = sequences
-        self.struct = llama.llama_batch()
+        self.struct = struct_over(**self._arrays)
         self.struct.n_tokens = len(placed)
-        for name, array in self._arrays.items():
-            field = type(getattr(self.struct, name))
-            setattr(self.struct, name, ctypes.cast(array.ctypes.data, field))
