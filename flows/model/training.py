@@ -13,6 +13,7 @@ from connectors.corpora.pairs import read_aligned
 from connectors.files.checksum import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.files.text import read_lines
+from connectors.files.whole import write_whole
 from connectors.gguf.file import GgufFile, read_gguf
 from connectors.gguf.values import Entry, encode
 from connectors.models.adapter import adapter_file, read_adapter
@@ -21,7 +22,7 @@ from connectors.models.writer import check_place, write_model
 from flows.model.in_torch import ends, torch_model
 from flows.model.jobs import TrainingJob
 from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
-from operators.errors import UsageError
+from operators.errors import InputError, UsageError
 from operators.languages import Direction, language
 from operators.models.llama_model import LlamaModel
 from operators.models.tensor_types import TYPES_KEY, spell_types
@@ -124,7 +125,7 @@ class _Run:
         self._record.points.append(point)
 
     def _save(self) -> None:
-        self._fit.save(self._job.state)
+        write_whole(self._job.state, self._fit.state())
         write_record(self._job.record, self._record)
         self._since_saved = 0.0
 
@@ -148,7 +149,10 @@ def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], 
                 f"{job.state} is of a run with other settings or data, which {job.record} tells; "
                 "give those, remove it, or name another file with --output"
             )
-        fit.load(job.state)
+        try:
+            fit.resume(job.state.read_bytes())
+        except InputError as error:
+            raise InputError(f"{job.state}: {error}; remove it to train from the beginning") from None
         return earlier
     if job.begin is not None:
         blocks = file.value("gemma3.block_count")

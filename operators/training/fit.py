@@ -1,9 +1,10 @@
 """Low-rank adaptation of a model's linear layers (LoRA, Hu et al. 2022) on packed examples."""
 
+import io
 import math
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class Step(NamedTuple):
 
 
 class Fit:
-    """A training run: one step a batch, its whole state in one file."""
+    """A training run: one step a batch, its whole state in one piece."""
 
     def __init__(
         self,
@@ -113,17 +114,20 @@ class Fit:
         self._optimizer.zero_grad(set_to_none=True)
         return float(loss.detach())
 
-    def save(self, path: Path) -> None:
-        """Write the state from which a later run continues; the file is complete or missing."""
-        partial = path.with_name(path.name + ".partial")
+    def state(self) -> bytes:
+        """The state from which a later run continues."""
+        file = io.BytesIO()
         torch.save(
-            {"seen": self.seen, "weights": self._weights, "optimizer": self._optimizer.state_dict()}, partial
+            {"seen": self.seen, "weights": self._weights, "optimizer": self._optimizer.state_dict()}, file
         )
-        partial.replace(path)
+        return file.getvalue()
 
-    def load(self, path: Path) -> None:
-        """Continue from a file of `save`."""
-        state = torch.load(path, map_location=self._device, weights_only=True)
+    def resume(self, saved: bytes) -> None:
+        """Continue from what `state` returned. Raises `InputError` if it is damaged."""
+        try:
+            state = torch.load(io.BytesIO(saved), map_location=self._device, weights_only=True)
+        except (RuntimeError, ValueError, UnpicklingError, EOFError):
+            raise InputError("it is damaged") from None
         self.seen = state["seen"]
         self._optimizer.load_state_dict(state["optimizer"])
         with torch.no_grad():

@@ -7,7 +7,6 @@ that the parts share, and a number behind a part is its own, 0 for one trial.
 
 import os
 import secrets
-import signal
 import sys
 import time
 import traceback
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from itertools import count
 
 from tests.chaos import changes, clients, clocks, options, signals, twice
-from tests.chaos.trial import Broken, Trial
+from tests.chaos.trial import Broken, Trial, heed_signals
 
 #: What is tried by each part, and its share of the time.
 PARTS: dict[str, tuple[Callable[[Trial], None], float]] = {
@@ -31,10 +30,7 @@ _TOTAL_S = 570.0
 
 def main(arguments: list[str]) -> int:
     """Try; the exit code says whether all held."""
-    # A shell lets what runs in the background ignore these, as nohup does, and its children would, too.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGQUIT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    heed_signals()
     first = int(os.environ.get("SURTITLE_CHAOS_SEED") or secrets.randbelow(10**9))
     total_s = float(os.environ.get("SURTITLE_CHAOS_S") or _TOTAL_S)
     broken: list[str] = []

@@ -27,7 +27,19 @@ from numpy.typing import NDArray
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from operators.recognizers.protocol import Hypothesis
-from tests.chaos.trial import LINES, SUBTITLES, SURTITLE, Trial, cues, finals, is_free, lines, port, see
+from tests.chaos.trial import (
+    LINES,
+    SUBTITLES,
+    SURTITLE,
+    Trial,
+    cues,
+    finals,
+    heed_signals,
+    is_free,
+    lines,
+    port,
+    see,
+)
 from tests.virtual_microphone import VirtualMicrophone
 
 Samples = NDArray[np.float32]
@@ -40,7 +52,7 @@ _PAUSE_S = 0.7
 
 def main() -> int:
     """Run, disturb, judge; the exit code says whether all held."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    heed_signals()
     given = _arguments()
     print(f"seed {given.seed}, {given.seconds:.0f} s, ended every {given.every:.0f} s or so", flush=True)
     with Trial(given.seed) as trial, tempfile.TemporaryDirectory(prefix="mic", dir="/tmp") as short:
@@ -114,7 +126,7 @@ def _run(trial: Trial, microphone: VirtualMicrophone, given: argparse.Namespace)
         _look(process, told, ends_at)
         number = signal.SIGINT if ends_at == over else trial.random.choice(_SIGNALS)
         process.send_signal(number)
-        process.wait(120)
+        trial.end(process, 120)
         _see_ended(trial, process, number, told)
         ends.append(number.name)
         if ends_at == over:
@@ -139,7 +151,6 @@ def _see_ended(trial: Trial, process: "subprocess.Popen[str]", number: signal.Si
     expected = -number if number == signal.SIGKILL else 0
     see(process.returncode == expected, f"{number.name} ended it with {process.returncode}:", said)
     see("Traceback" not in said, said)
-    trial.see_nothing_left(process)
     for what in ("captions", "metrics"):
         at = port(said, what)
         see(at is None or is_free(at), f"the port of the {what} is still taken")

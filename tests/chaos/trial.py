@@ -98,7 +98,8 @@ class Trial:
     def end(self, process: "subprocess.Popen[str]", within_s: float = PATIENCE_S) -> Ended:
         """Wait for the end of a process, and see that nothing of it is left and that it is no defect."""
         try:
-            stdout, stderr = process.communicate(timeout=within_s)
+            # A stream that the trial writes to a file is None here.
+            stdout, stderr = (text or "" for text in process.communicate(timeout=within_s))
         except subprocess.TimeoutExpired:
             where = _stack(process.pid)
             process.send_signal(signal.SIGUSR2)
@@ -108,7 +109,7 @@ class Trial:
             raise Broken(f"it did not end within {within_s:.0f} s: {where}\n{told}") from None
         see(process.returncode != 70 and "Traceback" not in stderr, f"a defect:\n{stderr}")
         self.see_nothing_left(process)
-        return Ended(process.returncode, stdout or "", stderr or "")
+        return Ended(process.returncode, stdout, stderr)
 
     def see_nothing_left(self, process: "subprocess.Popen[str]") -> None:
         """See that a process left no child behind."""
@@ -149,6 +150,16 @@ def _stack(process: int) -> str:
         with contextlib.suppress(OSError):
             found.append(f"{(task / 'comm').read_text().strip()}: {(task / 'wchan').read_text()}")
     return ", ".join(found)
+
+
+def heed_signals() -> None:
+    """Heed the signals that a shell lets background programs ignore, as nohup does.
+
+    Programs that are started from now on heed them as well; otherwise they would inherit the neglect.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def port(stderr: str, what: str) -> int | None:

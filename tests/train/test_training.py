@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +18,7 @@ from typer.testing import CliRunner
 from connectors.gguf.file import read_gguf
 from flows.cli.app import app
 from flows.model.in_torch import torch_model
+from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
@@ -91,7 +95,7 @@ def test_examples_in_one_row_do_not_see_each_other(path: Path) -> None:
         assert loss(together) == pytest.approx(sum(losses) / sum(len(one.answer) for one in shown), rel=1e-4)
 
 
-def test_a_run_that_goes_on_learns_as_if_it_had_not_stopped(path: Path, tmp_path: Path) -> None:
+def test_a_run_that_goes_on_learns_as_if_it_had_not_stopped(path: Path) -> None:
     def fit() -> Fit:
         model = torch_model(read_gguf(path), torch.float32)
         return Fit(model, 4, Schedule(5_000, 1e-2), seed=1)
@@ -102,9 +106,8 @@ def test_a_run_that_goes_on_learns_as_if_it_had_not_stopped(path: Path, tmp_path
     first, again = fit(), []
     rows = batches(path)
     first.run(rows, 1_000, lambda step: again.append(step.loss))
-    first.save(tmp_path / "state")
     second = fit()
-    second.load(tmp_path / "state")
+    second.resume(first.state())
     second.run(rows, 2_000, lambda step: again.append(step.loss))
     assert again == pytest.approx(losses, rel=1e-3)
     assert losses[-1] < losses[0]
@@ -147,9 +150,38 @@ def test_another_run_s_state_is_not_gone_on_with(path: Path, pairs: Path, tmp_pa
     out = tmp_path / "adapter.gguf"
     arguments = ["train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", 300, "--rows", 1]
     run(*arguments, "--rank", 2)
-    Fit(torch_model(read_gguf(path)), 2, Schedule(300, 1e-3), seed=1).save(tmp_path / "adapter.gguf.state")
+    state = tmp_path / "adapter.gguf.state"
+    state.write_bytes(Fit(torch_model(read_gguf(path)), 2, Schedule(300, 1e-3), seed=1).state())
     said = CliRunner().invoke(app, ["model", *map(str, arguments), "--rank", "4"])
     assert "other settings or data" in str(said.exception)
+
+
+def test_a_damaged_state_is_refused_in_a_sentence(path: Path, pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "adapter.gguf"
+    arguments = ["train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", 300, "--rows", 1]
+    run(*arguments, "--rank", 2)
+    whole = Fit(torch_model(read_gguf(path)), 2, Schedule(300, 1e-3), seed=1).state()
+    for damaged in (b"", b"not a state", whole[: len(whole) // 2]):
+        (tmp_path / "adapter.gguf.state").write_bytes(damaged)
+        said = CliRunner().invoke(app, ["model", *map(str, arguments), "--rank", "2"])
+        assert isinstance(said.exception, InputError)
+        assert "adapter.gguf.state: it is damaged; remove it" in str(said.exception)
+
+
+def test_a_state_that_cannot_be_written_ends_the_run_in_a_sentence(
+    path: Path, pairs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "adapter.gguf"
+    command = [
+        Path(sys.executable).with_name("surtitle"), "model", "train", path, "--pairs", pairs,
+        "--to", "German", "-o", out, "--tokens", 300, "--rows", 1, "--rank", 2,
+    ]  # fmt: skip
+    # No file may become larger than a block, as on a disk that is full.
+    shell = f"ulimit -f 1 && {shlex.join(map(str, command))}"
+    ended = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    assert "adapter.gguf.state cannot be written: File too large" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_pairs_without_the_table_of_their_prefixes_are_refused(path: Path, tmp_path: Path) -> None:
