@@ -43,7 +43,7 @@ _PIECE = regex.compile(
 #: in a row, \X looks back over all of them.
 CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
 # Some characters can be joined endlessly: the widths of longer clusters are not cached.
-_LONG_CLUSTER = 32
+_MAX_CACHED_CLUSTER = 32
 
 
 class Piece(NamedTuple):
@@ -79,7 +79,7 @@ def width(text: str) -> int:
 
 def cluster_width(cluster: str) -> int:
     """The width of one character in columns."""
-    return _known_width(cluster) if len(cluster) <= _LONG_CLUSTER else _width(cluster)
+    return _known_width(cluster) if len(cluster) <= _MAX_CACHED_CLUSTER else _width(cluster)
 
 
 def _width(cluster: str) -> int:

@@ -21,7 +21,7 @@ _MAX_SIZE = 0xFFFF_FFFE
 # Sources that round their times may produce chunks that overlap slightly.
 _ROUNDING_SAMPLES = SAMPLE_RATE // 100
 # No stream runs for three years; a file of that length would mean a defect or an attack.
-_LATEST_S = 1e8
+_MAX_START_S = 1e8
 
 
 class WavPosition(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ class WavFile:
                 f"{self._path} records the stream {self._stream} and cannot hold {chunk.stream} as well; "
                 "give each stream a file of its own"
             )
-        if not chunk.start_s <= _LATEST_S:
+        if not chunk.start_s <= _MAX_START_S:
             raise OutputError(f"{self._path} cannot hold audio that begins at {chunk.start_s:.0f} s")
         start = round(chunk.start_s * SAMPLE_RATE)
         if start < self._samples - _ROUNDING_SAMPLES:

@@ -225,7 +225,7 @@ class OutputFile:
                 if not self.is_regular:
                     return
                 if not is_deleted(self._file.fileno(), self._path):
-                    self._begin_anew_if_cut()
+                    self._start_over_if_cut()
                     return
                 # A deleted file takes up space as long as it is open.
                 self._file.close()
@@ -236,7 +236,7 @@ class OutputFile:
         except OSError as error:
             raise WriteError(self._path, error) from None
 
-    def _begin_anew_if_cut(self) -> None:
+    def _start_over_if_cut(self) -> None:
         if os.fstat(self._file.fileno()).st_size < self.size:
             # Writing beyond the end would leave a hole of zeros, preceded by half an item.
             self.size, self._is_ragged = 0, True

@@ -33,7 +33,7 @@ _VERDICTS = frozenset(
     for name in ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGABRT")
     if hasattr(signal, name)
 )
-_PATIENCE_S = 300.0
+_TIMEOUT_S = 300.0
 #: Maximum number of processors remembered per library; the oldest is removed first.
 _MAX_RECORDS = 20
 RECORD = "surtitle.json"
@@ -106,7 +106,7 @@ def try_library(
     command += ["--without-amx"] * without_amx
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=_PATIENCE_S, check=False, stdin=subprocess.DEVNULL,
+            command, capture_output=True, timeout=_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
             env={**os.environ, **(environment or {}), "PYTHONPATH": os.pathsep.join(sys.path)},
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -65,7 +65,7 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
     """
     if is_resumed:
         # The resumed run may never write to a file that it has not written yet.
-        watch.unmake()
+        watch.remove_created()
         return
     for path, text in _begun(output).items():
         watch.begin(path, text)

@@ -16,7 +16,7 @@ from operators.errors import UsageError
 # The default for a Whisper model.
 _SPEECH_THREADS = 2
 #: More words than any line of a text has.
-_WHOLE = 1_000_000
+_MAX_WORDS = 1_000_000
 
 
 @takes(MODEL)
@@ -60,7 +60,7 @@ def bench_drafts(
         Path | None, typer.Option(help="Write what was done, round by round (JSONL), for --replay.")
     ] = None,
 ) -> None:
-    """Compare ways to draft with a second model: rounds, steps, accepted tokens, and time.
+    """Compare ways of drafting with a draft model: rounds, steps, accepted tokens, and time.
 
     Texts are translated, or utterances transcribed, from scratch, without a last output as a draft. All ways
     give the same output.
@@ -105,7 +105,7 @@ def bench_drafts(
         raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
     else:
         # Only the last update of each segment is decoded, so the growth of a text does not matter.
-        corpus = load_corpus(sources[0], None, lag=_WHOLE, skip=skip, limit=limit)
+        corpus = load_corpus(sources[0], None, lag=_MAX_WORDS, skip=skip, limit=limit)
         count = len(corpus.segments)
         corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")
         made = run_drafts(corpus, replace(settings, draft_model=draft_model), sweep)

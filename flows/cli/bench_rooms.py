@@ -11,7 +11,7 @@ from flows.settings.loading import load_settings
 from flows.settings.options import TRANSLATION, Overrides, takes
 from operators.errors import UsageError
 
-#: How rooms are translated. Another command measures drafts of a second model.
+#: Translation options; draft models are benchmarked by another command.
 _TRANSLATED = {
     name: option
     for name, option in TRANSLATION.items()

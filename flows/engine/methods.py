@@ -14,6 +14,7 @@ from operators.decoding.acceptance import (
     WorthAcceptance,
 )
 from operators.decoding.continuous import continuous
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
@@ -21,7 +22,6 @@ from operators.decoding.heads import HeadProposals, Heads
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
-from operators.decoding.second_model import SecondModel
 from operators.decoding.ssbd import ssbd
 
 #: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
@@ -112,7 +112,7 @@ def drafters(
     second = prediction(settings)
     return [
         *_own_drafters(settings, costs, task, acceptance, heads),
-        *([] if second is None else [SecondModel(task, second)]),
+        *([] if second is None else [ModelDrafts(task, second)]),
     ]
 
 

@@ -24,7 +24,7 @@ from operators.text_layout import cleaned
 # Maximum size of a trace file: 200 updates with 100 tokens each need a tenth of it.
 _MAX_FILE_BYTES = 200_000_000
 # Maximum number of segments or streams that an error names.
-_NAMED = 12
+_MAX_NAMED = 12
 
 
 def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
@@ -133,8 +133,8 @@ def _segments(there: dict[str, set[int]]) -> str:
         return f"the segments {_some(_ranges(next(iter(there.values()))))}"
     return "; ".join(
         f"{_some(_ranges(numbers))} in stream {cleaned(stream)!r}"
-        for stream, numbers in sorted(there.items())[:_NAMED]
-    ) + ("; …" if len(there) > _NAMED else "")
+        for stream, numbers in sorted(there.items())[:_MAX_NAMED]
+    ) + ("; …" if len(there) > _MAX_NAMED else "")
 
 
 def _ranges(numbers: Iterable[int]) -> Iterable[str]:
@@ -147,4 +147,4 @@ def _ranges(numbers: Iterable[int]) -> Iterable[str]:
 
 def _some(names: Iterable[str]) -> str:
     listed = list(names)
-    return ", ".join(listed[:_NAMED]) + (", …" if len(listed) > _NAMED else "")
+    return ", ".join(listed[:_MAX_NAMED]) + (", …" if len(listed) > _MAX_NAMED else "")

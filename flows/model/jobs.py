@@ -21,19 +21,19 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
 
     output: Path
 
-    def beside(self, ending: str) -> Path:
+    def next_to(self, ending: str) -> Path:
         """The path of a file next to the output file."""
         return self.output.with_name(self.output.name + ending)
 
     @property
     def state(self) -> Path:
         """The state file, from which a stopped run resumes."""
-        return self.beside(".state")
+        return self.next_to(".state")
 
     @property
     def record(self) -> Path:
         """The file with the record of the run."""
-        return self.beside(".json")
+        return self.next_to(".json")
 
     def recorded(self, *without: str) -> dict[str, Any]:
         """The fields for a record: files by name only, and without the fields in ``without``."""

@@ -15,7 +15,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig
 from bytewax.testing import cluster_main, run_main
 
-from connectors.recovery.clock import told_of_clock
+from connectors.recovery.clock import reporting_clock_changes
 from connectors.recovery.folder import store_error
 from operators.errors import SurtitleError
 
@@ -46,7 +46,7 @@ def run(
     if recovery is not None:
         interval = timedelta(seconds=recovery.interval_s)
         options = {"epoch_interval": interval, "recovery_config": recovery.config}
-    clock = told_of_clock(recovery.config.db_dir) if recovery else nullcontext()
+    clock = reporting_clock_changes(recovery.config.db_dir) if recovery else nullcontext()
     with interrupt_sets(stop), _no_panic_text(), clock:
         try:
             if workers == 1:

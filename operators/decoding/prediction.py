@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """How a second model drafts (SpecASR, Wei et al. 2025, section IV). The defaults are the authors' own."""
+    """How a draft model drafts (SpecASR, Wei et al. 2025, section IV). The defaults are the authors' own."""
 
     #: Maximum number of tokens drafted at a time.
     length: int = 24

@@ -12,8 +12,8 @@ from operators.text_layout import cleaned
 
 # Columns of output that goes to a file: wide enough for every table.
 _PLAIN_WIDTH = 160
-_WORST = 5
-_SNIPPET = 48
+_MAX_WORST = 5
+_MAX_SNIPPET = 48
 
 
 def print_report(report: Report, written: Sequence[object]) -> None:
@@ -37,7 +37,7 @@ def tables(report: Report) -> list[Table]:
     """Tables of counts, delays, where the time went, and the worst segments."""
     shown = stream_tables(report)
     if report.segments:
-        shown.append(_worst(worst(report.segments, _WORST), report.kind))
+        shown.append(_worst(worst(report.segments, _MAX_WORST), report.kind))
     return shown
 
 
@@ -158,4 +158,4 @@ def _percentiles(value: Percentiles | None) -> str:
 
 def _snippet(text: str) -> str:
     text = cleaned(text)
-    return text if len(text) <= _SNIPPET else text[: _SNIPPET - 1].rstrip() + "…"
+    return text if len(text) <= _MAX_SNIPPET else text[: _MAX_SNIPPET - 1].rstrip() + "…"

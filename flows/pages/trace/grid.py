@@ -31,7 +31,7 @@ _LOW, _TALL, _GAP, _NUMBERS = 23.0, 35.0, 4.0, 14.0
 # Gap between the bands of a long output.
 _BETWEEN = 22.0
 # Number of positions after the end of the output that are drawn.
-_BEHIND = 6
+_MAX_BEHIND = 6
 
 
 class _Band(NamedTuple):
@@ -55,7 +55,7 @@ def grid(one: Decoding, labels: Labels) -> Picture:
     looked = cells(one)
     end = max([1, len(one.output), *(each.begin + each.decided for each in one.passes)])
     seen = max((max(places, default=-1) + 1 for places in looked), default=0)
-    widths = _widths(one, looked, labels, max(end, min(seen, end + 1 + _BEHIND)))
+    widths = _widths(one, looked, labels, max(end, min(seen, end + 1 + _MAX_BEHIND)))
     # Positions after the end are not worth a separate band.
     bands = [band for band in _bands(widths) if band.first <= end]
     parts: list[Markup] = []

@@ -187,7 +187,7 @@ def watch(told: list[str]) -> OutputWatch:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are tried again at once."""
-    monkeypatch.setattr(backlogs, "_AGAIN_S", 0.0)
+    monkeypatch.setattr(backlogs, "_RETRY_S", 0.0)
 
 
 CUES = [Cue(2000 * number, 2000 * number + 1000, (f"Satz {number}",)) for number in range(4)]

@@ -411,7 +411,7 @@ def test_a_source_that_is_to_wait_hands_nothing_over_and_looks_again_soon(tmp_pa
     assert awake is not None
     assert awake < datetime.now(UTC) - timedelta(days=1), "a wall clock that is set back would hold it up"
     assert part.next_batch() == events(4)
-    assert source.handed == 4
+    assert source.delivered == 4
     part.close()
 
 

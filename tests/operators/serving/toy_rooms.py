@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.decoder import Decoder, OneAtATime
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.prediction import Prediction
 from operators.decoding.recycling import recycling
-from operators.decoding.second_model import SecondModel
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.models.open_sessions import OpenSessions
@@ -34,8 +34,8 @@ METHODS: dict[str, Callable[[Task], Method]] = {
     "ssbd": lambda task: ssbd(task, BIASED, 3 if task.is_final else None),
     "recycle": lambda task: ssbd(task, BIASED, None, recycling(task, BlockLength(), BIASED)),
     "jacobi": lambda task: ssbd(task, BIASED, None, Jacobi(task, None, BIASED)),
-    "second model": lambda task: ssbd(task, BIASED, None, SecondModel(task, Prediction(threshold=0.2))),
-    "tree": lambda task: ssbd(task, BIASED, None, SecondModel(task, Prediction(threshold=0.6, branches=2))),
+    "draft model": lambda task: ssbd(task, BIASED, None, ModelDrafts(task, Prediction(threshold=0.2))),
+    "tree": lambda task: ssbd(task, BIASED, None, ModelDrafts(task, Prediction(threshold=0.6, branches=2))),
 }
 
 methods = st.sampled_from(list(METHODS))
