@@ -65,10 +65,10 @@ _SAID = {
     Trouble.FAILED_PASS: "the model failed; the caption stays as it was, and the next update tries again",
     Trouble.NOT_A_NUMBER: "the model computed no numbers; the caption stays as it was, and the next update "
     "tries again",
-    Trouble.EMPTY: "the model answered nothing; the caption stays as it was",
+    Trouble.EMPTY: "the model gave an empty answer; the caption stays as it was",
     Trouble.WRONG_SCRIPT: "the model answered in another language's script; the caption stays as it was",
-    Trouble.LONG_SOURCE: "a text is too long to be translated in one update; what is beyond is left for the "
-    "next, and left out of a final",
+    Trouble.LONG_SOURCE: "a text is too long to be translated in one update; the rest waits for the "
+    "next one, and is left out of a final",
 }
 
 
@@ -95,7 +95,7 @@ class TroubleWatch:
             sentences = []
             if trouble in _SAID and trouble not in self._said:
                 self._said.add(trouble)
-                sentences.append(f"{_SAID[trouble]} ({why}); more of that is only counted")
+                sentences.append(f"{_SAID[trouble]} ({why}); further cases are only counted")
             if self._lost_in_a_row == MAX_FAILURES:
                 sentences.append(
                     f"the model gave no answer {MAX_FAILURES} times in a row; captions stand still"

@@ -164,9 +164,10 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._lost += self._on_disk
         self._on_disk = Span()
         if self._lost.records:
-            self._reason = "it was deleted or cut short during the run"
+            self._reason = "it was deleted or truncated during the run"
             self._report(
-                f"{self._target.path} was deleted or cut short, and begins anew: it lacks {self._lost}", False
+                f"{self._target.path} was deleted or truncated and is started again: it lacks {self._lost}",
+                False,
             )
 
     def _lose(self, record: T) -> None:
@@ -177,7 +178,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             kept = f"{MAX_WAITING_BYTES // 2**20} MiB"
             path = self._target.path
             self._report(
-                f"more waits for {path} than the {kept} that are kept: its oldest records are lost", True
+                f"more than {kept} is waiting to be written to {path}: its oldest records are lost", True
             )
 
     def _report(self, sentence: str, is_late: bool) -> None:
@@ -192,13 +193,13 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             raise error from None
         if not self._is_lagging or error.reason != self._reason:
             self._report(
-                f"{error}; {error.what_to_do}, and what it lacks is written then; captions go on",
+                f"{error}; {error.what_to_do}, and the missing records will be written; captions continue",
                 True,
             )
         self._is_lagging, self._reason = True, error.reason
 
     def _succeed(self) -> None:
         if self._is_lagging:
-            lacks = f"lacks {self._lost}" if self._lost.records else "lacks nothing"
-            self._report(f"{self._target.path} is written again, and {lacks}", False)
+            lacks = f"it lacks {self._lost}" if self._lost.records else "nothing is missing"
+            self._report(f"{self._target.path} can be written again; {lacks}", False)
         self._is_lagging = self._overflows = False

@@ -28,7 +28,7 @@ class OutputWatch:
         """Lock a regular file against other runs until a sink takes it; it is created if necessary.
 
         Raises:
-            WriteError: when it cannot be written, or another run is writing it.
+            WriteError: when it cannot be written, or another run is writing to it.
         """
         if path in self._held or inherited(path) is not None or (path.exists() and not path.is_file()):
             return

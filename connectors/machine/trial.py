@@ -76,7 +76,7 @@ def _sentence(folder: Path, why: str) -> str:
     lacks = f", which lacks {' '.join(lacking)}" if lacking else ""
     return (
         f"{folder}: llama.cpp does not work on this processor{lacks} (in a trial {why}); it was compiled for "
-        "another one: compile it here with make clean setup, or as docs/install.md says for images that move"
+        "another one: compile it on this machine with make clean setup, or as docs/install.md says for images"
     )
 
 
@@ -116,9 +116,9 @@ def try_library(
             return msgspec.json.decode(done.stdout.splitlines()[-1], type=LibraryTrial)
     if done.returncode < 0:
         died = signal.Signals(-done.returncode)
-        return Failed(f"it died of {died.name}", is_verdict=died in _VERDICTS)
+        return Failed(f"it was killed by {died.name}", is_verdict=died in _VERDICTS)
     last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return Failed(f"it ended with {done.returncode}: {last}", is_verdict=False)
+    return Failed(f"it exited with {done.returncode}: {last}", is_verdict=False)
 
 
 def is_known_good(folder: Path) -> bool:

@@ -89,7 +89,13 @@ class JsonMessages(logging.Handler):
         try:
             line = json.dumps(object_of(record), allow_nan=False)
         except Exception as error:  # noqa: BLE001 - a message must neither end a run nor be lost silently
-            line = json.dumps({"level": "error", "event": "message", "message": f"not told: {error!r}"})
+            line = json.dumps(
+                {
+                    "level": "error",
+                    "event": "message",
+                    "message": f"this message could not be written: {error!r}",
+                }
+            )
         with contextlib.suppress(OSError):  # there is no reader any more
             self._write(line.encode("ascii") + b"\n")
 

@@ -91,7 +91,7 @@ class MetricsServer:
             most_connections=most_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
             backlog=_BACKLOG,
             stop_s=_STOP_S,
-            failure="the metrics' server does not start; try again, or leave --metrics out",
+            failure="the metrics server did not start; try again, or leave out --metrics",
         )
         return f"http://{shown(host)}:{port}/metrics"
 

@@ -35,7 +35,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
         if not target.exists():
             remove_abandoned(target)
             model = assemble(parts, progress)
-            write_model(target, model, lambda part: progress("writing the model for captions", part))
+            write_model(target, model, lambda part: progress("writing the captions model", part))
     return target
 
 

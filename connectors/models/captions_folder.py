@@ -31,10 +31,8 @@ def folder_for(direction: Direction, folder: Traversable) -> Traversable:
         return folder / direction.code
     known = ", ".join(map(str, directions(folder)))
     if not known:
-        raise InputError(
-            "the models for captions do not come along with this installation; choose --model base"
-        )
-    raise UsageError(f"no model for captions was made for {direction}, only for {known}; choose --model base")
+        raise InputError("the captions models are not part of this installation; choose --model base")
+    raise UsageError(f"there is no captions model for {direction}, only for {known}; choose --model base")
 
 
 def directions(folder: Traversable) -> list[Direction]:

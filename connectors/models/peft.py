@@ -35,7 +35,7 @@ def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
     """
     if architecture not in _UNCHANGED:
         raise InputError(
-            f"{path}: how an adapter of peft fits {architecture!r} in GGUF is not known here; "
+            f"{path}: surtitle cannot convert PEFT adapters for {architecture!r}; "
             "convert it with llama.cpp's convert_lora_to_gguf.py"
         )
     settings = _settings(path)
@@ -55,16 +55,16 @@ def _settings(path: Path) -> _Settings:
             settings = msgspec.json.decode(file.read(_MAX_SETTINGS_BYTES), type=_Settings)
     except OSError as error:
         raise InputError(
-            f"{place} cannot be read, {error.strerror}: it says by how much {path.name} counts"
+            f"{place} cannot be read, {error.strerror}: it states the scale of {path.name}"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{place}: these are no settings of an adapter: {error}") from None
+        raise InputError(f"{place}: this is not the configuration of an adapter: {error}") from None
     plain = settings.peft_type == "LORA" and not (
         settings.use_rslora or settings.use_dora or settings.alpha_pattern
     )
     if not plain or not np.isfinite(settings.lora_alpha):
         raise InputError(
-            f"{place}: only plain LoRA is known here, without rslora, DoRA or an alpha for each matrix"
+            f"{place}: only plain LoRA is supported, without rslora, DoRA or an alpha for each matrix"
         )
     return settings
 
@@ -86,10 +86,10 @@ def _halves(path: Path, architecture: str, blocks: int) -> dict[str, dict[str, M
         match = _NAME.fullmatch(name)
         place = names.get_name(match[1]) if match else None
         if match is None or place is None or tensor["dtype"] not in _NUMBERS or len(tensor["shape"]) != 2:
-            raise InputError(f"{path}: its tensor {name} is no part of an adapter for {architecture}")
+            raise InputError(f"{path}: its tensor {name} is not part of an adapter for {architecture}")
         halves.setdefault(f"{place}.weight", {})[match[2]] = _numbers(tensor)
     if not halves:
-        raise InputError(f"{path}: there is no adapter in it")
+        raise InputError(f"{path}: it contains no adapter")
     return halves
 
 

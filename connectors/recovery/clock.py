@@ -57,12 +57,12 @@ def reporting_clock_changes(folder: Path) -> Iterator[None]:
             if seconds:
                 tell(
                     "clock_set_back",
-                    f"the clock was set back: for {seconds:.0f} s nothing new is remembered in {folder}; "
-                    "to have it remembered, end the run with Ctrl-C or SIGTERM and start it again",
+                    f"the clock was set back: for {seconds:.0f} s no snapshot is stored in {folder}; "
+                    "to store one now, end the run with Ctrl-C or SIGTERM and start it again",
                     seconds=round(seconds),
                 )
             elif seconds is not None:
-                tell("clock_caught_up", f"what is done is remembered in {folder} again")
+                tell("clock_caught_up", f"snapshots are stored in {folder} again")
 
     thread = threading.Thread(target=watch, name="clock", daemon=True)
     thread.start()

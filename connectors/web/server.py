@@ -85,7 +85,7 @@ class WebServer:
             most_connections=most_sockets(self._most_clients + _PAGE_CONNECTIONS, _FILE_SHARE),
             backlog=_BACKLOG,
             stop_s=_STOP_S,
-            failure="the web server does not start; try again, or leave --web out",
+            failure="the web server did not start; try again, or leave out --web",
         )
         return f"http://{shown(self._host)}:{port}/"
 

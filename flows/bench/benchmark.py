@@ -129,7 +129,7 @@ def _measure(
     def go_on() -> None:
         if stop.is_set():
             raise Interrupted(
-                f"interrupted after {len(trials)} of {wanted} trials; the same command goes on from there"
+                f"interrupted after {len(trials)} of {wanted} trials; the same command continues from there"
             )
 
     if len(trials) < wanted:

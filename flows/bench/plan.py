@@ -107,7 +107,9 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     for one in variants:
         check_heads(one)
     if {True, False} <= {one.heads is None for one in variants if one.draft_model or one.heads}:
-        raise UsageError("a draft model and proposal heads are compared in two runs; leave one of them out")
+        raise UsageError(
+            "compare a draft model and proposal heads in two separate runs; leave one of them out"
+        )
     if any(mask < 0 for mask in masks):
         raise UsageError(f"--mask-k: {min(masks)} tokens cannot be withheld; give 0 or more")
     return Plan(tuple(dict.fromkeys(variants)), tuple(dict.fromkeys(masks)))

@@ -33,7 +33,9 @@ def check_plots(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: there can be no folder for the plots ({error.strerror})") from None
+        raise OutputError(
+            f"{folder}: the folder for the plots cannot be created ({error.strerror})"
+        ) from None
 
 
 def write_plots(rows: Sequence[MethodRow], caption: str, folder: Path) -> list[Path]:

@@ -91,7 +91,7 @@ def read_drafts(path: Path) -> Drafts:
     if not made:
         raise InputError(f"{path} has no trajectories; write them with --trajectories")
     if not all(is_measured(one) for costs in head.costs for one in (costs.draft, costs.target)):
-        raise InputError(f"{path}:1: the costs of passes contradict each other; measure them anew")
+        raise InputError(f"{path}:1: the costs of passes contradict each other; measure them again")
     # The printed text comes from a file: remove control characters, and limit it to a line.
     named = [msgspec.structs.replace(one, method=cleaned(one.method)[:80]) for one in made]
     costs = [msgspec.structs.replace(one, name=cleaned(one.name)[:80]) for one in head.costs]
@@ -110,7 +110,7 @@ def _line(path: Path, number: int, line: str, kind: type[Line]) -> Line:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(
-            f"{path}:{number}: this is no line of trajectories ({error}); write them with --trajectories"
+            f"{path}:{number}: this is not a line of trajectories ({error}); write them with --trajectories"
         ) from None
 
 

@@ -169,7 +169,7 @@ def _check(job: RoomsJob) -> None:
     if not job.rooms and not job.simulated:
         raise UsageError("there are no rooms to measure; give some with --rooms or --simulate")
     for option, rooms, most, why in (
-        ("--rooms", job.rooms, MAX_SEQUENCES - 1, "llama.cpp tells no more apart; --simulate takes more"),
+        ("--rooms", job.rooms, MAX_SEQUENCES - 1, "llama.cpp supports no more; --simulate does"),
         ("--simulate", job.simulated, MAX_ROOMS, "take fewer"),
     ):
         if any(not 1 <= one <= most for one in rooms):
@@ -179,13 +179,13 @@ def _check(job: RoomsJob) -> None:
 def _read_costs(path: Path) -> PassCosts:
     try:
         if path.stat().st_size > _MAX_COSTS_BYTES:
-            raise InputError(f"{path} is longer than any table of costs; check --costs")
+            raise InputError(f"{path} is too long for a table of costs; check --costs")
         costs = msgspec.json.decode(path.read_bytes(), type=PassCosts)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; check --costs") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
-            f'{path} is no table of costs ({error}); give one such as {{"tokens": [1, 64], "ms": [9, 80]}}'
+            f'{path} is not a table of costs ({error}); give one such as {{"tokens": [1, 64], "ms": [9, 80]}}'
         ) from None
     if not is_measured(costs) or list(costs.ms) != sorted(costs.ms) or costs.tokens[-1] > _MAX_PASS:
         raise InputError(

@@ -52,7 +52,7 @@ def run(job: SpeechBenchJob) -> None:
     check_distinct([("--json", job.json)], [*job.audio, job.reference, job.model])
     clips = read_clips(job.audio, job.reference)
     if job.native and job.recognizer != "moonshine":
-        raise UsageError("--native: there is a library of its own for moonshine alone")
+        raise UsageError("--native: only moonshine has a library of its own")
     engine = open_engine(job.recognizer, job.model, job.spoken, job.threads)
     # From scratch first, as the baseline of all others.
     stops = [0.0, *filter(None, job.certainties)]

@@ -41,7 +41,7 @@ def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
     """Lock the files for this run without changing them; files it creates are removed unless the run begins.
 
     Raises:
-        OutputError: when a file cannot be written, or another run is writing it.
+        OutputError: when a file cannot be written, or another run is writing to it.
     """
     try:
         for path in _begun(output):

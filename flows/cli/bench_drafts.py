@@ -24,7 +24,7 @@ def bench_drafts(
     overrides: Overrides,
     source: Annotated[
         list[Path] | None,
-        typer.Argument(help="A text (a sentence a line) or partials (JSONL); recordings for speech."),
+        typer.Argument(help="A text (one sentence per line) or partials (JSONL); recordings for speech."),
     ] = None,
     draft_model: Annotated[
         str | None,
@@ -39,25 +39,29 @@ def bench_drafts(
     replay: Annotated[
         Path | None, typer.Option(help="Replay trajectories from a file instead of decoding.")
     ] = None,
-    lengths: Annotated[str, typer.Option(help="Tokens of plain speculative decoding's drafts.")] = "8,16",
-    beamed: Annotated[str, typer.Option(help="The same with two beams.")] = "8",
+    lengths: Annotated[
+        str, typer.Option(help="Draft lengths of plain speculative decoding, in tokens.")
+    ] = "8,16",
+    beamed: Annotated[str, typer.Option(help="Draft lengths with two beams.")] = "8",
     thresholds: Annotated[
         str, typer.Option(help="Probabilities below which adaptive drafts stop or branch.")
     ] = "0.2,0.4,0.6,0.8",
-    draft_length: Annotated[int, typer.Option(min=1, max=256, help="Tokens of those at most.")] = int(
-        usual("translate", "draft_length")
-    ),
+    draft_length: Annotated[
+        int, typer.Option(min=1, max=256, help="Maximum length of adaptive drafts.")
+    ] = int(usual("translate", "draft_length")),
     branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 2,
-    reach: Annotated[int, typer.Option(min=1, max=64, help="Tokens of a branch that meets nothing.")] = 3,
+    reach: Annotated[
+        int, typer.Option(min=1, max=64, help="Maximum length of a branch that does not rejoin the trunk.")
+    ] = 3,
     ratio: Annotated[
-        str, typer.Option(help="Costs to replay at, too: passes of the model in steps of the draft model.")
+        str, typer.Option(help="More costs to replay at: a pass of the model in steps of the draft model.")
     ] = "6.1,8.8,11.8",
     limit: Limit = None,
     skip: Skip = 0,
     json: Json = None,
     markdown: Markdown = None,
     trajectories: Annotated[
-        Path | None, typer.Option(help="Write what was done, round by round (JSONL), for --replay.")
+        Path | None, typer.Option(help="Write the trajectories, round by round (JSONL), for --replay.")
     ] = None,
 ) -> None:
     """Compare ways of drafting with a draft model: rounds, steps, accepted tokens, and time.
@@ -81,7 +85,7 @@ def bench_drafts(
     )
     ratios = floats("--ratio", ratio)
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
-        raise UsageError("--lengths, --beamed and --ratio: a number is not above 0; give greater ones")
+        raise UsageError("--lengths, --beamed and --ratio: every number must be above 0")
     sources = source or []
     outputs = [("--json", json), ("--markdown", markdown), ("--trajectories", trajectories)]
     # The draft model of speech is a folder.

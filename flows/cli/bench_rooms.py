@@ -22,19 +22,22 @@ _TRANSLATED = {
 @takes(_TRANSLATED)
 def bench_rooms(
     overrides: Overrides,
-    partials: Annotated[Path, typer.Argument(help="What is said in each room (partials, JSONL).")],
-    rooms: Annotated[str, typer.Option(help="Rooms at once on the model, or none.")] = "1,4,16",
+    partials: Annotated[Path, typer.Argument(help="Speech in each room (partials, JSONL).")],
+    rooms: Annotated[str, typer.Option(help="Numbers of rooms on one model, or none.")] = "1,4,16",
     simulate: Annotated[
-        str | None, typer.Option(help="Rooms to simulate, too, up to 100,000.", show_default="none")
+        str | None,
+        typer.Option(help="Numbers of rooms to simulate as well, up to 100,000.", show_default="none"),
     ] = None,
     modes: Annotated[
         str, typer.Option(help="Translated together (batched) or one after the other (alone).")
     ] = "batched,alone",
-    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that the rooms talk.")] = 30.0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Segments of the recording to take.")] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=86_400, help="Seconds of speech in each room.")
+    ] = 30.0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of segments of the recording.")] = None,
     costs: Annotated[
         Path | None,
-        typer.Option(help="What passes cost where it is simulated (JSON).", show_default="as measured here"),
+        typer.Option(help="Costs of simulated passes (JSON).", show_default="as measured here"),
     ] = None,
     sessions: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Segments that it has memory for.")

@@ -24,14 +24,16 @@ def trace(
     overrides: Overrides,
     partials: Annotated[Path, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS")],
     segment: Annotated[int, typer.Option(min=0, help="Number of the segment.")] = 0,
-    stream: Annotated[str | None, typer.Option(help="Its stream, where several have such a segment.")] = None,
+    stream: Annotated[
+        str | None, typer.Option(help="Its stream, if several have a segment of that number.")
+    ] = None,
     settings: Annotated[
         Path | None, typer.Option("--settings", help="TOML file; options override it.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures into this folder (SVG).")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures to this folder (SVG).")] = None,
     json: Annotated[
         Path | None, typer.Option("--json", help="Write the trace here, for surtitle report --trace.")
     ] = None,

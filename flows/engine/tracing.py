@@ -111,10 +111,10 @@ def read_trace(path: Path) -> Trace:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
-            f"{path} is no trace that this version reads ({error}); make one with surtitle trace --json"
+            f"{path} is not a trace that this version reads ({error}); make one with surtitle trace --json"
         ) from None
     if not consistent(trace):
-        raise InputError(f"{path}: the parts of this trace contradict each other; make it anew")
+        raise InputError(f"{path}: the parts of this trace contradict each other; create it again")
     return trace
 
 

@@ -20,7 +20,7 @@ def align(
     way: Annotated[
         str, typer.Option("--by", help="alignment of words, or proportion of lengths.")
     ] = "alignment",
-    seed: Annotated[int, typer.Option(help="Of the alignment.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed of the alignment.")] = 1,
 ) -> None:
     """Add a column to pairs that says how much of the translation each prefix of the source supports.
 
@@ -38,7 +38,9 @@ def align(
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{output}: there can be no folder for the pairs ({error.strerror})") from None
+        raise OutputError(
+            f"{output}: the folder for the pairs cannot be created ({error.strerror})"
+        ) from None
     check_distinct([(name.name, name) for name in names], pairs)
     code = language(target).code
     with Waiting(quiet=False, captions=False) as waiting:

@@ -11,7 +11,7 @@ from flows.model.train import train
 
 model_app = typer.Typer(
     no_args_is_help=True,
-    help="Make a model for captions: fewer tokens, trained to translate what is unfinished.",
+    help="Make a captions model: a smaller vocabulary, trained to translate unfinished speech.",
 )
 model_app.command()(prune)
 model_app.command()(distill)

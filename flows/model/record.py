@@ -91,9 +91,9 @@ def read_record(path: Path) -> TrainingRecord:
         return msgspec.json.decode(path.read_bytes(), type=TrainingRecord)
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read, {error.strerror}: remove the run's state to begin anew"
+            f"{path} cannot be read, {error.strerror}: remove the run's state to start over"
         ) from None
     except msgspec.DecodeError as error:
         raise InputError(
-            f"{path} is no record of a training run ({error}): remove the run's state to begin anew"
+            f"{path} is not the record of a training run ({error}): remove the run's state to start over"
         ) from None

@@ -18,5 +18,5 @@ def train(job: TrainingJob) -> None:
         from flows.model.training import run
 
     if (job.judged is None) != (job.reference is None):
-        raise UsageError("give both --judge-sources and --judge-references, or none of them")
+        raise UsageError("give both --judge-sources and --judge-references, or neither")
     run(job)

@@ -24,7 +24,9 @@ def check_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: there can be no folder for the pictures ({error.strerror})") from None
+        raise OutputError(
+            f"{folder}: the folder for the pictures cannot be created ({error.strerror})"
+        ) from None
 
 
 def write_pictures(trace: Trace, folder: Path) -> list[Path]:

@@ -27,8 +27,8 @@ LETTERS = {
     Origin.OWN: "O",
 }
 MEANINGS = {
-    Origin.COMMITTED: "committed: of the draft, stands unseen",
-    Origin.DRAFT: "of the draft, verified",
+    Origin.COMMITTED: "committed: from the draft, accepted without a check",
+    Origin.DRAFT: "from the draft, verified",
     Origin.RECYCLED: "recycled from the draft’s rejected tail",
     Origin.LOOKED_UP: "looked up in an earlier text",
     Origin.PARALLEL: "guessed in parallel",

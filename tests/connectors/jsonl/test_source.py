@@ -204,7 +204,7 @@ BAD_LINES = {
     "not valid JSON: unexpected end of escaped utf-16 surrogate pair": line(text="\ud800 and more"),
     "not UTF-8": line().replace(b"It", b"\xff\xfe"),
     "not UTF-8 ": line(note="x").replace(b'"x"', b'"\xed\xa0\x80"'),
-    "not valid JSON: it breaks off in the middle": line()[:-9],
+    "not valid JSON: it ends in the middle": line()[:-9],
     "brackets are nested too deeply": line()[:-2] + b', "x":' + b"[" * 10**5 + b"]" * 10**5 + b"}\n",
 }
 

@@ -110,7 +110,7 @@ def test_other_kinds_of_adapters_are_refused(config: dict[str, object], said: st
 
 def test_what_is_no_adapter_is_refused(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model.gguf", pieces({}))
-    with pytest.raises(InputError, match="this is no adapter"):
+    with pytest.raises(InputError, match="this is not a adapter"):
         read_adapter(model, "llama", 1)
     with pytest.raises(InputError, match=r"for 'llama', and the base model is 'gemma3'"):
         read_adapter(write_adapter(tmp_path / "adapter.gguf", noise()), "gemma3", 1)

@@ -54,7 +54,7 @@ def test_it_appears_in_the_cache_and_says_where_it_comes_from(base: Path, folder
     assert len(file.text("surtitle.base.sha256")) == len(file.text("surtitle.adapter.sha256")) == 64
     assert '"target_label":"Deutsch:"' in file.text("surtitle.templates")
     assert file.tensors["token_embd.weight"].shape == (32, len(KEPT))
-    assert seen[-1] == ("writing the model for captions", 1.0)
+    assert seen[-1] == ("writing the captions model", 1.0)
 
 
 def test_the_second_start_has_nothing_to_do(base: Path, folder: Path) -> None:

@@ -73,7 +73,7 @@ def test_translations_are_simulated_without_a_model(small: list[str], tmp_path: 
         (["{talk}", "--rooms", "none"], "there are no rooms to measure"),
         (["{talk}", "--simulate", "200000"], "--simulate: there can be 1 to 100000 rooms"),
         (["{talk}", "--modes", "both"], "--modes: 'both' is no mode; choose from batched, alone"),
-        (["{talk}", "--costs", "{talk}"], "is no table of costs"),
+        (["{talk}", "--costs", "{talk}"], "is not a table of costs"),
         (["{talk}", "--costs", "{falling}"], "tokens must ascend"),
         (["{captions}"], "caption events are not what rooms say"),
         (["{talk}", "--costs", "{huge}"], "tokens must ascend from 1 to 65536 at most"),

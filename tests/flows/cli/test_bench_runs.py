@@ -187,7 +187,7 @@ def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
         os.kill(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "of 6000 trials; the same command goes on from there" in stderr
+    assert "of 6000 trials; the same command continues from there" in stderr
     assert "Traceback" not in stderr
     (journal,) = (cache / "bench").iterdir()
     text = journal.read_bytes()

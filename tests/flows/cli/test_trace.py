@@ -137,20 +137,21 @@ def test_a_cell_says_what_its_pass_made_of_the_place() -> None:
             states = [looked[place].state for place in sorted(looked)]
             # Tokens that stood, then at most one that fell or was not offered, then guesses.
             order = [
-                PlaceState.STOOD,
-                PlaceState.LEANED,
+                PlaceState.ACCEPTED,
+                PlaceState.ACCEPTED_BY_RULE,
                 PlaceState.CORRECTED,
                 PlaceState.OWN,
                 PlaceState.END,
                 PlaceState.GUESS,
             ]
             ranks = [
-                min(2, order.index(state) // 2) if state is not PlaceState.LEANED else 0 for state in states
+                min(2, order.index(state) // 2) if state is not PlaceState.ACCEPTED_BY_RULE else 0
+                for state in states
             ]
             assert ranks == sorted(ranks)
             for place, cell in looked.items():
                 row = each.rows[place - each.begin]
-                if cell.state is PlaceState.LEANED:
+                if cell.state is PlaceState.ACCEPTED_BY_RULE:
                     assert row.choice != row.offered == row.stands
                 if cell.state is PlaceState.CORRECTED:
                     assert (cell.token, cell.second) == (row.choice, row.offered)

@@ -90,7 +90,7 @@ def test_only_so_many_tokens_stay(texts: Path, tmp_path: Path) -> None:
     least = int(re.findall(r"takes (\d+) tokens", str(refused.value))[0])
     printed = run("prune", model, "-o", out, "--texts", texts, "--size", least + 1)
     assert f": {least} of " in printed or f": {least + 1} of " in printed
-    assert re.search(r"9\d\.\d\d% of the texts' tokens stay as they are", printed)
+    assert re.search(r"9\d\.\d\d% of the texts' tokens are kept", printed)
 
 
 def test_what_cannot_be_pruned_is_said(tiny: Path, texts: Path, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_cannot_be_assembled_is_said(tiny: Path, tmp_path: Path) -> None:
     given = ["assemble", "--base", tiny, "-o", out, "--adapter"]
     wrong: list[tuple[list[object], type[SurtitleError], str]] = [
         ([*given, tiny], InputError, "this is no adapter"),
-        ([*given, tmp_path / "silent.gguf"], InputError, "say it with --from and --to"),
+        ([*given, tmp_path / "silent.gguf"], InputError, "name them with --from and --to"),
         ([*given, adapter, "--from", "en"], UsageError, "give both --from and --to"),
         ([*given, adapter, "--from", "en", "--to", "Greek"], UsageError, "no examples for English to Greek"),
         ([*given, adapter, "--type", "Q3"], UsageError, "'Q3' is not a tensor type"),

@@ -29,11 +29,11 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
         ('[translate]\nmethod = "magic"', "translate.method: Invalid enum value 'magic'; choose from ssbd, "),
         (
             '[translate]\naccept = "near"',
-            "translate.accept: this is none of its values; choose from bias, exact, worth-P",
+            "translate.accept: this is not one of its values; choose from bias, exact, worth-P",
         ),
         (
             '[translate]\ntemplate = "towr"',
-            "template: this is none of its values; choose from auto, few-shot, ",
+            "template: this is not one of its values; choose from auto, few-shot, ",
         ),
         ("[web]\ntoken = 5", "web.token: Expected `str`, got `int`"),
         ("[recognize.azure]\nkey = ['a']", "recognize.azure.key: Expected `str`, got `array`"),
@@ -55,7 +55,7 @@ def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
 
 
 def test_a_device_is_no_file_of_settings() -> None:
-    with pytest.raises(InputError, match="/dev/zero: this is no settings file"):
+    with pytest.raises(InputError, match="/dev/zero: this is not a settings file"):
         load_settings(Path("/dev/zero"))
 
 
