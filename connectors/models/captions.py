@@ -16,7 +16,7 @@ from operators.progress import Progress
 
 
 def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
-    """The path of a model for captions, which is assembled if it is not in the cache.
+    """The path of a captions model, which is assembled if it is not in the cache.
 
     Args:
         base: the file of the base model.

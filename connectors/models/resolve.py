@@ -39,7 +39,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
     Raises:
         InputError: there is no such model, or its file is damaged.
         OutputError: the cache folder cannot store the model.
-        UsageError: a name that begins with ``hub:`` has another form, or there is no model for captions for
+        UsageError: a name that begins with ``hub:`` has another form, or there is no captions model for
             the direction.
     """
     meant = _default(direction) if name == "default" else name

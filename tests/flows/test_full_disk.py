@@ -127,7 +127,7 @@ def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 4
         assert "surtitle: run: snapshots can no longer be stored there, " in stderr
-        assert "make room and start the same command again" in stderr
+        assert "free space and start the same command again" in stderr
         assert "Traceback" not in stderr
         process = start(captions, tmp_path, NO_LIMIT, *options)
         assert process.stdout is not None

@@ -70,6 +70,6 @@ def test_live_captions_and_subtitles_go_on_when_the_clock_is_set(
             assert re.match(
                 rf"surtitle: the clock was set back: for 3\d\d\d s nothing .* in {tmp_path}/run; to", back
             )
-            assert again == f"surtitle: what is done is remembered in {tmp_path}/run again"
+            assert again == f"surtitle: snapshots are stored in {tmp_path}/run again"
         finally:
             process.kill()

@@ -102,7 +102,7 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
     if not _REGION.fullmatch(region):
         # It may be the key, entered in the wrong place.
         where = "azure.region" if settings.region else REGION_VARIABLE
-        raise UsageError(f"{where} is not an Azure region; give a name such as westeurope")
+        raise UsageError(f"{where} does not hold an Azure region; give a name such as westeurope")
     return Service(region, None, None, key)
 
 
@@ -119,7 +119,9 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
         return None
     # It becomes a request header. An invalid value must not be shown: it may contain the key.
     if not _KEY.fullmatch(text):
-        raise UsageError(f"{where} is not a key for Azure; copy the key again, without spaces or line ends")
+        raise UsageError(
+            f"{where} does not hold a key for Azure; copy the key again, without spaces or line ends"
+        )
     return Secret(text)
 
 

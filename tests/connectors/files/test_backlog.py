@@ -92,8 +92,8 @@ def test_what_a_full_disk_did_not_take_is_written_when_there_is_room() -> None:
     desk.disk.room = 3
     desk.backlog.write_batch(partials(0, 5))
     assert desk.told == [
-        "talk.jsonl cannot be written: No space left on device; free space on its disk, and what it lacks is "
-        "written then; captions go on"
+        "talk.jsonl cannot be written: No space left on device; free space on its disk, and the missing "
+        "records will be written; captions continue"
     ]
     assert str(desk.watch.missing()[0]).startswith(
         "talk.jsonl lacks 3 records (segments 3 to 5 of talk, 3.0 s to"

@@ -155,7 +155,9 @@ def test_lines_that_are_no_events_do_not_hide_the_type(tmp_path: Path) -> None:
 
 def test_a_file_without_events_names_its_first_line_and_what_is_missing(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", line(text=None, arrival_s=None))
-    with pytest.raises(InputError, match=r'p\.jsonl, line 1: .* of "partial" it lacks "arrival_s", "text"$'):
+    with pytest.raises(
+        InputError, match=r'p\.jsonl, line 1: .* for "partial" it lacks the fields "arrival_s", "text"$'
+    ):
         event_type_of(path)
     with pytest.raises(InputError, match=r'line 1: field "event": expected one of audio, partial,'):
         event_type_of(write(path, line(event="subtitle")))
@@ -592,7 +594,7 @@ def test_places_without_permission_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="no permission"):
         check_writable(locked)
     tmp_path.chmod(0o500)
-    with pytest.raises(OutputError, match="no permission to make files"):
+    with pytest.raises(OutputError, match="no permission to create files"):
         check_writable(tmp_path / "new.jsonl")
     tmp_path.chmod(0o700)
 

@@ -203,7 +203,7 @@ def test_only_partials_can_be_traced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [
-        (lambda _trace: b"no json", "no trace that this version reads"),
+        (lambda _trace: b"no json", "not a trace that this version reads"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"version":1', b'"version":2'), "no trace"),
         (lambda trace: msgspec.json.encode(msgspec.structs.replace(trace, pieces={})), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"begin":0', b'"begin":9'), "contradict"),

@@ -77,17 +77,17 @@ def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_o
 @pytest.mark.parametrize(
     ("text", "options", "sentence"),
     [
-        ('[translate]\naccept = "worth-0.6"\nbias = 0.3', {}, "bias has no effect beside accept = worth-0.6"),
-        ('[translate]\naccept = "worth-0.6"', {"bias": 0.2}, "bias has no effect beside accept = worth-0.6"),
+        ('[translate]\naccept = "worth-0.6"\nbias = 0.3', {}, "bias has no effect with accept = worth-0.6"),
+        ('[translate]\naccept = "worth-0.6"', {"bias": 0.2}, "bias has no effect with accept = worth-0.6"),
         (
             "[translate]\nfinal_bias = 0.1",
             {"accept": "exact"},
-            "final_bias has no effect beside accept = exact",
+            "final_bias has no effect with accept = exact",
         ),
         (
             "[translate]\nbias = 0.1",
             {"method": "continuous"},
-            "bias has no effect beside method = continuous",
+            "bias has no effect with method = continuous",
         ),
         ('[translate]\naccept = "worth-0.6"', {}, ""),
         ("[translate]\nbias = 0.3", {"accept": "bias"}, ""),
