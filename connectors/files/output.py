@@ -62,6 +62,14 @@ def check_writable(path: Path) -> None:
         raise WriteError(path, error) from None
 
 
+def make_folder(folder: Path) -> None:
+    """Create ``folder`` for results, unless it exists. Raises `OutputError` if that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: this folder cannot be created ({error.strerror})") from None
+
+
 def _check_folder(path: Path) -> None:
     # A link may point to a file that does not exist yet.
     folder = Path(os.path.realpath(path)).parent

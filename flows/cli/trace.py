@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from connectors.files.distinct import check_distinct, named_files
+from connectors.files.output import make_folder
 from connectors.files.whole import write_whole
 from flows.running.waiting import Waiting
 from flows.settings.loading import load
@@ -46,7 +47,7 @@ def trace(
     # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import partials_of, record
     from flows.engine.translation import open_engine
-    from flows.pages.trace.files import check_folder, write_pictures
+    from flows.pages.trace.files import write_pictures
     from flows.pages.trace.page import write_trace_page
     from flows.pages.trace.tables import print_trace
 
@@ -57,7 +58,7 @@ def trace(
     outputs = [("--output", output), ("--json", json)]
     check_distinct(outputs, [partials, settings, *models], [("--svg", svg)])
     if svg is not None:
-        check_folder(svg)
+        make_folder(svg)
     updates = partials_of(partials, segment, stream)
     with Waiting(quiet=False, captions=False) as waiting:
         made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from connectors.files.distinct import check_distinct
+from connectors.files.output import make_folder
 from flows.running.waiting import Waiting
-from operators.errors import OutputError, UsageError
+from operators.errors import UsageError
 from operators.languages import language
 
 
@@ -35,12 +36,7 @@ def align(
     names = [output / f"{_stem(path)}.tsv.gz" for path in pairs]
     if len(set(names)) < len(names):
         raise UsageError("two of the files have the same name; give them different ones")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"{output}: the folder for the pairs cannot be created ({error.strerror})"
-        ) from None
+    make_folder(output)
     check_distinct([(name.name, name) for name in names], pairs)
     code = language(target).code
     with Waiting(quiet=False, captions=False) as waiting:
