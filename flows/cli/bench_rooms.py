@@ -49,9 +49,9 @@ def bench_rooms(
     Every room replays the recording at its recorded pace, each from a different position.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.bench_rooms.publish import publish
-    from flows.bench_rooms.rows import MODES
+    from flows.bench_rooms.rows import MODES, table
     from flows.bench_rooms.run import RoomsJob, run_rooms
+    from flows.pages.results import print_results, write_json
 
     named = words("--modes", modes)
     if unknown := [word for word in named if word not in MODES]:
@@ -61,19 +61,18 @@ def bench_rooms(
     check_distinct(
         [("--json", json)], [partials, costs, *named_files(settings.model, settings.template, settings.heads)]
     )
-    publish(
-        run_rooms(
-            RoomsJob(
-                source=partials,
-                settings=settings,
-                rooms=[] if rooms.strip() == "none" else integers("--rooms", rooms),
-                simulated=[] if simulate is None else integers("--simulate", simulate),
-                modes=chosen,
-                seconds=seconds,
-                limit=limit,
-                costs=costs,
-                sessions=sessions,
-            )
-        ),
-        json,
+    results = run_rooms(
+        RoomsJob(
+            source=partials,
+            settings=settings,
+            rooms=[] if rooms.strip() == "none" else integers("--rooms", rooms),
+            simulated=[] if simulate is None else integers("--simulate", simulate),
+            modes=chosen,
+            seconds=seconds,
+            limit=limit,
+            costs=costs,
+            sessions=sessions,
+        )
     )
+    write_json(json, results)
+    print_results([table(results.rows)], results.signature, [json])
