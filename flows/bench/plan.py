@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple
 
 from flows.engine.draft_model import DRAFTED
 from flows.engine.heads import METHOD as HEADS
 from flows.engine.heads import check_heads
 from flows.engine.methods import final_bias
 from flows.settings.loading import load_settings
+from flows.settings.options import choices
 from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
 from operators.errors import UsageError
 
-METHODS: tuple[str, ...] = get_args(get_type_hints(TranslateSettings)["method"])
+METHODS = choices("translate", "method")
 
 
 #: The method that all others are compared with.

@@ -7,6 +7,7 @@ import typer
 
 from flows.cli.lists import floats, integers, numbers_or, words
 from flows.settings.options import TRANSLATION, Group, Option, usual
+from operators.decoding.rules import NAMES
 
 Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, or of utterances.")]
 Skip = Annotated[int, typer.Option(min=0, help="Segments or utterances to skip at the beginning.")]
@@ -46,7 +47,7 @@ GRID: Group = {
         default="what suits the model",
     ),
     "accept": _crossed(
-        "accept", words, "Acceptance rules: bias, exact, worth-P, top-K, within-D."
+        "accept", words, f"Acceptance rules: {NAMES}."
     ),
     "min_block": _crossed("min_block", integers, "Minimum length of a verified block."),
     "proposal_bias": _crossed(

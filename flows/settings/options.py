@@ -6,12 +6,13 @@ The help shows the setting's own default, unless words describe it better.
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 import typer
 
 from flows.settings.schema import Settings
+from operators.decoding.rules import NAMES
 
 
 class Option(NamedTuple):
@@ -54,6 +55,12 @@ def usual(stage: str, key: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def choices(stage: str, key: str) -> tuple[str, ...]:
+    """The values of a setting that has only these."""
+    values: tuple[str, ...] = get_args(get_type_hints(get_type_hints(Settings)[stage])[key])
+    return values
+
+
 def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str = "") -> Option:
     return Option(stage, key, kind, names, help, default or usual(stage, key))
 
@@ -68,7 +75,7 @@ TRANSLATION: Group = {
     ),
     "method": _option(
         "translate", "method", str,
-        "ssbd, recycle, jacobi, gs-jacobi, hybrid-jacobi, heads, retranslate or continuous."
+        f"{', '.join(choices('translate', 'method'))}.",
     ),
     "bias": _option(
         "translate", "bias", float, "Bias towards the last output, 0 to 1."
@@ -78,7 +85,7 @@ TRANSLATION: Group = {
         default="0, or the same if the model was trained on such",
     ),
     "accept": _option(
-        "translate", "accept", str, "Acceptance rule for drafts: bias, exact, worth-P, top-K or within-D."
+        "translate", "accept", str, f"Acceptance rule for drafts: {NAMES}."
     ),
     "commit": _option(
         "translate", "commit", int, "Passes after which a draft token is accepted without a check; 0: never."
@@ -147,7 +154,7 @@ LISTENING: Group = {
 }  # fmt: skip
 
 RECOGNITION: Group = {
-    "recognizer": _option("recognize", "engine", str, "moonshine, azure, vosk or whisper."),
+    "recognizer": _option("recognize", "engine", str, f"{', '.join(choices('recognize', 'engine'))}."),
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
 }
 

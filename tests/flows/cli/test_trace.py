@@ -204,12 +204,12 @@ def test_only_partials_can_be_traced(tmp_path: Path) -> None:
     ("spoil", "complaint"),
     [
         (lambda _trace: b"no json", "not a trace that this version reads"),
-        (lambda trace: msgspec.json.encode(trace).replace(b'"version":1', b'"version":2'), "no trace"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"version":1', b'"version":2'), "not a trace"),
         (lambda trace: msgspec.json.encode(msgspec.structs.replace(trace, pieces={})), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"begin":0', b'"begin":9'), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"decided":1', b'"decided":99'), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"decided":2', b'"decided":1'), "contradict"),
-        (lambda trace: msgspec.json.encode(trace).replace(b'"p":0.', b'"p":7.'), "no trace"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"p":0.', b'"p":7.'), "not a trace"),
     ],
 )
 def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, spoil: Any, complaint: str) -> None:
