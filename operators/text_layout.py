@@ -23,7 +23,7 @@ _ESCAPE = regex.compile(
 _INSTRUCTION = regex.compile(
     r"[\u00ad\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
-# Marks that pile up on one character until they cover the lines around it; no language needs so many.
+# Marks that pile up on one character until they cover the lines around it; no language needs that many.
 _PILE = regex.compile(r"([\p{M}\u200c\u200d]{10})[\p{M}\u200c\u200d]++")
 # The letters of flags, two to a flag. Which two belong together depends on the start of their row, and
 # finding all characters of a row takes quadratic time.

@@ -19,7 +19,7 @@ _MAX_WAITING_BYTES = 32 * 1024
 # Bytes that may arrive at once. All of them are parsed before anything else, and no valid request is as long.
 _MAX_AT_ONCE = 2 * MAX_HEADER_BYTES
 
-# One part in this many: up to so many connections beyond the maximum get an answer before they are closed.
+# One part in this many: up to this many connections beyond the maximum get an answer before they are closed.
 _ANSWERED_SHARE = 4
 
 

@@ -53,7 +53,7 @@ class WebServer:
         self._host = host
         self._port = port
         self._token = checked_token(token, needed=not is_local(host))
-        #: The generated token if none was given, to be told to viewers.
+        #: The generated token if none was given, for viewers.
         self.new_token = None if token else self._token
         self._names = names
         self._most_clients = most_clients

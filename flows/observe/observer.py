@@ -45,7 +45,7 @@ class Observers:
                 continue
             try:
                 one.observe(event)
-            except Exception as error:  # noqa: BLE001 - whatever it is, captions go on
+            except Exception as error:  # noqa: BLE001 - whatever it is, captions continue
                 self._leave_out(one, error)
 
     def wants(self, kind: type) -> bool:

@@ -40,7 +40,7 @@ def run(
     """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as in `interrupt_sets`.
 
     ``workers`` is the number of threads among which the streams are divided. ``release`` is called at the end
-    in any case. Raises the `SurtitleError` that a stage raised, without Bytewax' wrappers.
+    in any case. Raises the `SurtitleError` that a stage raised, without Bytewax's wrappers.
     """
     options = {}
     if recovery is not None:

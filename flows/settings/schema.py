@@ -223,7 +223,7 @@ MAX_WORKERS = 64
 
 
 class RunSettings(_Stage, frozen=True, kw_only=True):
-    """The runner of the flow, unless Bytewax' own runner is used."""
+    """The runner of the flow, unless Bytewax's own runner is used."""
 
     #: Threads among which the streams are divided; they share one model. Absent for the number of rooms, up
     #: to 64, or 1.

@@ -7,7 +7,7 @@ import regex
 from operators.text_layout import cleaned
 from operators.trouble import Trouble
 
-# A text of so many letters needs an answer; "uh" may rightly have none.
+# A text of this many letters needs an answer; "uh" may rightly have none.
 _MIN_LETTERS = 8
 # Fewer letters of another script than this may be a name or a formula.
 _MIN_FOREIGN_LETTERS = 4

@@ -42,7 +42,7 @@ PATTERN = "^({})$".format(
 )
 #: The names of rules in words, a letter for each number; and with examples.
 NAMES = ", ".join(f"{kind}-{rule.letter}" if rule.letter else kind for kind, rule in _RULES.items())
-DESCRIPTION = f"{NAMES}; such as {', '.join(f'{kind}-{rule.example}' for kind, rule in _NUMBERED.items())}"
+DESCRIPTION = f"{NAMES} (such as {', '.join(f'{kind}-{rule.example}' for kind, rule in _NUMBERED.items())})"
 
 
 def acceptance(name: str, bias: float) -> Acceptance:

@@ -34,7 +34,7 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     source: tuple[int, ...]
     #: The output, which is the draft of the next update.
     output: tuple[int, ...]
-    #: For each token of the output, the number of passes in which it stood with a clear margin.
+    #: For each token of the output, the number of passes that accepted it by a clear margin.
     stood: tuple[int, ...] = ()
 
 

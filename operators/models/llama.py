@@ -39,7 +39,7 @@ class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     #: Of these, tokens computed at a time.
     ubatch: int = 512
     threads: int
-    #: Logits of a call are computed for a multiple of so many positions, if there are more than that.
+    #: Logits of a call are computed for a multiple of this many positions, if there are more than that.
     row_step: int = 1
     #: Number of tokens, from the first one on, that get logits; absent for the whole vocabulary.
     tokens: int | None = None
