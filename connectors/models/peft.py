@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import regex
 
+from connectors.files.json_file import read_json
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
 
@@ -13,7 +14,6 @@ from operators.models.adapter import Adapter, LowRank, Matrix
 #: the query and key matrices.
 _UNCHANGED = ("gemma", "gemma2", "gemma3", "qwen2", "qwen3")
 _NAME = regex.compile(r"(?:base_model\.model\.)?(.+)\.lora_([AB])(?:\.default)?\.weight")
-_MAX_SETTINGS_BYTES = 64 * 1024
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
@@ -50,15 +50,8 @@ def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
 def _settings(path: Path) -> _Settings:
     beside = path.with_suffix(".json")
     place = beside if beside.exists() else path.with_name("adapter_config.json")
-    try:
-        with place.open("rb") as file:
-            settings = msgspec.json.decode(file.read(_MAX_SETTINGS_BYTES), type=_Settings)
-    except OSError as error:
-        raise InputError(
-            f"{place} cannot be read, {error.strerror}: it states the scale of {path.name}"
-        ) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{place}: this is not the configuration of an adapter: {error}") from None
+    remedy = f"give the file that was saved with {path.name}"
+    settings = read_json(place, _Settings, "the configuration of an adapter", remedy)
     plain = settings.peft_type == "LORA" and not (
         settings.use_rslora or settings.use_dora or settings.alpha_pattern
     )

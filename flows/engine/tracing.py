@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from connectors.files.json_file import read_json
 from connectors.jsonl.reading import event_type_of, read_events
 from flows.engine.methods import final_bias
 from flows.engine.translation import Engine, translator_settings
@@ -101,18 +102,8 @@ def record(
 
 def read_trace(path: Path) -> Trace:
     """Read a trace from a file. Raises `InputError` if it is not a trace."""
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise InputError(
-                f"{path} is larger than any trace ({_MAX_FILE_BYTES // 10**6} MB); choose another file"
-            )
-        trace = msgspec.json.decode(path.read_bytes(), type=Trace)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not a trace that this version reads ({error}); make one with surtitle trace --json"
-        ) from None
+    remedy = "make one with surtitle trace --json"
+    trace = read_json(path, Trace, "a trace that this version reads", remedy, _MAX_FILE_BYTES)
     if not consistent(trace):
         raise InputError(f"{path}: the parts of this trace contradict each other; create it again")
     return trace

@@ -12,13 +12,11 @@ import numpy as np
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError
-from operators.models.batch import Batch
+from operators.models.batch import Batch, PartsBatch, TreeBatch
 from operators.models.branches import Placed
 from operators.models.kinds import WITHOUT_MEMORY
 from operators.models.llama_model import LlamaModel
-from operators.models.parts_batch import PartsBatch
 from operators.models.store import Part
-from operators.models.tree_batch import TreeBatch
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 
 #: llama_decode's return value if the KV cache has no space for the batch.
