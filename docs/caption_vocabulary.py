@@ -1,4 +1,4 @@
-"""Chooses the tokens of a model for captions: by use in pairs and in word lists, and by the tokens' order.
+"""Chooses the tokens of a captions model: by use in pairs and in word lists, and by the tokens' order.
 
     pip install wordfreq
     PYTHONPATH=. .venv/bin/python docs/caption_vocabulary.py words.gguf --size 65536 --main pairs.tsv.gz …

@@ -16,6 +16,8 @@ class SurtitleError(Exception):
     """Something outside surtitle is wrong; the message is the sentence that the user reads."""
 
     exit_code: ClassVar[int] = 1
+    #: The name of the error among the messages in JSON.
+    event: ClassVar[str] = "error"
 
     @override
     def __str__(self) -> str:
@@ -32,18 +34,21 @@ class UsageError(SurtitleError):
     """The command line or the settings request something impossible."""
 
     exit_code = 2
+    event = "usage_error"
 
 
 class InputError(SurtitleError):
     """An input file, model or event is not valid."""
 
     exit_code = 3
+    event = "input_error"
 
 
 class OutputError(SurtitleError):
     """A destination for results cannot be written."""
 
     exit_code = 4
+    event = "output_error"
 
 
 #: Exit code for a bug in surtitle (``EX_SOFTWARE`` of sysexits.h).
@@ -54,3 +59,4 @@ class InternalError(SurtitleError):
     """A part of surtitle that captions do not need has failed; its traceback was reported at that time."""
 
     exit_code = INTERNAL_EXIT_CODE
+    event = "internal_error"

@@ -57,13 +57,13 @@ class MappedFile:
         """Raise `InputError` if the file has changed; anything read since then may be wrong."""
         if os.fstat(self._file).st_size != self._size:
             raise InputError(
-                f"{self.path} was cut short or written over while it was in use: "
+                f"{self.path} was truncated or overwritten while it was in use: "
                 "put the whole file there and start again"
             )
         if self.is_cut:
             # It was truncated only for a moment, or its disk failed: the signal is the same.
             raise InputError(
-                f"{self.path} could not be read while it was in use, though it is as long as before: "
+                f"{self.path} could not be read while it was in use, although its length is unchanged: "
                 "check its disk, and start again"
             )
 

@@ -23,7 +23,7 @@ _ESCAPE = regex.compile(
 _INSTRUCTION = regex.compile(
     r"[\u00ad\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
-# Marks that pile up on one character until they cover the lines around it; no language needs so many.
+# Marks that pile up on one character until they cover the lines around it; no language needs that many.
 _PILE = regex.compile(r"([\p{M}\u200c\u200d]{10})[\p{M}\u200c\u200d]++")
 # The letters of flags, two to a flag. Which two belong together depends on the start of their row, and
 # finding all characters of a row takes quadratic time.
@@ -43,7 +43,7 @@ _PIECE = regex.compile(
 #: in a row, \X looks back over all of them.
 CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
 # Some characters can be joined endlessly: the widths of longer clusters are not cached.
-_LONG_CLUSTER = 32
+_MAX_CACHED_CLUSTER = 32
 
 
 class Piece(NamedTuple):
@@ -79,7 +79,7 @@ def width(text: str) -> int:
 
 def cluster_width(cluster: str) -> int:
     """The width of one character in columns."""
-    return _known_width(cluster) if len(cluster) <= _LONG_CLUSTER else _width(cluster)
+    return _known_width(cluster) if len(cluster) <= _MAX_CACHED_CLUSTER else _width(cluster)
 
 
 def _width(cluster: str) -> int:

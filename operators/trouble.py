@@ -58,17 +58,17 @@ class NoRoom(ModelTrouble):
 
 
 #: After this many updates in a row without an answer, the model counts as broken until it answers again.
-BROKEN = 20
+MAX_FAILURES = 20
 
 # Viewers see the effect of the other kinds in the captions; those are only counted.
 _SAID = {
     Trouble.FAILED_PASS: "the model failed; the caption stays as it was, and the next update tries again",
     Trouble.NOT_A_NUMBER: "the model computed no numbers; the caption stays as it was, and the next update "
     "tries again",
-    Trouble.EMPTY: "the model answered nothing; the caption stays as it was",
+    Trouble.EMPTY: "the model gave an empty answer; the caption stays as it was",
     Trouble.WRONG_SCRIPT: "the model answered in another language's script; the caption stays as it was",
-    Trouble.LONG_SOURCE: "a text is too long to be translated in one update; what is beyond is left for the "
-    "next, and left out of a final",
+    Trouble.LONG_SOURCE: "a text is too long to be translated in one update; the rest waits for the "
+    "next one, and is left out of a final",
 }
 
 
@@ -88,16 +88,18 @@ class TroubleWatch:
             Sentences for the user: once at the first trouble of most kinds, and when the model is broken.
         """
         with self._lock:
-            was_broken = self._lost_in_a_row >= BROKEN
+            was_broken = self._lost_in_a_row >= MAX_FAILURES
             is_lost = trouble is not None and trouble.is_loss
             self._lost_in_a_row = self._lost_in_a_row + 1 if is_lost else 0
             self._answered = self._answered or not is_lost
             sentences = []
             if trouble in _SAID and trouble not in self._said:
                 self._said.add(trouble)
-                sentences.append(f"{_SAID[trouble]} ({why}); more of that is only counted")
-            if self._lost_in_a_row == BROKEN:
-                sentences.append(f"the model gave no answer {BROKEN} times in a row; captions stand still")
+                sentences.append(f"{_SAID[trouble]} ({why}); further cases are only counted")
+            if self._lost_in_a_row == MAX_FAILURES:
+                sentences.append(
+                    f"the model gave no answer {MAX_FAILURES} times in a row; captions stand still"
+                )
             elif was_broken and not is_lost:
                 sentences.append("the model answers again")
         return sentences
@@ -106,7 +108,7 @@ class TroubleWatch:
         """The message at the end of a run whose model is broken, that is, failed until the end."""
         with self._lock:
             count = self._lost_in_a_row
-            if count == 0 or (self._answered and count < BROKEN):
+            if count == 0 or (self._answered and count < MAX_FAILURES):
                 return None
         updates = "the last update" if count == 1 else f"the last {count} updates"
         return f"the model gave no answer to {updates}, whose captions stayed as they were; use another model"

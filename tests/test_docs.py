@@ -1,5 +1,6 @@
-"""The pages of the documentation: what they link to is there."""
+"""The pages of the documentation: what they link to is there, and what they list is complete."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -47,3 +48,52 @@ def test_a_link_to_a_missing_page_or_heading_is_found(tmp_path: Path) -> None:
 def test_the_readme_leads_to_every_page() -> None:
     linked = {(ROOT / link.partition("#")[0]).resolve() for link in links(ROOT / "README.md")}
     assert {page for page in PAGES if page.parent.name == "docs"} <= linked
+
+
+def constants(node: ast.AST) -> set[str]:
+    """The texts in an expression."""
+    return {
+        one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    }
+
+
+def messages_of(module: ast.Module) -> set[str]:
+    """The names of a module's messages: given to `tell`, in ``extra``, or assigned to ``event``."""
+    names: set[str] = set()
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Name("tell"), args=[name, _, *_]):
+                names |= constants(name)
+            case ast.Dict(keys=keys, values=values):
+                pairs = zip(keys, values, strict=True)
+                names |= {
+                    text
+                    for key, one in pairs
+                    if key and constants(key) == {"event"}
+                    for text in constants(one)
+                }
+            case (
+                ast.Assign(targets=[ast.Name("event")], value=value)
+                | ast.AnnAssign(target=ast.Name("event"), value=ast.expr() as value)
+            ):
+                names |= constants(value) - {"event"}
+    return names
+
+
+def test_the_messages_that_are_listed_are_those_that_are_sent() -> None:
+    modules = [path for top in ("flows", "connectors", "operators") for path in ROOT.glob(f"{top}/**/*.py")]
+    sent = set().union(*(messages_of(ast.parse(path.read_text())) for path in modules))
+    page = (ROOT / "docs/operations.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|$", page.partition("| about | `event` |")[2], re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", row))}
+    assert listed == sent
+
+
+def test_a_name_of_a_message_is_found_wherever_one_is_given() -> None:
+    code = """
+tell("one" if late else "two", sentence)
+log.info(sentence, extra={"event": "three"})
+class Broken(Exception):
+    event = "four"
+"""
+    assert messages_of(ast.parse(code)) == {"one", "two", "three", "four"}

@@ -97,6 +97,18 @@ class ToyStore:
         return np.concatenate(made[-rows:])
 
 
+class Poisoned(ToyStore):
+    """Computes no numbers for a sequence that holds the token ``poison``."""
+
+    def __init__(self, sequences: int, poison: int) -> None:
+        super().__init__(sequences)
+        self.poison = poison
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        logits = super().evaluate(sequence, tokens, start, rows)
+        return logits * np.nan if self.poison in self.caches[sequence].tokens else logits
+
+
 class ToyVocabulary:
     """A vocabulary whose tokens 1, 2, … are the words a, b, …; token 0 ends the output."""
 

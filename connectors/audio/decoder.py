@@ -106,7 +106,9 @@ class AudioDecoder:
             self._sound.seek(frame)
         except soundfile.LibsndfileError:
             self.close()
-            raise InputError(f"{path} has become shorter since the run that is resumed; start anew") from None
+            raise InputError(
+                f"{path} has become shorter since the run being resumed; start a new run"
+            ) from None
 
     def _read(self) -> NDArray[np.float32]:
         """The next block as float32 of shape (frames,), averaged over the channels."""

@@ -19,7 +19,7 @@ from operators.observed import RecordingAt, RecordingTruncated
 # In real time, delivers what a microphone would have queued, in small batches.
 _MAX_DUE = 50
 # Shorter differences are not worth a report: encoders round lengths.
-_MISSING_FROM_S = 0.05
+_MIN_MISSING_S = 0.05
 
 
 class AudioPosition(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class AudioFileSource(FixedPartitionedSource[AudioChunk, AudioPosition]):
 
     def end(self, decoder: AudioDecoder) -> None:
         """Report a recording that ended too early, once it was read to its end."""
-        if decoder.missing_s >= _MISSING_FROM_S:
+        if decoder.missing_s >= _MIN_MISSING_S:
             there, promised = decoder.read_s, decoder.read_s + decoder.missing_s
             sentence = (
                 f"{self.path} ends after {there:.1f} s of the {promised:.1f} s its header promises; "

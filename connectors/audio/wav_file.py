@@ -21,7 +21,7 @@ _MAX_SIZE = 0xFFFF_FFFE
 # Sources that round their times may produce chunks that overlap slightly.
 _ROUNDING_SAMPLES = SAMPLE_RATE // 100
 # No stream runs for three years; a file of that length would mean a defect or an attack.
-_LATEST_S = 1e8
+_MAX_START_S = 1e8
 
 
 class WavPosition(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class WavFile:
         if not stat.S_ISREG(status.st_mode) or inherited(self._path) is not None:
             raise OutputError(f"{self._path} cannot be written: audio needs a regular file")
         if self._samples and status.st_size < _offset(self._samples):
-            raise OutputError(f"{self._path} has become shorter since the run that is resumed; start anew")
+            raise OutputError(f"{self._path} has become shorter since the run being resumed; start a new run")
 
     def _trim(self) -> None:
         """Truncate the file to the part that is known to be good, and update the header."""
@@ -158,16 +158,16 @@ class WavFile:
         if chunk.stream != self._stream:
             raise OutputError(
                 f"{self._path} records the stream {self._stream} and cannot hold {chunk.stream} as well; "
-                "give each stream a file of its own"
+                "give each stream its own file"
             )
-        if not chunk.start_s <= _LATEST_S:
+        if not chunk.start_s <= _MAX_START_S:
             raise OutputError(f"{self._path} cannot hold audio that begins at {chunk.start_s:.0f} s")
         start = round(chunk.start_s * SAMPLE_RATE)
         if start < self._samples - _ROUNDING_SAMPLES:
             held_s = self._samples / SAMPLE_RATE
             raise OutputError(
                 f"{self._path} holds {self._stream} up to {held_s:.2f} s, and audio from "
-                f"{chunk.start_s:.2f} s on came again; record each run into a file of its own"
+                f"{chunk.start_s:.2f} s on arrived a second time; record each run into its own file"
             )
         return max(start, self._samples), chunk.pcm[: len(chunk.pcm) // 2 * 2]
 

@@ -14,7 +14,7 @@ import msgspec
 
 # Sizes written by programs that cannot know the length: 0 (GStreamer), all ones (ffmpeg), just under 2 GiB
 # (SoX, arecord). For such a file it is impossible to say whether anything is missing.
-_OPEN_ENDED_FROM = 0x7FFF_0000
+_MIN_OPEN_ENDED = 0x7FFF_0000
 _UNKNOWN = 0xFFFF_FFFF
 # Chunks before the data: a recording has a handful, but gigabytes of zeros look like empty chunks.
 _MAX_CHUNKS = 1000
@@ -63,7 +63,7 @@ def _find_data(file: BinaryIO, total: int, is_closed: bool) -> WavData | None:
         if name == b"data":
             promised = size_64 if size == _UNKNOWN and size_64 is not None else size
             # If the writer came back to fill in the outer size, the inner size is valid too, even if 0.
-            known = is_closed or size_64 is not None or 0 < promised < _OPEN_ENDED_FROM
+            known = is_closed or size_64 is not None or 0 < promised < _MIN_OPEN_ENDED
             return WavData(at - 4, promised if known else None, total - at, per_second)
         if name == b"fmt " and len(body := file.read(12)) == 12:
             per_second = struct.unpack("<8xI", body)[0]

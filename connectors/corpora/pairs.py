@@ -33,8 +33,8 @@ def read_aligned(path: Path, language: str) -> list[Pair]:
             pairs.append(Pair.of(source, target, [int(length) for length in table.split()], language))
         except ValueError:
             raise InputError(
-                f"{path}, line {number}: the third column is no table of this pair's prefixes; write the "
-                "file again with 'surtitle model align'"
+                f"{path}, line {number}: the third column is not a table of this pair's prefixes; "
+                "create the file again with 'surtitle model align'"
             ) from None
     return pairs
 

@@ -24,7 +24,7 @@ from operators.observed import OutputChanged
 #: Maximum bytes of records waiting for one file: an hour of captions, two minutes of audio.
 MAX_WAITING_BYTES = 4 * 2**20
 #: Seconds between two attempts to write.
-_AGAIN_S = 3.0
+_RETRY_S = 3.0
 
 
 class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
@@ -61,7 +61,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._unsynced_bytes = 0
         self._synced = target.position
         self._is_lagging = self._overflows = False
-        self._again_at = 0.0
+        self._retry_at = 0.0
         if watch is not None:
             watch.watch(lambda: self.missing)
 
@@ -86,18 +86,18 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         """Write records, or keep them until they can be written."""
         self._waiting.extend(values)
         self._waiting_bytes += sum(map(self._target.size_of, values))
-        self._catch_up_in_time()
+        self._catch_up_if_due()
         while self._waiting_bytes > MAX_WAITING_BYTES:
             self._lose(self._waiting.popleft())
 
     @override
     def snapshot(self) -> Held[T, P]:
         """What the file holds permanently, and what waits."""
-        self._catch_up_in_time()
+        self._catch_up_if_due()
         try:
             self._sync()
         except WriteError as error:
-            self._lag(error)
+            self._fail(error)
         return Held(self._target.position, tuple(self._waiting), self._lost, self._reason)
 
     @override
@@ -109,8 +109,8 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
                 self._sync()
         self._target.close()
 
-    def _catch_up_in_time(self) -> None:
-        if not self._is_lagging or self._now() >= self._again_at:
+    def _catch_up_if_due(self) -> None:
+        if not self._is_lagging or self._now() >= self._retry_at:
             self._catch_up()
 
     def _catch_up(self) -> None:
@@ -120,9 +120,9 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
                 self._target.append(self._waiting[0])
                 self._keep(self._waiting.popleft())
         except WriteError as error:
-            self._lag(error)
+            self._fail(error)
         else:
-            self._is_written()
+            self._succeed()
 
     def _begin(self) -> None:
         deletions = self._target.deletions
@@ -130,7 +130,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             self._target.begin()
         finally:
             if self._target.deletions != deletions:
-                self._begin_anew()
+                self._start_over()
 
     def _keep(self, record: T) -> None:
         size = self._target.size_of(record)
@@ -159,14 +159,15 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._waiting_bytes += self._unsynced_bytes
         self._forget_unsynced()
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         self._take_back()
         self._lost += self._on_disk
         self._on_disk = Span()
         if self._lost.records:
-            self._reason = "it was deleted or cut short during the run"
-            self._say(
-                f"{self._target.path} was deleted or cut short, and begins anew: it lacks {self._lost}", False
+            self._reason = "it was deleted or truncated during the run"
+            self._report(
+                f"{self._target.path} was deleted or truncated and is started again: it lacks {self._lost}",
+                False,
             )
 
     def _lose(self, record: T) -> None:
@@ -176,29 +177,29 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             self._overflows = True
             kept = f"{MAX_WAITING_BYTES // 2**20} MiB"
             path = self._target.path
-            self._say(
-                f"more waits for {path} than the {kept} that are kept: its oldest records are lost", True
+            self._report(
+                f"more than {kept} is waiting to be written to {path}: its oldest records are lost", True
             )
 
-    def _say(self, sentence: str, is_late: bool) -> None:
+    def _report(self, sentence: str, is_late: bool) -> None:
         if self._watch is not None:
             self._watch.observe(OutputChanged(self._target.path, sentence, is_late))
 
-    def _lag(self, error: WriteError) -> None:
-        self._again_at = self._now() + _AGAIN_S
+    def _fail(self, error: WriteError) -> None:
+        self._retry_at = self._now() + _RETRY_S
         if self._watch is None:
             # The following close must not write the records that the error was about.
             self._waiting.clear()
             raise error from None
         if not self._is_lagging or error.reason != self._reason:
-            self._say(
-                f"{error}; {error.what_to_do}, and what it lacks is written then; captions go on",
+            self._report(
+                f"{error}; {error.what_to_do}, and the missing records will be written; captions continue",
                 True,
             )
         self._is_lagging, self._reason = True, error.reason
 
-    def _is_written(self) -> None:
+    def _succeed(self) -> None:
         if self._is_lagging:
-            lacks = f"lacks {self._lost}" if self._lost.records else "lacks nothing"
-            self._say(f"{self._target.path} is written again, and {lacks}", False)
+            lacks = f"it lacks {self._lost}" if self._lost.records else "nothing is missing"
+            self._report(f"{self._target.path} can be written again; {lacks}", False)
         self._is_lagging = self._overflows = False

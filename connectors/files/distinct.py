@@ -62,7 +62,7 @@ def named_files(*names: str | None) -> Iterator[Path]:
 def _give(identity: _Identity, name: str, path: Path, names: dict[_Identity, str]) -> None:
     other = names.setdefault(identity, name)
     if other != name:
-        raise UsageError(f"{other} and {name} are both {path}; give each a file of its own")
+        raise UsageError(f"{other} and {name} are both {path}; give each its own file")
 
 
 def _files_in(path: Path) -> Iterator[Path]:

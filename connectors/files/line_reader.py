@@ -36,7 +36,7 @@ class LineReader:
             if not stat.S_ISREG(status.st_mode):
                 raise InputError(f"{path} is not a regular file; put the events in a file first")
             if status.st_size < offset:
-                raise InputError(f"{path} has become shorter since the run that is resumed; start anew")
+                raise InputError(f"{path} has become shorter since the run being resumed; start a new run")
             self._file = path.open("rb")
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from None

@@ -14,17 +14,17 @@ from operators.errors import OutputError
 # The same limit as in Linux.
 _MAX_LINKS = 40
 _WHAT_TO_DO = {
-    errno.ENOSPC: "make room on its disk",
-    errno.EDQUOT: "make room in your quota",
+    errno.ENOSPC: "free space on its disk",
+    errno.EDQUOT: "free space in your quota",
     errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
     errno.EIO: "check its disk",
-    errno.EROFS: "check its disk, which can only be read",
-    errno.ENOENT: "make its folder again",
-    errno.ENOTDIR: "make its folder again",
+    errno.EROFS: "check its disk, which is read-only",
+    errno.ENOENT: "create its folder again",
+    errno.ENOTDIR: "create its folder again",
     errno.EACCES: "allow it to be written",
     errno.EPERM: "allow it to be written",
-    errno.EPIPE: "start another reader of it",
-    errno.EBUSY: "give each run files of its own",
+    errno.EPIPE: "start a reader for it again",
+    errno.EBUSY: "give each run its own files",
 }
 
 
@@ -38,7 +38,7 @@ class WriteError(OutputError):
 
     def __init__(self, path: Path, error: OSError) -> None:
         self.reason = error.strerror or str(error)
-        self.what_to_do = _WHAT_TO_DO.get(error.errno or 0, "see what is wrong with it")
+        self.what_to_do = _WHAT_TO_DO.get(error.errno or 0, "find out what is wrong with it")
         super().__init__(f"{path} cannot be written: {self.reason}")
 
 
@@ -62,6 +62,14 @@ def check_writable(path: Path) -> None:
         raise WriteError(path, error) from None
 
 
+def make_folder(folder: Path) -> None:
+    """Create ``folder`` for results, unless it exists. Raises `OutputError` if that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: this folder cannot be created ({error.strerror})") from None
+
+
 def _check_folder(path: Path) -> None:
     # A link may point to a file that does not exist yet.
     folder = Path(os.path.realpath(path)).parent
@@ -70,7 +78,7 @@ def _check_folder(path: Path) -> None:
     if not folder.is_dir():
         raise OutputError(f"{path} cannot be written: {folder} is not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{path} cannot be written: no permission to make files in {folder}")
+        raise OutputError(f"{path} cannot be written: no permission to create files in {folder}")
 
 
 def inherited(path: Path) -> int | None:
@@ -123,7 +131,9 @@ def _check_descriptor(path: Path, number: int) -> None:
     try:
         mode = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
     except OSError:
-        raise OutputError(f"{path} cannot be written: this process was started without it") from None
+        raise OutputError(
+            f"{path} cannot be written: this process was started without that descriptor"
+        ) from None
     if mode == os.O_RDONLY:
         raise OutputError(f"{path} cannot be written: it is open for reading only")
 
@@ -139,7 +149,7 @@ def lock(file: int) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise OSError(errno.EBUSY, "another run is writing it") from None
+        raise OSError(errno.EBUSY, "another run is writing to it") from None
     except OSError:
         # Some file systems have no locks; a run on one is not protected.
         return
@@ -188,7 +198,9 @@ class OutputFile:
                 there = os.fstat(self._file.fileno()).st_size
                 if size is not None and there < size:
                     self._file.close()
-                    raise OutputError(f"{path} has become shorter since the run that is resumed; start anew")
+                    raise OutputError(
+                        f"{path} has become shorter since the run being resumed; start a new run"
+                    )
                 self.size = there if size is None else size
                 self._is_ragged = self.size < there
                 self._trim()
@@ -225,7 +237,7 @@ class OutputFile:
                 if not self.is_regular:
                     return
                 if not is_deleted(self._file.fileno(), self._path):
-                    self._begin_anew_if_cut()
+                    self._start_over_if_cut()
                     return
                 # A deleted file takes up space as long as it is open.
                 self._file.close()
@@ -236,7 +248,7 @@ class OutputFile:
         except OSError as error:
             raise WriteError(self._path, error) from None
 
-    def _begin_anew_if_cut(self) -> None:
+    def _start_over_if_cut(self) -> None:
         if os.fstat(self._file.fileno()).st_size < self.size:
             # Writing beyond the end would leave a hole of zeros, preceded by half an item.
             self.size, self._is_ragged = 0, True

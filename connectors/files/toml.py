@@ -23,7 +23,7 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
     """
     try:
         if path.exists() and not path.is_file():
-            raise InputError(f"{path}: this is no {what}; check {option}")
+            raise InputError(f"{path}: this is not a {what}; check {option}")
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:

@@ -22,13 +22,13 @@ class OutputWatch:
         self._files: list[Callable[[], Missing | None]] = []
         self._held: dict[Path, int] = {}
         # Files that did not exist before.
-        self._made: list[Path] = []
+        self._created: list[Path] = []
 
     def hold(self, path: Path) -> None:
         """Lock a regular file against other runs until a sink takes it; it is created if necessary.
 
         Raises:
-            WriteError: when it cannot be written, or another run is writing it.
+            WriteError: when it cannot be written, or another run is writing to it.
         """
         if path in self._held or inherited(path) is not None or (path.exists() and not path.is_file()):
             return
@@ -44,20 +44,20 @@ class OutputWatch:
             raise WriteError(path, error) from None
         self._held[path] = file
         if is_new:
-            self._made.append(path)
+            self._created.append(path)
 
     def begun(self) -> None:
         """Keep the files that were created for this run."""
-        self._made.clear()
+        self._created.clear()
 
-    def unmake(self) -> None:
+    def remove_created(self) -> None:
         """Remove the files that were created for this run, unless it has begun."""
-        for path in self._made:
+        for path in self._created:
             # As long as the file is locked, no other run can have started to write it.
             with suppress(OSError):
                 path.unlink()
             self._close(path)
-        self._made.clear()
+        self._created.clear()
 
     def begin(self, path: Path, text: str) -> None:
         """Replace the contents of a held file with ``text``; other files are left alone.
@@ -80,7 +80,7 @@ class OutputWatch:
 
     def close(self) -> None:
         """Release files that no sink has taken; if the run was refused, remove those created for it."""
-        self.unmake()
+        self.remove_created()
         for path in list(self._held):
             self._close(path)
 

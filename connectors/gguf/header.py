@@ -134,7 +134,7 @@ def check_gguf(path: Path) -> None:
     except OSError as error:
         raise InputError(f"{path} cannot be read, {error.strerror}: check its permissions") from error
     if size < end:
-        raise InputError(f"{path} is cut short, it has {size} of at least {end} bytes: fetch the model again")
+        raise InputError(f"{path} is truncated, it has {size} of at least {end} bytes: fetch the model again")
 
 
 def _not_a_file(path: Path) -> str:
@@ -142,7 +142,7 @@ def _not_a_file(path: Path) -> str:
         return f"{path} is a folder: name the .gguf file in it"
     if path.exists():
         return f"{path} is not a regular file: name a .gguf file"
-    return f"there is no model file {path}: name a .gguf file, or 'default' for the model that comes along"
+    return f"there is no model file {path}: name a .gguf file, or 'default' for surtitle's own model"
 
 
 def _end_of_tensors(cursor: _Cursor) -> int:

@@ -32,7 +32,7 @@ def checked_token(token: str | None, *, needed: bool) -> str | None:
     if token and not _TOKEN.fullmatch(token):
         raise UsageError(
             "the web page's token must be 8 to 128 letters, digits or characters of -._~; "
-            "leave it out to have one made"
+            "leave it out and surtitle generates one"
         )
     return token or (secrets.token_urlsafe(16) if needed else None)
 
@@ -61,7 +61,7 @@ class Access:
             raise Refused(421, "surtitle does not answer to this name; add it to web.names in the settings")
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2].lower() != host.lower():
-            raise Refused(403, "surtitle gives its captions to its own pages only")
+            raise Refused(403, "surtitle sends its captions only to its own pages")
         return self._knows_token(headers.get("cookie", ""), query)
 
     def _is_own(self, host: str) -> bool:
@@ -82,7 +82,7 @@ class Access:
         if self._is_token(given):
             return True
         if not self._is_token(_cookie(cookies, self.cookie)):
-            raise Refused(403, "these captions need their token: open the whole address that surtitle gave")
+            raise Refused(403, "these captions need a token: open the whole address that surtitle printed")
         return False
 
     def _is_token(self, given: str) -> bool:

@@ -19,8 +19,8 @@ _MAX_WAITING_BYTES = 32 * 1024
 # Bytes that may arrive at once. All of them are parsed before anything else, and no valid request is as long.
 _MAX_AT_ONCE = 2 * MAX_HEADER_BYTES
 
-# One part in this many: up to so many connections beyond the maximum get an answer before they are closed.
-_TOLD = 4
+# One part in this many: up to this many connections beyond the maximum get an answer before they are closed.
+_ANSWERED_SHARE = 4
 
 
 class Connection(H11Protocol):
@@ -32,11 +32,11 @@ class Connection(H11Protocol):
     """
 
     #: Seconds to send a request.
-    patience_s: ClassVar[float] = 10.0
+    idle_timeout_s: ClassVar[float] = 10.0
     #: Seconds to accept data that exceeds the buffer.
-    taking_s: ClassVar[float] = 20.0
+    write_timeout_s: ClassVar[float] = 20.0
     #: Seconds to accept the last data when the server stops.
-    farewell_s: ClassVar[float] = 1.0
+    shutdown_timeout_s: ClassVar[float] = 1.0
 
     def __init__(
         self,
@@ -48,15 +48,15 @@ class Connection(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         self._app = self.app
         self.app = self._abortable
-        self._deadline: asyncio.TimerHandle | None = None
-        self._stuck: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._abort_timer: asyncio.TimerHandle | None = None
         self._idle_since_s = 0.0
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_MAX_WAITING_BYTES)
-        self._expect()
+        self._start_idle_timer()
         self._make_room()
 
     @override
@@ -68,31 +68,31 @@ class Connection(H11Protocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._expect_nothing()
-        self._take_it()
+        self._cancel_idle_timer()
+        self._cancel_abort()
         super().connection_lost(exc)
 
     @override
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._take_it()
-        self._stuck = self.loop.call_later(self.taking_s, self.transport.abort)
+        self._cancel_abort()
+        self._abort_timer = self.loop.call_later(self.write_timeout_s, self.transport.abort)
 
     @override
     def resume_writing(self) -> None:
-        self._take_it()
+        self._cancel_abort()
         super().resume_writing()
 
     @override
     def on_response_complete(self) -> None:
-        self._expect()
+        self._start_idle_timer()
         super().on_response_complete()
 
     @override
     def shutdown(self) -> None:
         """Let the browser get what was written for it, unless it no longer accepts data."""
         super().shutdown()
-        self.loop.call_later(self.farewell_s, self.transport.abort)
+        self.loop.call_later(self.shutdown_timeout_s, self.transport.abort)
 
     async def _abortable(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["extensions"] = {ABORT: self.transport.abort}
@@ -110,7 +110,7 @@ class Connection(H11Protocol):
         idle = [one for one in others if one._is_idle]
         if idle:
             least = min(idle, key=lambda one: one._idle_since_s)
-        elif len(self.connections) > most + most // _TOLD:
+        elif len(self.connections) > most + most // _ANSWERED_SHARE:
             least = self
         else:
             return
@@ -118,20 +118,20 @@ class Connection(H11Protocol):
         self.connections.discard(least)
         least.transport.abort()
 
-    def _take_it(self) -> None:
+    def _cancel_abort(self) -> None:
         """Written data was accepted, or is no longer needed."""
-        if self._stuck is not None:
-            self._stuck.cancel()
-            self._stuck = None
+        if self._abort_timer is not None:
+            self._abort_timer.cancel()
+            self._abort_timer = None
 
-    def _expect(self) -> None:
-        self._expect_nothing()
+    def _start_idle_timer(self) -> None:
+        self._cancel_idle_timer()
         self._idle_since_s = self.loop.time()
-        self._deadline = self.loop.call_later(self.patience_s, self._close_idle)
+        self._idle_timer = self.loop.call_later(self.idle_timeout_s, self._close_idle)
 
-    def _expect_nothing(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
+    def _cancel_idle_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
 
     def _close_idle(self) -> None:
         if self._is_idle:

@@ -37,11 +37,11 @@ class Guard:
         app = self._app
         try:
             if scope["method"] not in ("GET", "HEAD"):
-                raise Refused(405, "surtitle's pages can only be read")  # noqa: TRY301 - one way to refuse
+                raise Refused(405, "surtitle's pages are read-only")  # noqa: TRY301 - one way to refuse
             if _size(scope) > MAX_HEADER_BYTES:
-                raise Refused(431, "a request to surtitle must be shorter")  # noqa: TRY301 - as above
+                raise Refused(431, "this request is too long")  # noqa: TRY301 - as above
             if _has_body(scope):
-                raise Refused(413, "a request to surtitle has no body")  # noqa: TRY301 - as above
+                raise Refused(413, "a request to surtitle must not have a body")  # noqa: TRY301 - as above
             brought_token = self._access.check(Headers(scope=scope), scope["query_string"].decode("latin-1"))
         except Refused as refused:
             app = PlainTextResponse(

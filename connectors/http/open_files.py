@@ -4,7 +4,7 @@ import contextlib
 import sys
 
 # Files that a run may need for itself, a generous estimate: about twenty, and more with each worker.
-_OWN = 200
+_RUN_FILES = 200
 
 
 def allow_open_files(count: int) -> int:
@@ -31,5 +31,5 @@ def most_sockets(wanted: int, share: int) -> int:
     Args:
         share: If the limit is low, the server gets one part in ``share`` of it; otherwise all but a reserve.
     """
-    allowed = allow_open_files(wanted + _OWN)
-    return max(1, min(wanted, max(allowed - _OWN, allowed // share)))
+    allowed = allow_open_files(wanted + _RUN_FILES)
+    return max(1, min(wanted, max(allowed - _RUN_FILES, allowed // share)))

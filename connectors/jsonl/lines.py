@@ -69,8 +69,8 @@ def type_of_line(line: bytes) -> type[Event]:
             kind_name, _, version = name.partition("/")
             if kind_name in EVENT_TYPES and version.isdecimal():
                 raise BadLine(
-                    f'field "event": "{name[:40]}" is version {version[:30]} of it, and this surtitle '
-                    "reads version 1; read the file with the surtitle that wrote it, or a newer one"
+                    f'field "event": "{name[:40]}" is version {version[:30]} of it, but this surtitle '
+                    "reads version 1; use the version of surtitle that wrote the file, or a newer one"
                 )
             raise BadLine(f'field "event": expected one of {", ".join(EVENT_TYPES)}, found {name[:40]!r}')
         return EVENT_TYPES[name]
@@ -80,7 +80,7 @@ def type_of_line(line: bytes) -> type[Event]:
     # Of the types that share the most fields with the line, the one with the fewest missing fields.
     nearest = min(_NEEDED, key=lambda kind: (-len(_NEEDED[kind] & fields.keys()), len(_NEEDED[kind])))
     lacks = ", ".join(f'"{name}"' for name in sorted(_NEEDED[nearest] - fields.keys()))
-    raise BadLine(f'not an event; of the fields of "{event_name(nearest)}" it lacks {lacks}')
+    raise BadLine(f'not an event; for "{event_name(nearest)}" it lacks the fields {lacks}')
 
 
 def _text(value: msgspec.Raw) -> str:
@@ -131,7 +131,7 @@ def _decode(decoder: msgspec.json.Decoder[D], line: bytes) -> D:
     except msgspec.DecodeError as error:
         reason = str(error).removeprefix("JSON is malformed: ")
         if reason == "Input data was truncated":
-            reason = "it breaks off in the middle"
+            reason = "it ends in the middle"
         raise BadLine(f"not valid JSON: {reason}", is_json=False) from None
 
 

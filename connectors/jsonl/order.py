@@ -8,9 +8,9 @@ from connectors.jsonl.lines import BadLine
 from operators.events import Event, SegmentEvent
 
 # Segments whose order is remembered, over all streams of a file; the least recently updated one is forgotten.
-_REMEMBERED = 1024
+_MAX_REMEMBERED = 1024
 # Stands for the line at which a segment ended, when that is no longer known.
-_SOMEWHERE = 0
+_UNKNOWN_LINE = 0
 
 
 class SegmentProgress(NamedTuple):
@@ -42,7 +42,7 @@ class SegmentOrder:
         for stream, runs in known.ended.items():
             for first, last in runs:
                 for segment in range(first, last + 1):
-                    self._known[stream, segment] = SegmentProgress(0, _SOMEWHERE)
+                    self._known[stream, segment] = SegmentProgress(0, _UNKNOWN_LINE)
         for stream, revisions in known.open.items():
             for segment, revision in revisions.items():
                 self._known[stream, segment] = SegmentProgress(revision, None)
@@ -74,7 +74,7 @@ class SegmentOrder:
         before = self._known.get(key)
         if before is not None:
             if before.ended_at_line is not None:
-                at = f" at line {before.ended_at_line}" if before.ended_at_line != _SOMEWHERE else ""
+                at = f" at line {before.ended_at_line}" if before.ended_at_line != _UNKNOWN_LINE else ""
                 raise BadLine(
                     f'field "segment": segment {event.segment} already ended{at}; expected another segment'
                 )
@@ -84,6 +84,6 @@ class SegmentOrder:
                     f"{event.segment} before it, found {event.revision}"
                 )
             del self._known[key]
-        elif len(self._known) >= _REMEMBERED:
+        elif len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
         self._known[key] = SegmentProgress(event.revision, line if event.is_final else None)

@@ -22,7 +22,7 @@ from connectors.pacing import ALWAYS_DUE, nap
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 
 # How long to wait for workers before checking again: short compared with a step of a model.
-_BREATH_S = 0.002
+_PAUSE_S = 0.002
 
 
 class JsonlPosition(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         realtime: bool = False,
         batch_size: int = 64,
         stop: threading.Event | None = None,
-        wait: Callable[[int], bool] = lambda _handed: False,
+        wait: Callable[[int], bool] = lambda _delivered: False,
     ) -> None:
         self.path = path
         self.event_type = event_type
@@ -93,7 +93,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.stop = stop or threading.Event()
         self.wait = wait
         #: Events delivered in this run.
-        self.handed = 0
+        self.delivered = 0
         #: Lines rejected so far, in this run and in those that it resumed.
         self.rejected = 0
         #: Rejected lines for which there was no room, in this run.
@@ -143,9 +143,9 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._source.begin(self._clock_s)
         self._awake = None
         batch: list[E] = []
-        if self._source.wait(self._source.handed):
+        if self._source.wait(self._source.delivered):
             self._awake = ALWAYS_DUE
-            nap(_BREATH_S)
+            nap(_PAUSE_S)
             return batch
         while len(batch) < self._source.batch_size:
             line = self._lines.read()
@@ -165,7 +165,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
                 batch.append(event)
             except BadLine as bad:
                 self._reject(line, bad)
-        self._source.handed += len(batch)
+        self._source.delivered += len(batch)
         return batch
 
     def _must_wait(self, event: E) -> bool:

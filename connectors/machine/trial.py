@@ -33,7 +33,7 @@ _VERDICTS = frozenset(
     for name in ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGTRAP", "SIGABRT")
     if hasattr(signal, name)
 )
-_PATIENCE_S = 300.0
+_TIMEOUT_S = 300.0
 #: Maximum number of processors remembered per library; the oldest is removed first.
 _MAX_RECORDS = 20
 RECORD = "surtitle.json"
@@ -76,7 +76,7 @@ def _sentence(folder: Path, why: str) -> str:
     lacks = f", which lacks {' '.join(lacking)}" if lacking else ""
     return (
         f"{folder}: llama.cpp does not work on this processor{lacks} (in a trial {why}); it was compiled for "
-        "another one: compile it here with make clean setup, or as docs/install.md says for images that move"
+        "another one: compile it on this machine with make clean setup, or as docs/install.md says for images"
     )
 
 
@@ -106,7 +106,7 @@ def try_library(
     command += ["--without-amx"] * without_amx
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=_PATIENCE_S, check=False, stdin=subprocess.DEVNULL,
+            command, capture_output=True, timeout=_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
             env={**os.environ, **(environment or {}), "PYTHONPATH": os.pathsep.join(sys.path)},
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -116,9 +116,9 @@ def try_library(
             return msgspec.json.decode(done.stdout.splitlines()[-1], type=LibraryTrial)
     if done.returncode < 0:
         died = signal.Signals(-done.returncode)
-        return Failed(f"it died of {died.name}", is_verdict=died in _VERDICTS)
+        return Failed(f"it was killed by {died.name}", is_verdict=died in _VERDICTS)
     last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return Failed(f"it ended with {done.returncode}: {last}", is_verdict=False)
+    return Failed(f"it exited with {done.returncode}: {last}", is_verdict=False)
 
 
 def is_known_good(folder: Path) -> bool:

@@ -24,7 +24,7 @@ from operators.models.tuning import Tuning
 Measured = TypeVar("Measured", Tuning, RowStep, PassCosts)
 
 #: Seconds after which a measurement is retried that failed because the machine was too busy.
-_ASK_AGAIN_AFTER_S = 3600.0
+_RETRY_AFTER_S = 3600.0
 _HEADER_BYTES = 2**20
 
 
@@ -57,7 +57,7 @@ def remembered(key: str, kind: type[Measured]) -> Measured | None:
         age_s = time.time() - path.stat().st_mtime
     except (OSError, *DAMAGED):
         return None
-    return measured if measured.is_steady or age_s < _ASK_AGAIN_AFTER_S else None
+    return measured if measured.is_steady or age_s < _RETRY_AFTER_S else None
 
 
 def remember(key: str, measured: Tuning | RowStep | PassCosts) -> None:

@@ -25,7 +25,7 @@ _MAX_TRACEBACK = 32_000
 # Bytes that may wait in the pipe: native code may write while it holds the interpreter's lock.
 _PIPE = 1 << 20
 # Maximum seconds for the last lines.
-_LAST_S = 1.0
+_MAX_LAST_S = 1.0
 _OURS = ("flows", "connectors", "operators")
 # Attributes of every record; all others are fields.
 _STANDARD = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "event", "taskName"}
@@ -89,7 +89,13 @@ class JsonMessages(logging.Handler):
         try:
             line = json.dumps(object_of(record), allow_nan=False)
         except Exception as error:  # noqa: BLE001 - a message must neither end a run nor be lost silently
-            line = json.dumps({"level": "error", "event": "message", "message": f"not told: {error!r}"})
+            line = json.dumps(
+                {
+                    "level": "error",
+                    "event": "message",
+                    "message": f"this message could not be written: {error!r}",
+                }
+            )
         with contextlib.suppress(OSError):  # there is no reader any more
             self._write(line.encode("ascii") + b"\n")
 
@@ -129,7 +135,7 @@ class StandardError:
         os.dup2(nowhere, 2)
         os.close(nowhere)
         if self._thread is not None:
-            self._thread.join(_LAST_S)
+            self._thread.join(_MAX_LAST_S)
 
 
 def _widen(pipe: int) -> None:

@@ -42,27 +42,25 @@ class RunMetrics:
         self._segments = self._counter("segments", "Segments that had their first caption.")
         self._overtaken = self._counter("overtaken_partials", "Partials that newer ones overtook.")
         self._erased = self._counter("erased_tokens", "Tokens that updates erased.", "text")
-        self._final = self._counter("final_tokens", "Tokens of finals: what NE divides by.", "text")
+        self._final = self._counter("final_tokens", "Tokens of finals: the denominator of NE.", "text")
         self._effort = {
             field: self._counter(name, text)
             for field, name, text in (
                 ("passes", "forward_passes", "Forward passes through the model."),
-                ("drafted", "drafted_tokens", "Draft tokens that were offered for verification."),
-                ("accepted", "accepted_tokens", "Draft tokens that stood."),
+                ("drafted", "drafted_tokens", "Draft tokens that were verified."),
+                ("accepted", "accepted_tokens", "Draft tokens that were accepted."),
                 ("decoded", "decoded_tokens", "Tokens that were decoded after the draft."),
-                ("prompt_tokens", "prompt_tokens", "Tokens of prompts."),
-                ("prompt_reused", "reused_prompt_tokens", "Of these, those that were in the KV cache."),
+                ("prompt_tokens", "prompt_tokens", "Prompt tokens."),
+                ("prompt_reused", "reused_prompt_tokens", "Prompt tokens that were in the KV cache."),
                 ("model_s", "model_seconds", "Seconds in forward passes."),
             )
         }
         self._from_partial = self._histogram("partial_to_caption", "From a partial's arrival to its caption.")
         self._from_speech = self._histogram("speech_to_caption", "From the end of speech to its caption.")
-        self._heard = self._counter("audio_seconds", "Seconds of sound that were taken up.")
-        self._lost = self._counter("lost_audio_seconds", "Seconds of sound that were said and not heard.")
+        self._heard = self._counter("audio_seconds", "Seconds of sound received.")
+        self._lost = self._counter("lost_audio_seconds", "Seconds of sound that were lost.")
         self._absent = self._counter("absent_audio_seconds", "Seconds without a microphone.")
-        self._troubles = self._counter(
-            "model_troubles", "Updates in which something was wrong with the model.", "kind"
-        )
+        self._troubles = self._counter("model_troubles", "Updates in which the model failed.", "kind")
         self._failures = self._counter("write_failures", "Writes that failed.", "output")
         self._messages = self._counter("messages", "Messages of level notice and above.", "level")
         for kind in ("partial", "final"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # A scraper or two, a probe, and a person.
 _MAX_CONNECTIONS = 32
 # The part of the process's file limit that connections may use if the limit is low: an eighth.
-_SHARE = 8
+_FILE_SHARE = 8
 _BACKLOG = 128
 # Seconds that connections get to end.
 _STOP_S = 1.0
@@ -88,10 +88,10 @@ class MetricsServer:
             listener,
             lambda ready: metrics_app(self._registry, self._verdict, self._access(port), ready),
             name="metrics",
-            most_connections=most_sockets(_MAX_CONNECTIONS, _SHARE),
+            most_connections=most_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
             backlog=_BACKLOG,
             stop_s=_STOP_S,
-            failure="the metrics' server does not start; try again, or leave --metrics out",
+            failure="the metrics server did not start; try again, or leave out --metrics",
         )
         return f"http://{shown(host)}:{port}/metrics"
 

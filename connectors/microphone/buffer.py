@@ -17,8 +17,8 @@ from operators.losses import Losses
 # A reported loss moves the clock from this duration on; smaller gaps are due to irregular callbacks.
 _JITTER_S = 0.05
 # An unreported loss is assumed when even the most punctual of the recent blocks was later than this.
-_UNREPORTED_FROM_S = 0.25
-_WHILE_S = 2.0
+_MIN_UNREPORTED_S = 0.25
+_RECENT_S = 2.0
 
 
 class SampleRun(msgspec.Struct, frozen=True, eq=False):
@@ -122,7 +122,7 @@ class CaptureBuffer:
             # No sample arrives before it was spoken, so it was the first block that came late.
             self._began += late_s
             late_s = 0.0
-        if self._last is not None and now - self._last > _UNREPORTED_FROM_S:
+        if self._last is not None and now - self._last > _MIN_UNREPORTED_S:
             # After a pause, the device's buffered blocks come in a burst, and the first one's lateness is no
             # evidence of a loss.
             self._judge_from(now)
@@ -134,8 +134,8 @@ class CaptureBuffer:
         elif overflow:
             gap_s = late_s if late_s > _JITTER_S else 0.0
             losses = _with(losses, overflows=losses.overflows + 1, overflow_s=losses.overflow_s + gap_s)
-        elif now - self._judged > _WHILE_S:
-            gap_s = self._least_late_s if self._least_late_s > _UNREPORTED_FROM_S else 0.0
+        elif now - self._judged > _RECENT_S:
+            gap_s = self._least_late_s if self._least_late_s > _MIN_UNREPORTED_S else 0.0
             losses = _with(losses, unreported_s=losses.unreported_s + gap_s)
             self._judge_from(now)
         self._losses = losses

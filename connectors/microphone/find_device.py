@@ -8,7 +8,7 @@ from operators.errors import UsageError
 
 # ALSA numbers cards in order of appearance: a microphone that was plugged in again may have another number.
 _CARD = re.compile(r"\s*\(hw:\d+,\d+\)$")
-_LISTED = 5
+_MAX_LISTED = 5
 
 
 def find_device(wanted: str | int | None) -> InputDevice:
@@ -55,7 +55,7 @@ def _nearest(devices: list[InputDevice], wanted: str) -> list[InputDevice]:
     def likeness(device: InputDevice) -> float:
         return difflib.SequenceMatcher(None, wanted.casefold(), device.name.casefold()).ratio()
 
-    return sorted(devices, key=likeness, reverse=True)[:_LISTED]
+    return sorted(devices, key=likeness, reverse=True)[:_MAX_LISTED]
 
 
 def _names(devices: list[InputDevice]) -> str:

@@ -39,7 +39,9 @@ def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, d
         entries = {key: entry for key, entry in file.entries.items() if key.startswith("surtitle.")}
     for name, low in adapter.added.items():
         if not low.is_sound():
-            raise InputError(f"{path}: the matrices for {name} do not fit together or hold what is no number")
+            raise InputError(
+                f"{path}: the matrices for {name} do not fit together, or contain NaN or infinity"
+            )
     return adapter, entries
 
 
@@ -81,12 +83,12 @@ def adapter_file(
 
 def _from_gguf(file: GgufFile, path: Path, architecture: str) -> Adapter:
     if file.text("general.type") != "adapter" or file.text("adapter.type") != "lora":
-        raise InputError(f"{path}: this is no adapter (LoRA); give what 'surtitle model train' has written")
+        raise InputError(f"{path}: this is not a LoRA adapter; give a file written by 'surtitle model train'")
     if (found := file.text("general.architecture")) != architecture:
         raise InputError(f"{path}: this adapter is for {found!r}, and the base model is {architecture!r}")
     alpha = file.value("adapter.lora.alpha")
     if not isinstance(alpha, float) or not np.isfinite(alpha):
-        raise InputError(f"{path}: this adapter does not say by how much it counts (adapter.lora.alpha)")
+        raise InputError(f"{path}: this adapter does not state its scale (adapter.lora.alpha)")
     names = [name.removesuffix(_A) for name in file.tensors if name.endswith(_A)]
     whole = {name + suffix for name in names for suffix in (_A, _B)}
     if not names or (others := set(file.tensors) ^ whole):
@@ -102,6 +104,6 @@ def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
     matrix = matrix_of(tensor)
     if matrix is None:
         raise InputError(
-            f"{path}: the matrices for {name} are stored in a way that is not known here; use Q8_0 or F16"
+            f"{path}: the matrices for {name} are stored in an unsupported type; use Q8_0 or F16"
         )
     return matrix

@@ -63,8 +63,7 @@ def assemble(parts: Parts, progress: Progress) -> GgufFile:
         about[TEMPLATES_KEY] = encode(spell_prompts(parts.prompts))
     if TEMPLATES_KEY not in about:
         raise InputError(
-            f"{parts.adapter}: this adapter does not say which languages it is for; "
-            "say it with --from and --to"
+            f"{parts.adapter}: this adapter does not name its languages; name them with --from and --to"
         )
     about |= _origin(base, parts)
     if parts.vocabulary is not None:
@@ -98,8 +97,8 @@ def _changed(name: str, tensor: Tensor, kind: int, adapter: Adapter, parts: Part
         matrix = dequantize(rows_of(tensor), tensor.kind)
     except (ValueError, NotImplementedError):
         raise InputError(
-            f"{parts.base}: the type {tensor.kind} of its tensor {name} cannot be read here; "
-            "take a base model in F16, Q8_0 or Q4_K_M"
+            f"{parts.base}: the type {tensor.kind} of its tensor {name} is not supported; "
+            "use a base model in F16, Q8_0 or Q4_K_M"
         ) from None
     if name in adapter.added:
         matrix = adapter.merged(name, matrix)
@@ -110,10 +109,11 @@ def _check_fits(adapter: Adapter, base: GgufFile, parts: Parts) -> None:
     for name, low in adapter.added.items():
         tensor = base.tensors.get(name)
         if tensor is None or tensor.shape != low.shape[::-1]:
-            there = "has none" if tensor is None else f"has {'×'.join(map(str, tensor.shape[::-1]))}"
+            shape = "nothing" if tensor is None else "×".join(map(str, tensor.shape[::-1]))
             raise InputError(
-                f"{parts.adapter} is not for {parts.base}: it adds {'×'.join(map(str, low.shape))} to "
-                f"{name}, of which the model {there}; give the base model that it was trained on"
+                f"{parts.adapter} is not for {parts.base}: it changes {name} of shape "
+                f"{'×'.join(map(str, low.shape))}, where that model has {shape}; "
+                "give the base model that it was trained on"
             )
 
 

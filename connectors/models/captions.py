@@ -16,7 +16,7 @@ from operators.progress import Progress
 
 
 def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
-    """The path of a model for captions, which is assembled if it is not in the cache.
+    """The path of a captions model, which is assembled if it is not in the cache.
 
     Args:
         base: the file of the base model.
@@ -35,7 +35,7 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
         if not target.exists():
             remove_abandoned(target)
             model = assemble(parts, progress)
-            write_model(target, model, lambda part: progress("writing the model for captions", part))
+            write_model(target, model, lambda part: progress("writing the captions model", part))
     return target
 
 

@@ -1,4 +1,4 @@
-"""The shipped files that turn the base model into models for captions: one folder per direction."""
+"""The shipped files that turn the base model into captions models: one folder per direction."""
 
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -16,12 +16,12 @@ def captions_folder() -> Traversable:
 
 
 def is_made_for(direction: Direction, folder: Traversable) -> bool:
-    """Whether there is a model for captions for this direction."""
+    """Whether there is a captions model for this direction."""
     return (folder / direction.code / ADAPTER).is_file()
 
 
 def folder_for(direction: Direction, folder: Traversable) -> Traversable:
-    """The files of the model for captions of this direction.
+    """The files of the captions model of this direction.
 
     Raises:
         UsageError: there is no model for this direction.
@@ -31,14 +31,12 @@ def folder_for(direction: Direction, folder: Traversable) -> Traversable:
         return folder / direction.code
     known = ", ".join(map(str, directions(folder)))
     if not known:
-        raise InputError(
-            "the models for captions do not come along with this installation; choose --model base"
-        )
-    raise UsageError(f"no model for captions was made for {direction}, only for {known}; choose --model base")
+        raise InputError("the captions models are not part of this installation; choose --model base")
+    raise UsageError(f"there is no captions model for {direction}, only for {known}; choose --model base")
 
 
 def directions(folder: Traversable) -> list[Direction]:
-    """The directions that have a model for captions."""
+    """The directions that have a captions model."""
     found = []
     for one in sorted(folder.iterdir(), key=lambda one: one.name) if folder.is_dir() else ():
         try:

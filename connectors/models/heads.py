@@ -61,7 +61,7 @@ def read_heads(path: Path, model_path: Path) -> Heads:
     file, model = read_gguf(path), read_gguf(model_path)
     if file.text("general.type") != _TYPE:
         raise InputError(
-            f"{path}: there are no proposal heads in it; give what 'surtitle model heads' has written"
+            f"{path}: it contains no proposal heads; give a file written by 'surtitle model heads'"
         )
     _check_fits(file, model, path, model_path)
     tokens = file.value(_TOKENS)
@@ -84,7 +84,8 @@ def output_rows(model: GgufFile, path: Path, tokens: NDArray[np.int32] | slice) 
     matrix = None if tensor is None else matrix_of(tensor, tokens)
     if matrix is None:
         raise InputError(
-            f"{path}: its output matrix cannot be read here; take a model with one in F16, Q8_0 or a K-quant"
+            f"{path}: the type of its output matrix is not supported; "
+            "use a model that has it in F16, Q8_0 or a K-quant"
         )
     return matrix
 
@@ -130,5 +131,5 @@ def _is_sound(head: Head, model: GgufFile) -> bool:
 def _matrix(tensor: Tensor, path: Path, name: str) -> Matrix:
     matrix = matrix_of(tensor)
     if matrix is None:
-        raise InputError(f"{path}: {name} is stored in a way that is not known here; use Q8_0 or F16")
+        raise InputError(f"{path}: {name} is stored in an unsupported type; use Q8_0 or F16")
     return matrix

@@ -40,7 +40,7 @@ def fetch_model(name: str, progress: Callable[[str, float | None], None]) -> Pat
     """
     match = _NAME.fullmatch(name.removeprefix(HUB_PREFIX))
     if match is None:
-        raise UsageError(f"{name!r} names no model of the hub: write hub:OWNER/REPO:FILE.gguf")
+        raise UsageError(f"{name!r} is not a model of the hub: write hub:OWNER/REPO:FILE.gguf")
     repo, file = match.groups()
     # Imported here because it takes a moment, and most users have a local file.
     from huggingface_hub import hf_hub_download
@@ -93,7 +93,8 @@ def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]
         for damaged in (path, blob.resolve(), blob):
             damaged.unlink(missing_ok=True)
         raise InputError(
-            f"{file} arrived damaged (sha256 {found} instead of {sha256}) and was removed: fetch it again"
+            f"{file} was damaged in transfer (sha256 {found} instead of {sha256}) and was removed: "
+            "download it again"
         )
     with suppress(OSError):  # it will be compared again next time
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -116,22 +117,22 @@ def _in_words(error: Exception, repo: str, file: str) -> SurtitleError:
 
     offline = isinstance(error.__cause__, errors.OfflineModeIsEnabled)
     if isinstance(error, errors.HFValidationError):
-        return UsageError(f"{repo!r} is no name of a repository: write hub:OWNER/REPO:FILE.gguf")
+        return UsageError(f"{repo!r} is not the name of a repository: write hub:OWNER/REPO:FILE.gguf")
     if isinstance(error, errors.GatedRepoError):
         return InputError(
-            f"{repo} wants its licence accepted: do that on its page, "
+            f"{repo} requires you to accept its licence: do that on its page, "
             "then log in with 'hf auth login' or set HF_TOKEN"
         )
     if isinstance(error, errors.RepositoryNotFoundError):
         return InputError(
-            f"the hub shows no repository {repo}: check the name, "
+            f"the hub has no repository {repo} that you may read: check the name, "
             "and if it is private log in with 'hf auth login' or set HF_TOKEN"
         )
     if isinstance(error, errors.RemoteEntryNotFoundError):
         return InputError(f"{repo} has no file {file}: look for the name on its page, under Files")
     if isinstance(error, errors.LocalEntryNotFoundError) and offline:
         return InputError(
-            f"{repo} is not in the cache, and HF_HUB_OFFLINE forbids to fetch it: unset that once"
+            f"{repo} is not in the cache, and HF_HUB_OFFLINE forbids downloading it: unset it once"
         )
     if isinstance(error, errors.LocalEntryNotFoundError):
         return InputError(
@@ -140,11 +141,12 @@ def _in_words(error: Exception, repo: str, file: str) -> SurtitleError:
     if isinstance(error, errors.HfHubHTTPError):
         return InputError(f"the hub refused {repo} with status {error.response.status_code}: try again later")
     if isinstance(error, OSError) and error.errno:
-        room = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check the folder"
+        room = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check the folder"
         return OutputError(
             f"{file} cannot be stored, {error.strerror}: {room}, or set HF_HOME to another one"
         )
     why = " ".join(str(error).split())[:120] or type(error).__name__
     return InputError(
-        f"fetching {file} broke off ({why}): check the network and run it again, it goes on where it was"
+        f"the download of {file} was interrupted ({why}): check the network and start again; "
+        "the download resumes"
     )

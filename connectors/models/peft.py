@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import regex
 
+from connectors.files.json_file import read_json
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
 
@@ -13,7 +14,6 @@ from operators.models.adapter import Adapter, LowRank, Matrix
 #: the query and key matrices.
 _UNCHANGED = ("gemma", "gemma2", "gemma3", "qwen2", "qwen3")
 _NAME = regex.compile(r"(?:base_model\.model\.)?(.+)\.lora_([AB])(?:\.default)?\.weight")
-_MAX_SETTINGS_BYTES = 64 * 1024
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
@@ -35,7 +35,7 @@ def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
     """
     if architecture not in _UNCHANGED:
         raise InputError(
-            f"{path}: how an adapter of peft fits {architecture!r} in GGUF is not known here; "
+            f"{path}: surtitle cannot convert PEFT adapters for {architecture!r}; "
             "convert it with llama.cpp's convert_lora_to_gguf.py"
         )
     settings = _settings(path)
@@ -50,21 +50,14 @@ def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
 def _settings(path: Path) -> _Settings:
     beside = path.with_suffix(".json")
     place = beside if beside.exists() else path.with_name("adapter_config.json")
-    try:
-        with place.open("rb") as file:
-            settings = msgspec.json.decode(file.read(_MAX_SETTINGS_BYTES), type=_Settings)
-    except OSError as error:
-        raise InputError(
-            f"{place} cannot be read, {error.strerror}: it says by how much {path.name} counts"
-        ) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{place}: these are no settings of an adapter: {error}") from None
+    remedy = f"give the file that was saved with {path.name}"
+    settings = read_json(place, _Settings, "the configuration of an adapter", remedy)
     plain = settings.peft_type == "LORA" and not (
         settings.use_rslora or settings.use_dora or settings.alpha_pattern
     )
     if not plain or not np.isfinite(settings.lora_alpha):
         raise InputError(
-            f"{place}: only plain LoRA is known here, without rslora, DoRA or an alpha for each matrix"
+            f"{place}: only plain LoRA is supported, without rslora, DoRA or an alpha for each matrix"
         )
     return settings
 
@@ -86,10 +79,10 @@ def _halves(path: Path, architecture: str, blocks: int) -> dict[str, dict[str, M
         match = _NAME.fullmatch(name)
         place = names.get_name(match[1]) if match else None
         if match is None or place is None or tensor["dtype"] not in _NUMBERS or len(tensor["shape"]) != 2:
-            raise InputError(f"{path}: its tensor {name} is no part of an adapter for {architecture}")
+            raise InputError(f"{path}: its tensor {name} is not part of an adapter for {architecture}")
         halves.setdefault(f"{place}.weight", {})[match[2]] = _numbers(tensor)
     if not halves:
-        raise InputError(f"{path}: there is no adapter in it")
+        raise InputError(f"{path}: it contains no adapter")
     return halves
 
 

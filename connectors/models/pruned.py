@@ -49,11 +49,13 @@ def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp], pat
     for key in _LISTS:
         if key in entries:
             if count_of(entries[key]) != tokenizer.size:
-                raise InputError(f"{path}: {key} has not one value for each token; take another file of it")
+                raise InputError(
+                    f"{path}: {key} does not have one value per token; use another file of this model"
+                )
             entries[key] = select(entries[key], places)
     for key, token in special_ids(file, tokenizer.size).items():
         if new_ids[token] < 0:
-            raise InputError(f"{path}: the tokens that are to stay lack the one that {key} names")
+            raise InputError(f"{path}: the list of tokens to keep lacks the one that {key} names")
         entries[key] = encode(int(new_ids[token]), entries[key].kind)
     sizes = (f"{file.text('general.architecture')}.vocab_size", "tokenizer.ggml.vocab_size")
     for key in sizes:
@@ -85,8 +87,8 @@ def _tensors(
             pruned[name] = _fewer_rows(name, tensor, size, places, path)
         elif size in tensor.shape:
             raise InputError(
-                f"{path}: its tensor {name} has {size} rows or columns, one for each token, and its use is "
-                "not known here; prune a model whose head is token_embd or output"
+                f"{path}: its tensor {name} has {size} rows or columns, one for each token, for an "
+                "unknown purpose; prune a model whose head is token_embd or output"
             )
         else:
             pruned[name] = tensor
@@ -96,11 +98,13 @@ def _tensors(
 def _fewer_rows(name: str, tensor: Tensor, size: int, places: NDArray[np.intp], path: Path) -> Tensor:
     if len(tensor.shape) not in (1, 2) or tensor.shape[-1] != size:
         shape = "×".join(map(str, tensor.shape))
-        raise InputError(f"{path}: {name} has the shape {shape} for {size} tokens; take another file of it")
+        raise InputError(
+            f"{path}: {name} has the shape {shape} for {size} tokens; use another file of this model"
+        )
     try:
         rows = tensor.data.reshape(size, -1) if len(tensor.shape) == 1 else rows_of(tensor)
     except ValueError:
         raise InputError(
-            f"{path}: the type {tensor.kind} of its tensor {name} is not known here; quantise it anew"
+            f"{path}: the type {tensor.kind} of its tensor {name} is not supported; quantise the model again"
         ) from None
     return Tensor(tensor.kind, (*tensor.shape[:-1], len(places)), rows[places].reshape(-1))

@@ -39,7 +39,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
     Raises:
         InputError: there is no such model, or its file is damaged.
         OutputError: the cache folder cannot store the model.
-        UsageError: a name that begins with ``hub:`` has another form, or there is no model for captions for
+        UsageError: a name that begins with ``hub:`` has another form, or there is no captions model for
             the direction.
     """
     meant = _default(direction) if name == "default" else name
@@ -69,8 +69,8 @@ def _captions_model_path(direction: Direction | None, progress: Progress) -> Pat
     if direction is None:
         known = ", ".join(map(str, directions(folder)))
         raise UsageError(
-            f"there is a model for captions for each of {known}, and no direction is known here; name base, "
-            "or a file"
+            f"there is a captions model for each of {known}, and no direction is given here; "
+            "choose base, or give a file"
         )
     files = folder_for(direction, folder)
     from connectors.models.captions import captions_model  # it takes a moment to import
@@ -96,7 +96,7 @@ def _base_model_path(progress: Progress) -> Path:
         except OSError as error:
             raise OutputError(
                 f"the base model cannot be stored as {target}, {error.strerror}: "
-                f"make room for {size / 1e6:.0f} MB there, or set XDG_CACHE_HOME to another folder"
+                f"free {size / 1e6:.0f} MB there, or set XDG_CACHE_HOME to another folder"
             ) from error
     return target
 

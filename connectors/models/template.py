@@ -16,4 +16,4 @@ def read_template(path: Path) -> Template:
     try:
         return template_of(read_toml(path.expanduser(), "template", "--template"))
     except ValueError as error:
-        raise InputError(f"{path}: this is no template: {error}; docs/models.md shows one") from None
+        raise InputError(f"{path}: this is not a template: {error}; docs/models.md shows one") from None

@@ -25,12 +25,12 @@ def tokenizer_of(file: GgufFile, path: Path) -> Tokenizer:
     merges = file.value("tokenizer.ggml.merges")
     if not isinstance(texts, list) or not isinstance(kinds, np.ndarray) or len(kinds) != len(texts):
         raise InputError(
-            f"{path}: its header does not say which tokens there are and of what kind; take another"
+            f"{path}: its header does not list its tokens and their types; use another file of the model"
         )
     if model == "llama" and (not isinstance(scores, np.ndarray) or len(scores) != len(texts)):
-        raise InputError(f"{path}: its header has no score for each token; take another file of the model")
+        raise InputError(f"{path}: its header has no score for each token; use another file of the model")
     if model == "gpt2" and not isinstance(merges, list):
-        raise InputError(f"{path}: its header has no merges; take another file of the model")
+        raise InputError(f"{path}: its header has no merges; use another file of the model")
     table = Table(
         model,
         texts,

@@ -42,10 +42,10 @@ def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
     size, bits = file.value(_SIZE), file.value(_KEPT)
     if not isinstance(size, int) or not isinstance(bits, np.ndarray) or bits.dtype != np.uint8:
         raise InputError(
-            f"{path}: there is no list of tokens in it; give one that 'surtitle model prune' has written"
+            f"{path}: it contains no list of tokens; give a file written by 'surtitle model prune'"
         )
     if (size, file.text(_SUM)) != (_size(base), _sum(base)) or len(bits) != -(-size // 8):
-        raise InputError(f"{path}: these tokens are of another vocabulary than that of {base_path}")
+        raise InputError(f"{path}: these tokens belong to another vocabulary than that of {base_path}")
     return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size)).astype(np.int32)
 
 

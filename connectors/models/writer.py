@@ -40,7 +40,7 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
     except OSError as error:
         size = sum(len(tensor.data) for tensor in file.tensors.values()) / 1e6
         raise OutputError(
-            f"{path} cannot be written, {error.strerror}: make room for {size:.0f} MB, or name another file"
+            f"{path} cannot be written, {error.strerror}: free {size:.0f} MB, or name another file"
         ) from None
     return sha256
 

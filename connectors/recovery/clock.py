@@ -9,9 +9,9 @@ from pathlib import Path
 from connectors.messages.log import tell
 
 #: Seconds between two checks of the clock.
-_LOOK_S = 1.0
+_CHECK_INTERVAL_S = 1.0
 #: Smaller changes are ignored: clocks are adjusted by milliseconds all the time.
-_WORTH_TELLING_S = 2.0
+_MIN_CHANGE_S = 2.0
 
 
 class SnapshotClock:
@@ -29,40 +29,40 @@ class SnapshotClock:
         #: Wall-clock time from which snapshots are made again.
         self.until = wall()
         self._ahead = wall() - steady()
-        self._told = False
+        self._is_reported = False
 
-    def look(self) -> float | None:
+    def check(self) -> float | None:
         """Seconds without snapshots, if that has just changed (0 when there are some again); else None."""
         wall, ahead = self._wall(), self._wall() - self._steady()
-        if ahead < self._ahead - _WORTH_TELLING_S:
+        if ahead < self._ahead - _MIN_CHANGE_S:
             # Bytewax waits for a time that it has recorded before the change.
             self.until = max(self.until, self._ahead + self._steady())
-            self._ahead, self._told = ahead, True
+            self._ahead, self._is_reported = ahead, True
             return self.until - wall
         self._ahead = ahead
-        if self._told and wall >= self.until:
-            self._told = False
+        if self._is_reported and wall >= self.until:
+            self._is_reported = False
             return 0.0
         return None
 
 
 @contextmanager
-def told_of_clock(folder: Path) -> Iterator[None]:
+def reporting_clock_changes(folder: Path) -> Iterator[None]:
     """Meanwhile, tell the user when nothing can be stored in a folder, and when that works again."""
     clock, is_over = SnapshotClock(), threading.Event()
 
     def watch() -> None:
-        while not is_over.wait(_LOOK_S):
-            seconds = clock.look()
+        while not is_over.wait(_CHECK_INTERVAL_S):
+            seconds = clock.check()
             if seconds:
                 tell(
                     "clock_set_back",
-                    f"the clock was set back: for {seconds:.0f} s nothing new is remembered in {folder}; "
-                    "to have it remembered, end the run with Ctrl-C or SIGTERM and start it again",
+                    f"the clock was set back: for {seconds:.0f} s no snapshot is stored in {folder}; "
+                    "to store one now, end the run with Ctrl-C or SIGTERM and start it again",
                     seconds=round(seconds),
                 )
             elif seconds is not None:
-                tell("clock_caught_up", f"what is done is remembered in {folder} again")
+                tell("clock_caught_up", f"snapshots are stored in {folder} again")
 
     thread = threading.Thread(target=watch, name="clock", daemon=True)
     thread.start()

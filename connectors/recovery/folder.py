@@ -71,7 +71,7 @@ class RecoveryFolder:
         except OSError as error:
             trouble = WriteError(path, error)
             raise OutputError(
-                f"{path}: the run cannot be remembered there: {trouble.reason}; {trouble.what_to_do}"
+                f"{path}: snapshots cannot be stored there: {trouble.reason}; {trouble.what_to_do}"
             ) from None
         try:
             self._take()
@@ -112,18 +112,18 @@ class RecoveryFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(f"{self.path}: another process is running from this folder") from None
+            raise OutputError(f"{self.path}: another process is using this folder") from None
         schema = self._read(_Version).schema
         if schema != SCHEMA:
             raise InputError(
-                f"{self.path} is of another version of surtitle (schema {schema}, not {SCHEMA}): "
-                "finish that run with the version that began it, or give another folder"
+                f"{self.path} was written by another version of surtitle (schema {schema}, not {SCHEMA}): "
+                "finish the run with the version that started it, or give another folder"
             )
         there = self._read(_Identity)
         if there != self._identity:
             raise UsageError(
                 f"{self.path} belongs to another run ({_difference(there, self._identity)}): "
-                "give the same settings to go on with it, or another folder to begin anew"
+                "use the same settings to resume it, or another folder to start over"
             )
         forget_unfinished(self.path)
 
@@ -132,8 +132,7 @@ class RecoveryFolder:
             return msgspec.json.decode((self.path / _NAME).read_bytes(), type=kind)
         except (OSError, *DAMAGED):
             raise InputError(
-                f"{self.path} is no folder that a run was remembered in: give another one, or one that is "
-                "not there yet"
+                f"{self.path} is not a recovery folder: give another one, or one that does not exist yet"
             ) from None
 
 
@@ -143,8 +142,8 @@ def store_error(error: BaseException, config: RecoveryConfig) -> OutputError | N
     if failure is None:
         return None
     return OutputError(
-        f"{config.db_dir}: the run cannot be remembered there any more, {failure[1]}: make room and start "
-        "the same command again; it goes on from what was remembered"
+        f"{config.db_dir}: snapshots can no longer be stored there, {failure[1]}: free space and start "
+        "the same command again; it resumes from the last snapshot"
     )
 
 

@@ -59,5 +59,5 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
             yield store
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorname", "").startswith(_NO_ROOM):
-            raise OutputError(f"{path} cannot be written, {error}: make room, and start again") from None
-        raise InputError(f"{path} cannot be used, {error}: give another folder to begin anew") from None
+            raise OutputError(f"{path} cannot be written, {error}: free space, and start again") from None
+        raise InputError(f"{path} cannot be used, {error}: give another folder to start over") from None

@@ -24,7 +24,7 @@ def check_comet(checkpoint: Path) -> str:
             "environment of its own because it needs an older NumPy"
         )
     if checkpoint.suffix != ".ckpt" or not checkpoint.is_file():
-        raise InputError(f"{checkpoint}: this is no COMET checkpoint; give the path of a .ckpt file")
+        raise InputError(f"{checkpoint}: this is not a COMET checkpoint; give the path of a .ckpt file")
     return f"{_PROGRAM}|{checkpoint.parent.parent.name}/{checkpoint.name}|{checkpoint.stat().st_size} bytes"
 
 

@@ -91,6 +91,6 @@ class Journal(Generic[T]):
 
     def _error(self, error: OSError) -> OutputError:
         return OutputError(
-            f"{self.path}: the results so far cannot be kept there ({error.strerror}); "
-            f"make room, or {self._elsewhere}"
+            f"{self.path}: the results so far cannot be saved there ({error.strerror}); "
+            f"free space, or {self._elsewhere}"
         )

@@ -17,7 +17,7 @@ from typing_extensions import override
 from connectors.terminal.redraw import erase, redraw
 from connectors.terminal.screen import Lines, LoggedLines, Screen, encoding_of, write
 from connectors.view.rows import COLUMNS, ROWS, CaptionRow, roll_up, row_width, settled
-from connectors.view.status import Status, sayable, status_text
+from connectors.view.status import Status, encodable, status_text
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.text_layout import cleaned, wrap
@@ -100,7 +100,7 @@ class _Drawn(Screen):
     @override
     def notice(self, sentence: str) -> None:
         with self._lock, contextlib.suppress(OutputError):
-            self._draw(notice=self._sayable(f"surtitle: {sentence}"))
+            self._draw(notice=self._encodable(f"surtitle: {sentence}"))
 
     @override
     def close(self) -> None:
@@ -115,7 +115,7 @@ class _Drawn(Screen):
         finished = []
         for caption in captions:
             key = (caption.stream, caption.segment)
-            text = self._sayable(caption.shown)
+            text = self._encodable(caption.shown)
             before = self._open.pop(key, None)
             if caption.is_final:
                 finished.append(text)
@@ -158,8 +158,8 @@ class _Drawn(Screen):
         text = status_text(self._status, max(2, size.columns - 1 - _ECHO), encoding_of(self._out))
         return [CaptionRow("", text)]
 
-    def _sayable(self, text: str) -> str:
-        return sayable(cleaned(text), encoding_of(self._out))
+    def _encodable(self, text: str) -> str:
+        return encodable(cleaned(text), encoding_of(self._out))
 
 
 def _size_of(out: TextIO) -> _Size:

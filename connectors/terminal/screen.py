@@ -14,7 +14,7 @@ from typing import Self, TextIO
 from typing_extensions import override
 
 from connectors.messages.log import tell
-from connectors.view.status import Status, sayable
+from connectors.view.status import Status, encodable
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.text_layout import cleaned
@@ -113,7 +113,7 @@ def write(out: TextIO, text: str) -> None:
     if not text:
         return
     try:
-        out.write(sayable(text, encoding_of(out)))
+        out.write(encodable(text, encoding_of(out)))
         out.flush()
     except OSError as error:
         if not is_gone(out, error):

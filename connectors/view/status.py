@@ -50,7 +50,7 @@ def status_text(status: Status, columns: int, encoding: str = "utf-8") -> str:
 
 def _parts(status: Status, encoding: str) -> list[str]:
     return [
-        sayable(cleaned(status.state), encoding) or "-",
+        encodable(cleaned(status.state), encoding) or "-",
         "" if status.level_dbfs is None else f"[{_meter(status.level_dbfs, encoding)}]",
         _elapsed(status),
         "" if status.lag_s is None else f"lag {max(0.0, status.lag_s):.1f} s",
@@ -59,7 +59,7 @@ def _parts(status: Status, encoding: str) -> list[str]:
     ]
 
 
-def sayable(text: str, encoding: str) -> str:
+def encodable(text: str, encoding: str) -> str:
     """The text with a question mark for each character that ``encoding`` lacks."""
     return text.encode(encoding, "replace").decode(encoding)
 
@@ -68,7 +68,7 @@ def _meter(level_dbfs: float, encoding: str) -> str:
     share = 0.0 if math.isnan(level_dbfs) else min(1.0, max(0.0, 1 - level_dbfs / _QUIETEST_DBFS))
     eighths = round(share * 8 * _METER_CELLS)
     bar = "".join(_EIGHTHS[min(8, max(0, eighths - 8 * cell))] for cell in range(_METER_CELLS))
-    if sayable(_EIGHTHS, encoding) == _EIGHTHS:
+    if encodable(_EIGHTHS, encoding) == _EIGHTHS:
         return bar
     return ("#" * round(share * _METER_CELLS)).ljust(_METER_CELLS)
 

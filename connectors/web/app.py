@@ -98,5 +98,5 @@ async def _no_such_page(_request: Request, _error: Exception) -> Response:
 
 
 async def _full(_request: Request, _error: Exception) -> Response:
-    sentence = "there are as many viewers as surtitle is set to have; try again later\n"
+    sentence = "the maximum number of viewers is reached; try again later\n"
     return PlainTextResponse(sentence, 503, headers={**_NOT_KEPT, "retry-after": "10"})

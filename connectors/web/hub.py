@@ -26,7 +26,7 @@ class ClientTimeouts(NamedTuple):
     #: How long a client may take to accept data before it is dropped.
     stall_s: float = 20.0
     #: The same when the server shuts down.
-    farewell_s: float = 2.0
+    shutdown_timeout_s: float = 2.0
 
 
 class Full(Exception):  # noqa: N818 - it is no error of anybody's
@@ -52,7 +52,7 @@ class Hub:
     ) -> None:
         """``streams`` are the streams expected from the start, and ``state`` is their initial state."""
         self._most_clients = most_clients
-        self._patience = patience or ClientTimeouts()
+        self._timeouts = patience or ClientTimeouts()
         self._now = now
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
@@ -63,35 +63,35 @@ class Hub:
         #: Number of clients.
         self.clients = 0
         for name in streams:
-            self._speaks(name)
+            self._publishing(name)
 
     # Methods for the flow, on any thread.
 
     def caption(self, caption: Caption) -> None:
         """Publish a caption."""
         with self.lock:
-            stream = self._speaks(caption.stream)
+            stream = self._publishing(caption.stream)
             stream.log.caption(caption)
             self._announce(stream)
 
     def record(self, record: ErasureRecord, lost_s: float = 0.0) -> None:
         """Publish the figures of a caption, and the total seconds of lost audio."""
         with self.lock:
-            stream = self._speaks(record.stream)
+            stream = self._publishing(record.stream)
             stream.log.tell_figures(figures_after(stream.log.figures, record, lost_s), self._now())
             self._announce(stream)
 
     def status(self, status: Status, sentence: str | None = None) -> None:
         """Publish the run's status to all streams."""
         with self.lock:
-            for stream in self._streams.speaking():
+            for stream in self._streams.published():
                 stream.log.tell_state(state_of(status, sentence), self._now())
                 self._announce(stream)
 
     def end(self) -> None:
         """Publish the end of all streams."""
         with self.lock:
-            for stream in self._streams.speaking():
+            for stream in self._streams.published():
                 stream.log.end()
                 self._announce(stream)
 
@@ -122,7 +122,7 @@ class Hub:
         if self.clients >= self._most_clients:
             raise Full
         with self.lock:
-            stream = self._streams.asked(name)
+            stream = self._streams.requested(name)
             client = Client(stream, last_id, abort)
             stream.clients.add(client)
             stream.is_closed = stream.is_closed or self._closed_s < float("inf")
@@ -133,7 +133,7 @@ class Hub:
             self.clients -= 1
             with self.lock:
                 stream.clients.discard(client)
-                self._streams.left(name)
+                self._streams.forget_unused(name)
 
     @contextlib.contextmanager
     def sending(self, client: Client) -> Iterator[None]:
@@ -152,7 +152,7 @@ class Hub:
             while True:
                 await asyncio.sleep(_TICK_S)
                 now_s = self._now()
-                reminds = now_s - reminded_s >= self._patience.heartbeat_s
+                reminds = now_s - reminded_s >= self._timeouts.heartbeat_s
                 reminded_s = now_s if reminds else reminded_s
                 with self.lock:
                     streams = list(self._streams)
@@ -169,18 +169,18 @@ class Hub:
                 self._loop = None
 
     def _drop_stalled(self, clients: Iterable[Client], now_s: float) -> None:
-        is_late = now_s - self._closed_s > self._patience.farewell_s
+        is_late = now_s - self._closed_s > self._timeouts.shutdown_timeout_s
         for client in clients:
             since_s = client.sending_since_s
-            if is_late or (since_s is not None and now_s - since_s > self._patience.stall_s):
+            if is_late or (since_s is not None and now_s - since_s > self._timeouts.stall_s):
                 client.cut()
                 client.abort()
 
     # Methods to call with the lock held.
 
-    def _speaks(self, name: str) -> Followed:
+    def _publishing(self, name: str) -> Followed:
         """The stream of that name, which is about to publish something."""
-        stream, gone = self._streams.speaks(name)
+        stream, gone = self._streams.publishing(name)
         if gone is not None:
             gone.is_closed = True
             self._announce(gone)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from connectors.http.background import BackgroundServer
 
 # Connections in addition to those of clients: for pages and their files.
-_OTHERS = 200
+_PAGE_CONNECTIONS = 200
 # The part of the process's file limit that connections may use if the limit is low: a quarter.
-_SHARE = 4
+_FILE_SHARE = 4
 _BACKLOG = 1024
 # Seconds that connections get to end.
 _STOP_S = 5.0
@@ -53,7 +53,7 @@ class WebServer:
         self._host = host
         self._port = port
         self._token = checked_token(token, needed=not is_local(host))
-        #: The generated token if none was given, to be told to viewers.
+        #: The generated token if none was given, for viewers.
         self.new_token = None if token else self._token
         self._names = names
         self._most_clients = most_clients
@@ -82,10 +82,10 @@ class WebServer:
             listener,
             lambda ready: web_app(self._hub, access, self._token, ready),
             name="web",
-            most_connections=most_sockets(self._most_clients + _OTHERS, _SHARE),
+            most_connections=most_sockets(self._most_clients + _PAGE_CONNECTIONS, _FILE_SHARE),
             backlog=_BACKLOG,
             stop_s=_STOP_S,
-            failure="the web server does not start; try again, or leave --web out",
+            failure="the web server did not start; try again, or leave out --web",
         )
         return f"http://{shown(self._host)}:{port}/"
 

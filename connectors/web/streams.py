@@ -38,7 +38,7 @@ class Streams:
     def __iter__(self) -> Iterator[Followed]:
         return iter(list(self._by_name.values()))
 
-    def speaking(self) -> list[Followed]:
+    def published(self) -> list[Followed]:
         """The streams that have published anything."""
         return [stream for stream in self._by_name.values() if stream.is_real]
 
@@ -46,25 +46,25 @@ class Streams:
         """A description of each stream that has published anything."""
         return [_listed(name, stream) for name, stream in self._by_name.items() if stream.is_real]
 
-    def asked(self, name: str) -> Followed:
+    def requested(self, name: str) -> Followed:
         """The stream of that name, for a client that wants to follow it."""
-        return self._by_name.get(name) or self._opened(name)
+        return self._by_name.get(name) or self._create(name)
 
-    def speaks(self, name: str) -> tuple[Followed, Followed | None]:
+    def publishing(self, name: str) -> tuple[Followed, Followed | None]:
         """The stream of that name, which is about to publish; and one that was removed to make room."""
-        stream = self._by_name.pop(name, None) or self._opened(name)
+        stream = self._by_name.pop(name, None) or self._create(name)
         self._by_name[name] = stream
         stream.is_real = True
         names = [other for other, one in self._by_name.items() if one.is_real]
         return stream, self._by_name.pop(names[0]) if len(names) > _MAX_STREAMS else None
 
-    def left(self, name: str) -> None:
+    def forget_unused(self, name: str) -> None:
         """Forget a stream that never published, once no client waits for it."""
         stream = self._by_name.get(name)
         if stream is not None and not stream.clients and not stream.is_real:
             del self._by_name[name]
 
-    def _opened(self, name: str) -> Followed:
+    def _create(self, name: str) -> Followed:
         run = secrets.token_hex(4)
         stream = Followed(StreamLog(run, self._languages, self._state, self._bounds))
         self._by_name[name] = stream

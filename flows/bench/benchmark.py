@@ -10,6 +10,7 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.files.distinct import check_distinct, named_files
+from connectors.files.output import make_folder
 from connectors.messages.log import tell
 from connectors.scoring.comet import check_comet, comet_scores
 from connectors.scoring.journal import Journal
@@ -90,8 +91,8 @@ def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
     )
     if job.plots is not None:
         with needs_extra("bench", "--plots"):
-            from flows.bench.plots import check_plots
-        check_plots(job.plots)
+            import matplotlib  # noqa: F401 - missing packages are reported before anything is measured
+        make_folder(job.plots)
     common = job.plan.variants[0]
     name = tokenizer_on_disk(language(common.target).tokenizer)
     stop = Flag()
@@ -129,7 +130,7 @@ def _measure(
     def go_on() -> None:
         if stop.is_set():
             raise Interrupted(
-                f"interrupted after {len(trials)} of {wanted} trials; the same command goes on from there"
+                f"interrupted after {len(trials)} of {wanted} trials; the same command continues from there"
             )
 
     if len(trials) < wanted:

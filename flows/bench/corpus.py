@@ -85,7 +85,7 @@ def _is_partials(source: Path) -> bool:
     event_type = event_type_of(source)
     if event_type is not Partial:
         raise InputError(
-            f"{source}: {event_type.__name__.lower()} events are no source of a benchmark; "
+            f"{source}: {event_type.__name__.lower()} events cannot be benchmarked; "
             "give a text file or partials"
         )
     return True

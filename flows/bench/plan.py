@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple
 
 from flows.engine.draft_model import DRAFTED
 from flows.engine.heads import METHOD as HEADS
 from flows.engine.heads import check_heads
 from flows.engine.methods import final_bias
 from flows.settings.loading import load_settings
+from flows.settings.options import choices
 from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
 from operators.errors import UsageError
 
-METHODS: tuple[str, ...] = get_args(get_type_hints(TranslateSettings)["method"])
+METHODS = choices("translate", "method")
 
 
 #: The method that all others are compared with.
@@ -107,7 +108,9 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     for one in variants:
         check_heads(one)
     if {True, False} <= {one.heads is None for one in variants if one.draft_model or one.heads}:
-        raise UsageError("a draft model and proposal heads are compared in two runs; leave one of them out")
+        raise UsageError(
+            "compare a draft model and proposal heads in two separate runs; leave one of them out"
+        )
     if any(mask < 0 for mask in masks):
         raise UsageError(f"--mask-k: {min(masks)} tokens cannot be withheld; give 0 or more")
     return Plan(tuple(dict.fromkeys(variants)), tuple(dict.fromkeys(masks)))

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from connectors.files.whole import write_whole
 from flows.bench.row import MethodRow
 from flows.bench.tables import label
-from operators.errors import OutputError
 
 # Okabe and Ito's colours, which colour-blind people can distinguish.
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#595959"
@@ -26,14 +25,6 @@ _STYLE: dict[Any, object] = {  # matplotlib spells out the names of all its sett
     # Makes the files reproducible.
     "svg.hashsalt": "surtitle",
 }
-
-
-def check_plots(folder: Path) -> None:
-    """Make ``folder``. Raises `OutputError` if that is not possible."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: there can be no folder for the plots ({error.strerror})") from None
 
 
 def write_plots(rows: Sequence[MethodRow], caption: str, folder: Path) -> list[Path]:

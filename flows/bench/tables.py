@@ -142,8 +142,8 @@ def _quality(rows: Sequence[MethodRow]) -> Table:
 
 def _partials(rows: Sequence[MethodRow]) -> Table:
     return Table(
-        "Updates before the finals, without a mask: what was read that did not stay; and answers cut",
-        ("method", "chrF to the final's begin", "unsupported words", "cut, of all updates"),
+        "Updates before the finals, without a mask: words revised later, and truncated answers",
+        ("method", "chrF to the beginning of the final", "unsupported words", "truncated, of all updates"),
         tuple(
             (
                 label(row, mask=False),

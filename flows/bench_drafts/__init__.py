@@ -1,1 +1,1 @@
-"""``surtitle bench-drafts``: compares ways to draft with a second model, on the same texts."""
+"""``surtitle bench-drafts``: compares ways of drafting with a draft model, on the same texts."""

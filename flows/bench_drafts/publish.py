@@ -1,26 +1,21 @@
 """Prints, writes and reads the results of ``surtitle bench-drafts``."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from rich.console import Console
 
 from connectors.files.text import read_lines
 from connectors.files.whole import write_whole
-from flows.bench.publish import signature_lines
 from flows.bench_drafts.tables import Costs, Steps, Time, by_method, steps_of, tables, times_of
+from flows.pages.results import print_results, write_json, write_markdown
 from operators.decoding.pass_cost import PassCosts, is_measured
 from operators.decoding.trajectory import Trajectory
 from operators.errors import InputError
 from operators.text_layout import cleaned
 
 Line = TypeVar("Line")
-
-#: Width of the output if it is not a terminal.
-_PLAIN_WIDTH = 140
 
 
 class Drafts(msgspec.Struct, frozen=True):
@@ -59,28 +54,13 @@ def publish(
     steps = [steps_of(method, some) for method, some in found.items()]
     times = [times_of(found, costs) for costs in [*drafts.costs, *map(_at_ratio, ratios)]]
     shown = tables(steps, times)
-    lines = signature_lines(drafts.signature)
-    if json is not None:
-        results = _Results(drafts.signature, steps, [one for some in times for one in some])
-        write_whole(json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
-    if markdown is not None:
-        parts = [table.markdown() for table in shown]
-        parts.append("\n".join(f"- {name}: `{value}`" for name, value in lines))
-        write_whole(markdown, ("\n\n".join(parts) + "\n").encode())
+    write_json(json, _Results(drafts.signature, steps, [one for some in times for one in some]))
+    write_markdown(markdown, shown, drafts.signature)
     if trajectories is not None:
         head = _Head(drafts.signature, drafts.costs)
         records = [head, *drafts.trajectories]
         write_whole(trajectories, b"".join(msgspec.json.encode(one) + b"\n" for one in records))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
-    for table in shown:
-        console.print(table.title, style="bold")
-        console.print(table.rich())
-        console.print()
-    for name, value in lines:
-        console.print(f"{name:>17}  {value}", soft_wrap=True, markup=False)
-    for path in (json, markdown, trajectories):
-        if path is not None:
-            console.print(f"{'written':>17}  {path}", soft_wrap=True, markup=False)
+    print_results(shown, drafts.signature, [json, markdown, trajectories])
 
 
 def read_drafts(path: Path) -> Drafts:
@@ -91,7 +71,7 @@ def read_drafts(path: Path) -> Drafts:
     if not made:
         raise InputError(f"{path} has no trajectories; write them with --trajectories")
     if not all(is_measured(one) for costs in head.costs for one in (costs.draft, costs.target)):
-        raise InputError(f"{path}:1: the costs of passes contradict each other; measure them anew")
+        raise InputError(f"{path}:1: the costs of passes contradict each other; measure them again")
     # The printed text comes from a file: remove control characters, and limit it to a line.
     named = [msgspec.structs.replace(one, method=cleaned(one.method)[:80]) for one in made]
     costs = [msgspec.structs.replace(one, name=cleaned(one.name)[:80]) for one in head.costs]
@@ -110,7 +90,7 @@ def _line(path: Path, number: int, line: str, kind: type[Line]) -> Line:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(
-            f"{path}:{number}: this is no line of trajectories ({error}); write them with --trajectories"
+            f"{path}:{number}: this is not a line of trajectories ({error}); write them with --trajectories"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Drafting with a second model, without a last output: trajectories of all ways, on the same texts.
+"""Drafting with a draft model, without a last output: trajectories of all ways, on the same texts.
 
 The texts are the finals of a corpus, translated from scratch, or utterances, transcribed from scratch. Each
 model is asked only once for its prediction after a prefix (`Memory`), so that all ways meet the same two
@@ -13,13 +13,13 @@ import msgspec
 from flows.engine.translation import Engine
 from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task, output_limit
 from operators.decoding.greedy import retranslate
 from operators.decoding.prediction import Prediction
 from operators.decoding.remembered import Memory, Remembered
-from operators.decoding.second_model import SecondModel
 from operators.decoding.trajectory import Trajectory, record
 from operators.prompts.prompt import Prompt
 from operators.text_layout import cleaned
@@ -71,7 +71,7 @@ def _beams(length: int) -> Callable[[Task], Drafter]:
 
 
 def _predicting(name: str, prediction: Prediction) -> Way:
-    return Way(name, lambda task: SecondModel(task, prediction))
+    return Way(name, lambda task: ModelDrafts(task, prediction))
 
 
 def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) -> Iterator[list[Trajectory]]:
@@ -80,7 +80,7 @@ def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) 
     Raises `RuntimeError` if a way does not give the output of greedy decoding.
     """
     if engine.drafts is None:
-        raise ValueError("there is no second model")
+        raise ValueError("there is no draft model")
     for text in texts:
         task = _task(engine.prompt, text)
         with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as draft:

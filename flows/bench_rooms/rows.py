@@ -86,7 +86,7 @@ def table(rows: Sequence[Row]) -> Table:
             for row in rows
         ),
         notes=(
-            "tokens/s: of all translations; p50, p95: from an update's coming until it is translated",
+            "tokens/s: of all translations; p50, p95: from the arrival of an update to its translation",
             "dropped: partials that newer updates have overtaken; finals never are",
         ),
     )  # fmt: skip

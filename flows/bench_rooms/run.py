@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import typer
 
+from connectors.files.json_file import read_json
 from connectors.machine.cpu import cpu_name
 from connectors.messages.log import tell
 from flows.bench.signature import identify
@@ -25,8 +26,6 @@ from operators.models.memory_plan import MAX_SEQUENCES
 from operators.serving.fill import fill_of
 from operators.serving.simulation import Machine, Recorded, simulate
 
-# Maximum size of a file of costs, which has only a few sizes of passes.
-_MAX_COSTS_BYTES = 100_000
 # Maximum tokens of the largest pass in it.
 _MAX_PASS = 65_536
 #: Maximum number of simulated rooms, because each of their updates is an event of the simulation.
@@ -169,7 +168,7 @@ def _check(job: RoomsJob) -> None:
     if not job.rooms and not job.simulated:
         raise UsageError("there are no rooms to measure; give some with --rooms or --simulate")
     for option, rooms, most, why in (
-        ("--rooms", job.rooms, MAX_SEQUENCES - 1, "llama.cpp tells no more apart; --simulate takes more"),
+        ("--rooms", job.rooms, MAX_SEQUENCES - 1, "llama.cpp supports no more; --simulate does"),
         ("--simulate", job.simulated, MAX_ROOMS, "take fewer"),
     ):
         if any(not 1 <= one <= most for one in rooms):
@@ -177,16 +176,8 @@ def _check(job: RoomsJob) -> None:
 
 
 def _read_costs(path: Path) -> PassCosts:
-    try:
-        if path.stat().st_size > _MAX_COSTS_BYTES:
-            raise InputError(f"{path} is longer than any table of costs; check --costs")
-        costs = msgspec.json.decode(path.read_bytes(), type=PassCosts)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}; check --costs") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(
-            f'{path} is no table of costs ({error}); give one such as {{"tokens": [1, 64], "ms": [9, 80]}}'
-        ) from None
+    remedy = 'give one such as {"tokens": [1, 64], "ms": [9, 80]}'
+    costs = read_json(path, PassCosts, "a table of costs", remedy)
     if not is_measured(costs) or list(costs.ms) != sorted(costs.ms) or costs.tokens[-1] > _MAX_PASS:
         raise InputError(
             f"{path}: tokens must ascend from 1 to {_MAX_PASS} at most, and ms with them, one for each"

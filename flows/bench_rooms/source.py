@@ -33,7 +33,8 @@ def read_source(path: Path, limit: int | None) -> Source:
     kind = event_type_of(path)
     if kind not in (Partial, Translation):
         raise InputError(
-            f"{path}: {kind.__name__.lower()} events are not what rooms say; give partials or translations"
+            f"{path}: {kind.__name__.lower()} events cannot be replayed in rooms; "
+            "give partials or translations"
         )
     events: dict[tuple[str, int], list[Partial | Translation]] = {}
     for event in read_events(path, kind):

@@ -5,23 +5,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 from tqdm import tqdm
 
 from connectors.files.distinct import check_distinct
-from connectors.files.whole import write_whole
 from flows.bench_speech.corpus import read_clips, samples
 from flows.bench_speech.engine import open_engine
 from flows.bench_speech.native import NativeLibrary
 from flows.bench_speech.scores import SpeechRow, native_row, rows
 from flows.bench_speech.signature import SpeechSignature, sign
 from flows.bench_speech.trial import hear
+from flows.pages.results import print_results, write_json
 from flows.pages.table import Table
 from operators.errors import InputError, UsageError
 from operators.recognizers.windowed.method import SpeechMethod
-
-#: Width of the output if it is not a terminal.
-_PLAIN_WIDTH = 140
 
 
 class SpeechBenchJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +48,7 @@ def run(job: SpeechBenchJob) -> None:
     check_distinct([("--json", job.json)], [*job.audio, job.reference, job.model])
     clips = read_clips(job.audio, job.reference)
     if job.native and job.recognizer != "moonshine":
-        raise UsageError("--native: there is a library of its own for moonshine alone")
+        raise UsageError("--native: only moonshine has a library of its own")
     engine = open_engine(job.recognizer, job.model, job.spoken, job.threads)
     # From scratch first, as the baseline of all others.
     stops = [0.0, *filter(None, job.certainties)]
@@ -76,20 +72,8 @@ def run(job: SpeechBenchJob) -> None:
     if library is not None:
         found.append(native_row(native, references))
     signature = sign(engine.folder, clips, job.interval_s, engine.margin, job.threads)
-    _publish(job, SpeechBenchResults(signature, found))
-
-
-def _publish(job: SpeechBenchJob, results: SpeechBenchResults) -> None:
-    if job.json is not None:
-        write_whole(job.json, msgspec.json.format(msgspec.json.encode(results)) + b"\n")
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
-    for table in (_times(results.rows), _quality(results.rows)):
-        console.print(table.title, style="bold")
-        console.print(table.rich())
-        console.print()
-    lines = msgspec.to_builtins(results.signature) | ({"written": str(job.json)} if job.json else {})
-    for name, value in lines.items():
-        console.print(f"{name:>14}  {value}", soft_wrap=True, markup=False)
+    write_json(job.json, SpeechBenchResults(signature, found))
+    print_results([_times(found), _quality(found)], msgspec.to_builtins(signature), [job.json])
 
 
 def _times(found: Sequence[SpeechRow]) -> Table:

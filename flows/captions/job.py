@@ -1,4 +1,4 @@
-"""The captions flow as a Bytewax job: ``flow`` is the entry point for Bytewax' command line.
+"""The captions flow as a Bytewax job: ``flow`` is the entry point for Bytewax's command line.
 
 ``python -m bytewax.run "flows.captions:flow('surtitle.toml')"``; ``-w 2`` adds a second worker, and
 ``-r FOLDER -s 1 -b 0`` lets a killed job resume.
@@ -37,7 +37,7 @@ def job(
     make_shared: Callable[[Settings, Observe], Shared] = Shared,
     reading: Iterable[Path] = (),
 ) -> Dataflow:
-    """The dataflow for Bytewax' own runner, which does not return control at the end of the flow."""
+    """The dataflow for Bytewax's own runner, which does not return control at the end of the flow."""
     closing, lock = ExitStack(), Lock()
 
     def end() -> None:

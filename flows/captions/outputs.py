@@ -4,13 +4,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.watch import OutputWatch
 from flows.settings.schema import OutputSettings, Settings
 from operators.errors import OutputError
 from operators.subtitles.formats import VTT_HEADER
 
-_OUTPUTS = ("log", "partials", "translations", "captions", "srt", "vtt", "summary", "audio")
+# All settings that name a file; the last two are written whole, or created with the first sound.
+_OUTPUTS = [field.name for field in msgspec.structs.fields(OutputSettings) if field.type == (str | None)]
+_NOT_BEGUN = ("summary", "audio")
+# What a file holds before its first record.
+_HEADERS = {"vtt": VTT_HEADER}
 _INPUTS = ("audio", "partials", "translations", "captions")
 
 
@@ -41,7 +47,7 @@ def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
     """Lock the files for this run without changing them; files it creates are removed unless the run begins.
 
     Raises:
-        OutputError: when a file cannot be written, or another run is writing it.
+        OutputError: when a file cannot be written, or another run is writing to it.
     """
     try:
         for path in _begun(output):
@@ -65,7 +71,7 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
     """
     if is_resumed:
         # The resumed run may never write to a file that it has not written yet.
-        watch.unmake()
+        watch.remove_created()
         return
     for path, text in _begun(output).items():
         watch.begin(path, text)
@@ -74,11 +80,8 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
 
 def _begun(output: OutputSettings) -> dict[Path, str]:
     """The files that exist from the beginning, and their initial text."""
-    paths = (output.log, output.partials, output.translations, output.captions, output.srt)
-    begun = {Path(path): "" for path in paths if path}
-    if output.vtt:
-        begun[Path(output.vtt)] = VTT_HEADER
-    return begun
+    names = [name for name in _OUTPUTS if name not in _NOT_BEGUN]
+    return {Path(path): _HEADERS.get(name, "") for name in names if (path := getattr(output, name))}
 
 
 def _written(settings: Settings) -> Iterator[tuple[str, Path]]:

@@ -21,6 +21,6 @@ class Pace:
         with self._lock:
             self._measured += 1
 
-    def is_ahead(self, handed: int) -> bool:
+    def is_ahead(self, delivered: int) -> bool:
         """Whether a source that has emitted this many events must wait."""
-        return handed - self._measured >= _MAX_AHEAD
+        return delivered - self._measured >= _MAX_AHEAD

@@ -50,7 +50,7 @@ def take_bytewax_folder(settings: Settings) -> bool:
     asked = settings.recovery.folder
     if asked is not None and (given is None or given.resolve() != Path(asked).resolve()):
         raise UsageError(
-            f"recovery.folder is {asked}, but Bytewax' runner only goes by its own options: "
+            f"recovery.folder is {asked}, but Bytewax's runner uses only its own options: "
             f"add -r {asked} -s 1 -b 0"
         )
     if given is not None and getattr(program, "addresses", None) is not None:

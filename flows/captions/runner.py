@@ -114,7 +114,7 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
 def _stay(address: str, stop: Flag) -> None:
     """Keep serving browsers until Ctrl-C; return at once if Ctrl-C already ended the captions."""
     if not stop.is_set():
-        tell("captions_stay", f"that was all; the captions stay until Ctrl-C at {address}")
+        tell("captions_stay", f"the input has ended; the captions stay until Ctrl-C at {address}")
         stop.wait()
 
 
@@ -127,13 +127,17 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
         complaints.append(refused)
     missing = [cleaned(str(one)) for one in parts.outputs.missing()]
     if missing and parts.settings.recovery.folder:
-        missing.append("make room and start the same command again: what is still kept is written then")
+        missing.append(
+            "free space and start the same command again: the records that still wait are then written"
+        )
     if missing or unwritten:
         raise OutputError("; ".join([*missing, *unwritten, *complaints]))
     if complaints:
         raise InputError("; ".join(complaints))
     if parts.observers.have_failed:
-        raise InternalError("captions went on, but a part of surtitle failed; please report the lines above")
+        raise InternalError(
+            "captions continued, but a part of surtitle failed; please report the lines above"
+        )
 
 
 def _check(settings: Settings) -> None:

@@ -58,7 +58,7 @@ def print_profile(overheads_s: Quantiles, summary: Summary) -> None:
     everything = 1000 * overheads_s.total / overheads_s.count
     median_s, model = overheads_s.at(0.5)[0], 1000 * summary.model_s / summary.updates
     print(
-        f"{'profile':>9}  per update: {1000 * median_s:.2f} ms at the median beside the model's "
+        f"{'profile':>9}  per update: {1000 * median_s:.2f} ms at the median besides the model's "
         f"forward passes (mean {everything:.2f} ms), forward passes {model:.1f} ms (mean)"
     )
 

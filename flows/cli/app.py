@@ -63,10 +63,8 @@ app.add_typer(model_app, name="model")
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="TOML file; options override it.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", help="Nothing on the terminal but errors and the web page's address.")
-]
-Profile = Annotated[bool, typer.Option("--profile", help="Print what an update costs beside the model.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the web page's address.")]
+Profile = Annotated[bool, typer.Option("--profile", help="Print what an update costs besides the model.")]
 
 
 @app.command()
@@ -184,7 +182,7 @@ def main() -> NoReturn:
         tell("usage_error", error.format_message(), level=logging.ERROR, exit_code=UsageError.exit_code)
         sys.exit(UsageError.exit_code)
     except Exception as error:  # noqa: BLE001 - the last resort: any other exception is our bug
-        sentence = "this is a defect of surtitle; please report it with the lines above"
+        sentence = "this is a defect in surtitle; please report it with the lines above"
         tell("internal_error", sentence, level=logging.CRITICAL, error=error, exit_code=INTERNAL_EXIT_CODE)
         sys.exit(INTERNAL_EXIT_CODE)
     sys.exit(code or 0)

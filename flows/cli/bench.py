@@ -15,22 +15,24 @@ from operators.errors import UsageError
 
 @takes(MODEL, GRID, COMMON)
 def bench(
-    source: Annotated[Path, typer.Argument(help="A text (a segment a line), or partials (JSONL).")],
+    source: Annotated[Path, typer.Argument(help="A text (one segment per line), or partials (JSONL).")],
     overrides: Overrides,
     reference: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None,
-    lag: Annotated[int, typer.Option(min=1, help="Words that a text grows by at each update.")] = 3,
+    lag: Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")] = 3,
     limit: Limit = None,
     skip: Skip = 0,
-    repeat: Annotated[int, typer.Option(min=1, help="How often everything is timed.")] = 3,
+    repeat: Annotated[int, typer.Option(min=1, help="Number of timed runs.")] = 3,
     json: Json = None,
     markdown: Markdown = None,
-    plots: Annotated[Path | None, typer.Option(help="Write pictures into this folder (SVG).")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Write pictures to this folder (SVG).")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The tables of the SSBD paper.")] = False,
     comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint to score with.")] = None,
     likelihood: Annotated[
-        bool, typer.Option("--likelihood", help="Have the model itself judge all outputs, too.")
+        bool, typer.Option("--likelihood", help="Also score all outputs with the model itself.")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start anew even if a run broke off.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over even if an earlier run was interrupted.")
+    ] = False,
 ) -> None:
     """Compare decoding methods: speed, quality, erasure.
 

@@ -16,7 +16,7 @@ from operators.errors import UsageError
 # The default for a Whisper model.
 _SPEECH_THREADS = 2
 #: More words than any line of a text has.
-_WHOLE = 1_000_000
+_MAX_WORDS = 1_000_000
 
 
 @takes(MODEL)
@@ -24,7 +24,7 @@ def bench_drafts(
     overrides: Overrides,
     source: Annotated[
         list[Path] | None,
-        typer.Argument(help="A text (a sentence a line) or partials (JSONL); recordings for speech."),
+        typer.Argument(help="A text (one sentence per line) or partials (JSONL); recordings for speech."),
     ] = None,
     draft_model: Annotated[
         str | None,
@@ -39,28 +39,32 @@ def bench_drafts(
     replay: Annotated[
         Path | None, typer.Option(help="Replay trajectories from a file instead of decoding.")
     ] = None,
-    lengths: Annotated[str, typer.Option(help="Tokens of plain speculative decoding's drafts.")] = "8,16",
-    beamed: Annotated[str, typer.Option(help="The same with two beams.")] = "8",
+    lengths: Annotated[
+        str, typer.Option(help="Draft lengths of plain speculative decoding, in tokens.")
+    ] = "8,16",
+    beamed: Annotated[str, typer.Option(help="Draft lengths with two beams.")] = "8",
     thresholds: Annotated[
         str, typer.Option(help="Probabilities below which adaptive drafts stop or branch.")
     ] = "0.2,0.4,0.6,0.8",
-    draft_length: Annotated[int, typer.Option(min=1, max=256, help="Tokens of those at most.")] = int(
-        usual("translate", "draft_length")
-    ),
+    draft_length: Annotated[
+        int, typer.Option(min=1, max=256, help="Maximum length of adaptive drafts.")
+    ] = int(usual("translate", "draft_length")),
     branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 2,
-    reach: Annotated[int, typer.Option(min=1, max=64, help="Tokens of a branch that meets nothing.")] = 3,
+    reach: Annotated[
+        int, typer.Option(min=1, max=64, help="Maximum length of a branch that does not rejoin the trunk.")
+    ] = 3,
     ratio: Annotated[
-        str, typer.Option(help="Costs to replay at, too: passes of the model in steps of the draft model.")
+        str, typer.Option(help="More costs to replay at: a pass of the model in steps of the draft model.")
     ] = "6.1,8.8,11.8",
     limit: Limit = None,
     skip: Skip = 0,
     json: Json = None,
     markdown: Markdown = None,
     trajectories: Annotated[
-        Path | None, typer.Option(help="Write what was done, round by round (JSONL), for --replay.")
+        Path | None, typer.Option(help="Write the trajectories, round by round (JSONL), for --replay.")
     ] = None,
 ) -> None:
-    """Compare ways to draft with a second model: rounds, steps, accepted tokens, and time.
+    """Compare ways of drafting with a draft model: rounds, steps, accepted tokens, and time.
 
     Texts are translated, or utterances transcribed, from scratch, without a last output as a draft. All ways
     give the same output.
@@ -81,7 +85,7 @@ def bench_drafts(
     )
     ratios = floats("--ratio", ratio)
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
-        raise UsageError("--lengths, --beamed and --ratio: a number is not above 0; give greater ones")
+        raise UsageError("--lengths, --beamed and --ratio: every number must be above 0")
     sources = source or []
     outputs = [("--json", json), ("--markdown", markdown), ("--trajectories", trajectories)]
     # The draft model of speech is a folder.
@@ -105,7 +109,7 @@ def bench_drafts(
         raise UsageError("one text can be translated at a time; to transcribe recordings, add --speech-model")
     else:
         # Only the last update of each segment is decoded, so the growth of a text does not matter.
-        corpus = load_corpus(sources[0], None, lag=_WHOLE, skip=skip, limit=limit)
+        corpus = load_corpus(sources[0], None, lag=_MAX_WORDS, skip=skip, limit=limit)
         count = len(corpus.segments)
         corpus = corpus._replace(name=f"{sources[0].name}|finals|segments:{skip + 1}-{skip + count}")
         made = run_drafts(corpus, replace(settings, draft_model=draft_model), sweep)

@@ -7,9 +7,10 @@ import typer
 
 from flows.cli.lists import floats, integers, numbers_or, words
 from flows.settings.options import TRANSLATION, Group, Option, usual
+from operators.decoding.rules import NAMES
 
-Limit = Annotated[int | None, typer.Option(min=1, help="Segments to take, or utterances.")]
-Skip = Annotated[int, typer.Option(min=0, help="Those to leave out at the beginning.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, or of utterances.")]
+Skip = Annotated[int, typer.Option(min=0, help="Segments or utterances to skip at the beginning.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
 Markdown = Annotated[Path | None, typer.Option(help="Write the tables here.")]
 
@@ -35,8 +36,8 @@ GRID: Group = {
     "mask_k": _crossed(
         "mask_k", integers, "Tokens withheld from the display; they cost no run.", stage="display"
     ),
-    "draft_mask": _crossed("draft_mask", integers, "Tokens taken from the end of SSBD's draft."),
-    "commit": _crossed("commit", integers, "Clear passes until a token is believed; 0: never."),
+    "draft_mask": _crossed("draft_mask", integers, "Tokens cut from the end of SSBD's draft."),
+    "commit": _crossed("commit", integers, "Clear passes after which a token is committed; 0: never."),
     "commit_gap": _crossed(
         "commit_gap", floats, "Logits by which a token must be the best one for a pass to be clear."
     ),
@@ -46,31 +47,31 @@ GRID: Group = {
         default="what suits the model",
     ),
     "accept": _crossed(
-        "accept", words, "Rules by which draft tokens stand: bias, exact, worth-P, top-K, within-D."
+        "accept", words, f"Acceptance rules: {NAMES}."
     ),
-    "min_block": _crossed("min_block", integers, "Tokens that a verified block takes at least."),
+    "min_block": _crossed("min_block", integers, "Minimum length of a verified block."),
     "proposal_bias": _crossed(
         "proposal_bias", numbers_or(float, same="same"),
         "Biases towards tokens proposed after the divergence; 'same' for the others'.",
     ),
     "block": _crossed(
         "block", numbers_or(int, auto=None),
-        "Tokens of a proposal; 'auto' for what pays here, 8 in Jacobi's blocks.", default="auto",
+        "Tokens of a proposal; 'auto' for the fastest here, 8 in Jacobi's blocks.", default="auto",
     ),
-    "sure": _crossed("sure", floats, "Least probability of a proposed token."),
+    "sure": _crossed("sure", floats, "Minimum probability of a proposed token."),
     "heads": Option(
         "translate", "heads", str, (), "Proposal heads of the model, for heads among the --methods.", "",
         lambda _flag, path: (path,),
     ),
     "draft_model": Option(
         "translate", "draft_model", str, (),
-        "A model of the same vocabulary; adds SSBD and recycling with it.", "",
+        "A draft model of the same vocabulary; adds SSBD and recycling with it.", "",
         lambda _flag, model: (None, model),
     ),
-    "draft_length": _crossed("draft_length", integers, "Tokens that it drafts at most."),
+    "draft_length": _crossed("draft_length", integers, "Maximum length of its drafts."),
     "draft_threshold": _crossed("draft_threshold", floats, "Probabilities below which it stops drafting."),
     "draft_tree": _compared("draft_tree", "--draft-tree", "Add the same with a tree of drafts."),
-    "hold_back": _crossed("hold_back", integers, "Words that wait for the next update."),
+    "hold_back": _crossed("hold_back", integers, "Words held back until the next update."),
     "strip_punctuation": _compared(
         "strip_punctuation", "--strip-punctuation",
         "Add every method without the closing punctuation of unfinished text.",

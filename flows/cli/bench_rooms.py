@@ -11,7 +11,7 @@ from flows.settings.loading import load_settings
 from flows.settings.options import TRANSLATION, Overrides, takes
 from operators.errors import UsageError
 
-#: How rooms are translated. Another command measures drafts of a second model.
+#: Translation options; draft models are benchmarked by another command.
 _TRANSLATED = {
     name: option
     for name, option in TRANSLATION.items()
@@ -22,19 +22,22 @@ _TRANSLATED = {
 @takes(_TRANSLATED)
 def bench_rooms(
     overrides: Overrides,
-    partials: Annotated[Path, typer.Argument(help="What is said in each room (partials, JSONL).")],
-    rooms: Annotated[str, typer.Option(help="Rooms at once on the model, or none.")] = "1,4,16",
+    partials: Annotated[Path, typer.Argument(help="Speech in each room (partials, JSONL).")],
+    rooms: Annotated[str, typer.Option(help="Numbers of rooms on one model, or none.")] = "1,4,16",
     simulate: Annotated[
-        str | None, typer.Option(help="Rooms to simulate, too, up to 100,000.", show_default="none")
+        str | None,
+        typer.Option(help="Numbers of rooms to simulate as well, up to 100,000.", show_default="none"),
     ] = None,
     modes: Annotated[
         str, typer.Option(help="Translated together (batched) or one after the other (alone).")
     ] = "batched,alone",
-    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that the rooms talk.")] = 30.0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Segments of the recording to take.")] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=86_400, help="Seconds of speech in each room.")
+    ] = 30.0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of segments of the recording.")] = None,
     costs: Annotated[
         Path | None,
-        typer.Option(help="What passes cost where it is simulated (JSON).", show_default="as measured here"),
+        typer.Option(help="Costs of simulated passes (JSON).", show_default="as measured here"),
     ] = None,
     sessions: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Segments that it has memory for.")
@@ -46,9 +49,9 @@ def bench_rooms(
     Every room replays the recording at its recorded pace, each from a different position.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.bench_rooms.publish import publish
-    from flows.bench_rooms.rows import MODES
+    from flows.bench_rooms.rows import MODES, table
     from flows.bench_rooms.run import RoomsJob, run_rooms
+    from flows.pages.results import print_results, write_json
 
     named = words("--modes", modes)
     if unknown := [word for word in named if word not in MODES]:
@@ -58,19 +61,18 @@ def bench_rooms(
     check_distinct(
         [("--json", json)], [partials, costs, *named_files(settings.model, settings.template, settings.heads)]
     )
-    publish(
-        run_rooms(
-            RoomsJob(
-                source=partials,
-                settings=settings,
-                rooms=[] if rooms.strip() == "none" else integers("--rooms", rooms),
-                simulated=[] if simulate is None else integers("--simulate", simulate),
-                modes=chosen,
-                seconds=seconds,
-                limit=limit,
-                costs=costs,
-                sessions=sessions,
-            )
-        ),
-        json,
+    results = run_rooms(
+        RoomsJob(
+            source=partials,
+            settings=settings,
+            rooms=[] if rooms.strip() == "none" else integers("--rooms", rooms),
+            simulated=[] if simulate is None else integers("--simulate", simulate),
+            modes=chosen,
+            seconds=seconds,
+            limit=limit,
+            costs=costs,
+            sessions=sessions,
+        )
     )
+    write_json(json, results)
+    print_results([table(results.rows)], results.signature, [json])

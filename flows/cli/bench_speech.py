@@ -13,7 +13,7 @@ from flows.settings.options import usual
 def bench_speech(
     audio: Annotated[list[Path], typer.Argument(help="Recordings (wav or flac).")],
     reference: Annotated[
-        Path | None, typer.Option(help="What is said in them: JSON lines with 'file' and 'text'.")
+        Path | None, typer.Option(help="Their transcripts: JSON lines with 'file' and 'text'.")
     ] = None,
     speech_model: Annotated[
         Path | None, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
@@ -26,14 +26,14 @@ def bench_speech(
         str, typer.Option(help="Biases towards the last hypothesis, 0 to 1.")
     ] = f"0,{usual('recognize', 'bias')}",
     certainty: Annotated[
-        str, typer.Option(help="Least probabilities of the last word shown of unfinished speech.")
+        str, typer.Option(help="Minimum probabilities of the last word shown of unfinished speech.")
     ] = f"0,{usual('recognize', 'certainty')}",
     interval: Annotated[float, typer.Option(min=0.1, max=10, help="Seconds between two updates.")] = float(
         usual("recognize", "update_interval_s")
     ),
     threads: Annotated[int, typer.Option(min=1, max=64, help="Threads of the speech model.")] = 2,
     native: Annotated[
-        bool, typer.Option("--native", help="Add Moonshine's own library, with the model that comes along.")
+        bool, typer.Option("--native", help="Add Moonshine's own library, with its bundled model.")
     ] = False,
     json: Json = None,
 ) -> None:

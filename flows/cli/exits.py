@@ -7,20 +7,13 @@ from itertools import pairwise
 from typing import NoReturn
 
 from connectors.messages.log import tell
-from operators.errors import InputError, InternalError, OutputError, SurtitleError, UsageError
-
-_EVENTS = {
-    UsageError: "usage_error",
-    InputError: "input_error",
-    OutputError: "output_error",
-    InternalError: "internal_error",
-}
+from operators.errors import SurtitleError
 
 
 def fail(error: SurtitleError) -> NoReturn:
     """Print the error, and exit with its code."""
     _forget_output()
-    tell(_EVENTS.get(type(error), "error"), str(error), level=logging.ERROR, exit_code=error.exit_code)
+    tell(error.event, str(error), level=logging.ERROR, exit_code=error.exit_code)
     sys.exit(error.exit_code)
 
 

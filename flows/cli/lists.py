@@ -35,7 +35,7 @@ def shares(option: str, text: str) -> list[float]:
         except ValueError:
             number = -1.0
         if not 0.0 <= number <= 1.0:
-            raise UsageError(f"{option}: {word!r} is not a number from 0 to 1; separate several by commas")
+            raise UsageError(f"{option}: {word!r} is not a number from 0 to 1; separate values with commas")
         found.append(number)
     return found
 
@@ -59,4 +59,4 @@ def _number(option: str, word: str, kind: type[T]) -> T:
         return kind(word)
     except ValueError:
         what = "a whole number" if kind is int else "a number"
-        raise UsageError(f"{option}: {word!r} is not {what}; separate several by commas") from None
+        raise UsageError(f"{option}: {word!r} is not {what}; separate values with commas") from None

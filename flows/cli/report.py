@@ -27,14 +27,16 @@ def report(
     ],
     to: Annotated[
         str | None,
-        typer.Option("--to", help="Language of the captions: what they are split by.", show_default="German"),
+        typer.Option(
+            "--to", help="Language of the captions, for splitting them into tokens.", show_default="German"
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
     ] = None,
     reference: Annotated[
         Path | None,
-        typer.Option(help="Reference translations, a line for each segment: lengths for AL, LAAL."),
+        typer.Option(help="Reference translations, one line per segment: lengths for AL, LAAL."),
     ] = None,
     split: Annotated[
         str | None,

@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from connectors.files.distinct import check_distinct, named_files
+from connectors.files.output import make_folder
 from connectors.files.whole import write_whole
 from flows.running.waiting import Waiting
 from flows.settings.loading import load
@@ -24,14 +25,16 @@ def trace(
     overrides: Overrides,
     partials: Annotated[Path, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS")],
     segment: Annotated[int, typer.Option(min=0, help="Number of the segment.")] = 0,
-    stream: Annotated[str | None, typer.Option(help="Its stream, where several have such a segment.")] = None,
+    stream: Annotated[
+        str | None, typer.Option(help="Its stream, if several have a segment of that number.")
+    ] = None,
     settings: Annotated[
         Path | None, typer.Option("--settings", help="TOML file; options override it.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures into this folder (SVG).")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Write pictures to this folder (SVG).")] = None,
     json: Annotated[
         Path | None, typer.Option("--json", help="Write the trace here, for surtitle report --trace.")
     ] = None,
@@ -44,7 +47,7 @@ def trace(
     # Imported here because other commands do not need it and should start fast.
     from flows.engine.tracing import partials_of, record
     from flows.engine.translation import open_engine
-    from flows.pages.trace.files import check_folder, write_pictures
+    from flows.pages.trace.files import write_pictures
     from flows.pages.trace.page import write_trace_page
     from flows.pages.trace.tables import print_trace
 
@@ -55,7 +58,7 @@ def trace(
     outputs = [("--output", output), ("--json", json)]
     check_distinct(outputs, [partials, settings, *models], [("--svg", svg)])
     if svg is not None:
-        check_folder(svg)
+        make_folder(svg)
     updates = partials_of(partials, segment, stream)
     with Waiting(quiet=False, captions=False) as waiting:
         made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)

@@ -4,16 +4,9 @@ from collections.abc import Callable
 
 from flows.engine.draft_model import prediction
 from flows.settings.schema import TranslateSettings
-from operators.decoding.acceptance import (
-    EXACT,
-    Acceptance,
-    BiasedAcceptance,
-    DistanceAcceptance,
-    MinimumBlock,
-    TopAcceptance,
-    WorthAcceptance,
-)
+from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
 from operators.decoding.continuous import continuous
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
@@ -21,7 +14,7 @@ from operators.decoding.heads import HeadProposals, Heads
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
-from operators.decoding.second_model import SecondModel
+from operators.decoding.rules import acceptance
 from operators.decoding.ssbd import ssbd
 
 #: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
@@ -75,25 +68,7 @@ def method(
 
 def rule(settings: TranslateSettings, bias: float) -> Acceptance:
     """The acceptance rule for draft tokens."""
-    return MinimumBlock(_rule(settings.accept, bias), settings.min_block)
-
-
-def is_lenient(settings: TranslateSettings) -> bool:
-    """Whether a draft token can be accepted that is not the model's own choice."""
-    kind, _, number = settings.accept.partition("-")
-    strictest = {"bias": settings.bias == 0.0, "exact": True, "top": number == "1"}
-    return not strictest.get(kind, kind in ("within", "worth") and float(number) == 0.0)
-
-
-def _rule(name: str, bias: float) -> Acceptance:
-    kind, _, number = name.partition("-")
-    if kind == "top":
-        return TopAcceptance(int(number))
-    if kind == "within":
-        return DistanceAcceptance(float(number))
-    if kind == "worth":
-        return WorthAcceptance(float(number))
-    return BiasedAcceptance(bias) if kind == "bias" else EXACT
+    return MinimumBlock(acceptance(settings.accept, bias), settings.min_block)
 
 
 def weighs_costs(settings: TranslateSettings) -> bool:
@@ -112,7 +87,7 @@ def drafters(
     second = prediction(settings)
     return [
         *_own_drafters(settings, costs, task, acceptance, heads),
-        *([] if second is None else [SecondModel(task, second)]),
+        *([] if second is None else [ModelDrafts(task, second)]),
     ]
 
 

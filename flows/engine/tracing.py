@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from connectors.files.json_file import read_json
 from connectors.jsonl.reading import event_type_of, read_events
 from flows.engine.methods import final_bias
 from flows.engine.translation import Engine, translator_settings
@@ -24,7 +25,7 @@ from operators.text_layout import cleaned
 # Maximum size of a trace file: 200 updates with 100 tokens each need a tenth of it.
 _MAX_FILE_BYTES = 200_000_000
 # Maximum number of segments or streams that an error names.
-_NAMED = 12
+_MAX_NAMED = 12
 
 
 def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
@@ -101,20 +102,10 @@ def record(
 
 def read_trace(path: Path) -> Trace:
     """Read a trace from a file. Raises `InputError` if it is not a trace."""
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise InputError(
-                f"{path} is larger than any trace ({_MAX_FILE_BYTES // 10**6} MB); choose another file"
-            )
-        trace = msgspec.json.decode(path.read_bytes(), type=Trace)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(
-            f"{path} is no trace that this version reads ({error}); make one with surtitle trace --json"
-        ) from None
+    remedy = "make one with surtitle trace --json"
+    trace = read_json(path, Trace, "a trace that this version reads", remedy, _MAX_FILE_BYTES)
     if not consistent(trace):
-        raise InputError(f"{path}: the parts of this trace contradict each other; make it anew")
+        raise InputError(f"{path}: the parts of this trace contradict each other; create it again")
     return trace
 
 
@@ -133,8 +124,8 @@ def _segments(there: dict[str, set[int]]) -> str:
         return f"the segments {_some(_ranges(next(iter(there.values()))))}"
     return "; ".join(
         f"{_some(_ranges(numbers))} in stream {cleaned(stream)!r}"
-        for stream, numbers in sorted(there.items())[:_NAMED]
-    ) + ("; …" if len(there) > _NAMED else "")
+        for stream, numbers in sorted(there.items())[:_MAX_NAMED]
+    ) + ("; …" if len(there) > _MAX_NAMED else "")
 
 
 def _ranges(numbers: Iterable[int]) -> Iterable[str]:
@@ -147,4 +138,4 @@ def _ranges(numbers: Iterable[int]) -> Iterable[str]:
 
 def _some(names: Iterable[str]) -> str:
     listed = list(names)
-    return ", ".join(listed[:_NAMED]) + (", …" if len(listed) > _NAMED else "")
+    return ", ".join(listed[:_MAX_NAMED]) + (", …" if len(listed) > _MAX_NAMED else "")

@@ -15,7 +15,7 @@ from connectors.models.resolve import resolve_model
 from connectors.models.template import read_template
 from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_sessions, sequences
 from flows.engine.heads import check_heads, open_heads
-from flows.engine.methods import final_bias, is_lenient, method, weighs_costs
+from flows.engine.methods import final_bias, method, weighs_costs
 from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.commit import CommitRule
@@ -25,6 +25,7 @@ from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.prediction import Prediction
+from operators.decoding.rules import acceptance
 from operators.decoding.translator import Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
@@ -147,7 +148,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
     """The settings that the translator needs."""
     speculates = settings.method in SPECULATIVE
     # An exact rule gives the same tokens as re-translation; committed, so unverified, tokens might differ.
-    commits = speculates and is_lenient(settings)
+    commits = speculates and not acceptance(settings.accept, settings.bias).is_exact
     last_bias = final_bias(settings, knows_unfinished=prompt.knows_unfinished)
     return TranslatorSettings(
         max_source=settings.max_source,

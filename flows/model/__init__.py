@@ -1,1 +1,1 @@
-"""``surtitle model …``: makes models for captions."""
+"""``surtitle model …``: makes captions models."""

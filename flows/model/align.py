@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from connectors.files.distinct import check_distinct
+from connectors.files.output import make_folder
 from flows.running.waiting import Waiting
-from operators.errors import OutputError, UsageError
+from operators.errors import UsageError
 from operators.languages import language
 
 
@@ -20,7 +21,7 @@ def align(
     way: Annotated[
         str, typer.Option("--by", help="alignment of words, or proportion of lengths.")
     ] = "alignment",
-    seed: Annotated[int, typer.Option(help="Of the alignment.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed of the alignment.")] = 1,
 ) -> None:
     """Add a column to pairs that says how much of the translation each prefix of the source supports.
 
@@ -35,10 +36,7 @@ def align(
     names = [output / f"{_stem(path)}.tsv.gz" for path in pairs]
     if len(set(names)) < len(names):
         raise UsageError("two of the files have the same name; give them different ones")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{output}: there can be no folder for the pairs ({error.strerror})") from None
+    make_folder(output)
     check_distinct([(name.name, name) for name in names], pairs)
     code = language(target).code
     with Waiting(quiet=False, captions=False) as waiting:

@@ -11,13 +11,15 @@ from operators.errors import UsageError
 
 
 def assemble(
-    adapter: Annotated[Path, typer.Option(help="GGUF of 'surtitle model train', or peft's .safetensors.")],
+    adapter: Annotated[
+        Path, typer.Option(help="Adapter: a GGUF file of 'surtitle model train', or .safetensors of PEFT.")
+    ],
     base: Annotated[
         str, typer.Option(help="The base model: a GGUF file, hub:OWNER/REPO:FILE.gguf, 'base'.")
     ] = "base",
     vocabulary: Annotated[
         Path | None,
-        typer.Option(help="The tokens that stay, of 'surtitle model prune'.", show_default="all of them"),
+        typer.Option(help="List of tokens to keep, from 'surtitle model prune'.", show_default="all of them"),
     ] = None,
     kinds: Annotated[
         str | None,
@@ -28,10 +30,10 @@ def assemble(
         ),
     ] = None,
     source: Annotated[
-        str | None, typer.Option("--from", help="Language of the speech, where the adapter does not say it.")
+        str | None, typer.Option("--from", help="Language of the speech, if the adapter does not name it.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--to", help="Language of the captions, where the adapter does not say it.")
+        str | None, typer.Option("--to", help="Language of the captions, if the adapter does not name it.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the model here.", show_default="in the cache")
@@ -49,7 +51,7 @@ def assemble(
     from operators.prompts.trained import TrainedPrompts, labels_of
 
     if (source is None) != (target is None):
-        raise UsageError("give both --from and --to, or none of them")
+        raise UsageError("give both --from and --to, or neither")
     prompts = None if source is None or target is None else TrainedPrompts((labels_of(source, target),))
     with Waiting(quiet=False, captions=False) as waiting:
         path = resolve_model(base, progress=waiting.doing)

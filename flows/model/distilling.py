@@ -45,8 +45,8 @@ def run(job: DistillJob) -> None:
     with Journal(job.state, Batch, elsewhere="name another file with --output") as journal:
         if any(batch.run != mine for batch in journal.results):
             raise UsageError(
-                f"{job.state} is of a run with another model, other data or settings; give those, remove it, "
-                "or name another file with --output"
+                f"{job.state} belongs to a run with another model, other data or settings; "
+                "use the same ones, remove it, or name another file with --output"
             )
         done = {place: said for batch in journal.results for place, said in batch.done.items()}
         _translate(job, path, sources, done, journal, mine)

@@ -226,10 +226,11 @@ def _record(job: HeadsJob, path: Path, answers: Sequence[Answer], tokens: NDArra
 
 def _print(record: HeadsRecord) -> None:
     print(
-        f"{record.tokens:,} tokens of {record.prompts:,} answers; {record.covered:.1%} of others can be said"
+        f"{record.tokens:,} tokens of {record.prompts:,} answers; "
+        f"{record.covered:.1%} of the tokens of other answers are covered"
     )
     if not record.blocks:
-        print("all held-out translations repeat themselves, so that no blocks could be counted")
+        print("all held-out translations repeat themselves, so no blocks could be counted")
         return
     rules = list(dict.fromkeys(block.accept for block in record.blocks))
     print("tokens a pass, and the speedup where a pass over n tokens costs 1 + n/100")

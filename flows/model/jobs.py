@@ -12,7 +12,7 @@ from operators.models.tensor_types import USUAL, Types, parse_types
 
 Source = Annotated[str, typer.Option("--from", help="Language of the speech.")]
 Target = Annotated[str, typer.Option("--to", help="Language of the captions.")]
-Rate = Annotated[float, typer.Option(min=1e-7, max=1e-1, help="Highest learning rate.")]
+Rate = Annotated[float, typer.Option(min=1e-7, max=1e-1, help="Maximum learning rate.")]
 Prefixes = Annotated[float, typer.Option(min=0, max=1, help="Share of examples that are unfinished speech.")]
 
 
@@ -21,19 +21,19 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
 
     output: Path
 
-    def beside(self, ending: str) -> Path:
+    def next_to(self, ending: str) -> Path:
         """The path of a file next to the output file."""
         return self.output.with_name(self.output.name + ending)
 
     @property
     def state(self) -> Path:
         """The state file, from which a stopped run resumes."""
-        return self.beside(".state")
+        return self.next_to(".state")
 
     @property
     def record(self) -> Path:
         """The file with the record of the run."""
-        return self.beside(".json")
+        return self.next_to(".json")
 
     def recorded(self, *without: str) -> dict[str, Any]:
         """The fields for a record: files by name only, and without the fields in ``without``."""
@@ -51,24 +51,25 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     pairs: Annotated[
         list[str],
         typer.Option(
-            help="Pairs that 'surtitle model align' has written; FILE=SHARE says how often they are drawn. "
+            help="Pairs written by 'surtitle model align'; FILE=SHARE says how often they are drawn. "
             "May be repeated."
         ),
     ]
     target: Target
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the adapter here (.gguf).")]
     source: Source = usual("translate", "from")
-    tokens: Annotated[int, typer.Option(min=1, help="Tokens to learn from.")] = 2_000_000
+    tokens: Annotated[int, typer.Option(min=1, help="Number of tokens to train on.")] = 2_000_000
     rank: Annotated[int, typer.Option(min=1, max=256, help="Rank of the adapter.")] = 32
     rate: Rate = 4e-4
-    rows: Annotated[int, typer.Option(min=1, max=4096, help="Rows of a batch, 256 tokens each.")] = 8
+    rows: Annotated[int, typer.Option(min=1, max=4096, help="Rows per batch, 256 tokens each.")] = 8
     prefixes: Prefixes = 0.5
     noise: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of sources with a recogniser's faults.")
+        float, typer.Option(min=0, max=1, help="Share of sources with simulated recogniser errors.")
     ] = 0.3
-    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1
     begin: Annotated[
-        Path | None, typer.Option("--begin-with", help="Go on from this adapter, on other data, say.")
+        Path | None,
+        typer.Option("--begin-with", help="Continue from this adapter, for instance on other data."),
     ] = None
     kinds: Annotated[
         str | None,
@@ -80,15 +81,16 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
         ),
     ] = None
     judged: Annotated[
-        Path | None, typer.Option("--judge-sources", help="Texts to translate now and then, one a line.")
+        Path | None,
+        typer.Option("--judge-sources", help="Texts to translate from time to time, one per line."),
     ] = None
     reference: Annotated[
         Path | None, typer.Option("--judge-references", help="Their translations, line by line.")
     ] = None
-    judge_lines: Annotated[int, typer.Option(min=1, help="So many of their first lines.")] = 20
-    judge_every: Annotated[int, typer.Option(min=1, help="Tokens between two judgements.")] = 200_000
+    judge_lines: Annotated[int, typer.Option(min=1, help="Number of their first lines to use.")] = 20
+    judge_every: Annotated[int, typer.Option(min=1, help="Tokens between two such evaluations.")] = 200_000
     compiles: Annotated[
-        bool, typer.Option("--compile", help="Compile the passes first, which pays on a GPU.")
+        bool, typer.Option("--compile", help="Compile the model first, which pays on a GPU.")
     ] = False
 
     @property
@@ -106,29 +108,31 @@ class HeadsJob(_Job, frozen=True, kw_only=True):
     """``surtitle model heads``."""
 
     model: Annotated[
-        str, typer.Argument(help="The model that they propose for: a GGUF file, 'captions', 'base'.")
+        str, typer.Argument(help="The model to train heads for: a GGUF file, 'captions', 'base'.")
     ]
     pairs: Annotated[
         list[str],
         typer.Option(
-            help="Pairs that 'surtitle model align' has written, whose sources are translated; FILE=SHARE "
+            help="Pairs written by 'surtitle model align', whose sources are translated; FILE=SHARE "
             "says how often they are drawn. May be repeated."
         ),
     ]
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the heads here (.gguf).")]
     target: Target = usual("translate", "to")
     source: Source = usual("translate", "from")
-    heads: Annotated[int, typer.Option(min=1, max=16, help="How many heads.")] = 4
+    heads: Annotated[int, typer.Option(min=1, max=16, help="Number of heads.")] = 4
     hidden: Annotated[
         int | None, typer.Option(min=1, max=16384, help="Hidden units.", show_default="the model's width")
     ] = None
-    prompts: Annotated[int, typer.Option(min=1, help="Prompts whose answers they learn from.")] = 3000
-    held_out: Annotated[int, typer.Option(min=1, help="Prompts more that they are measured on.")] = 100
+    prompts: Annotated[int, typer.Option(min=1, help="Number of prompts whose answers are learned from.")] = (
+        3000
+    )
+    held_out: Annotated[int, typer.Option(min=1, help="Number of further prompts to measure on.")] = 100
     prefixes: Prefixes = 0.5
-    tokens: Annotated[int, typer.Option(min=1, help="Tokens that they choose among.")] = 8192
-    epochs: Annotated[int, typer.Option(min=1, help="How often they see each answer.")] = 8
+    tokens: Annotated[int, typer.Option(min=1, help="Number of tokens that the heads can propose.")] = 8192
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the answers.")] = 8
     rate: Rate = 1e-3
-    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads of the model.", show_default="all cores")
     ] = None
@@ -152,7 +156,7 @@ class DistillJob(_Job, frozen=True, kw_only=True):
         "translate", "from"
     )
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Draw so many of the pairs.", show_default="all of them")
+        int | None, typer.Option(min=1, help="Number of pairs to draw.", show_default="all of them")
     ] = None
-    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 1
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1
     batch: Annotated[int, typer.Option(min=1, max=4096, help="Sentences translated together.")] = 32

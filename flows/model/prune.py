@@ -21,32 +21,32 @@ def prune(
     texts: Annotated[
         list[Path],
         typer.Option(
-            help="Texts, one a line or with tabs between (.gz too): their tokens stay; may be repeated."
+            help="Texts, one per line or separated by tabs (.gz too): their tokens are kept; may be repeated."
         ),
     ],
     languages: Annotated[
         list[str] | None,
         typer.Option(
-            "--language", help="Letters of its scripts stay; may be repeated.", show_default="English"
+            "--language", help="Letters of its scripts are kept; may be repeated.", show_default="English"
         ),
     ] = None,
     keep_ids: Annotated[
-        int, typer.Option(min=0, help="Of so many first tokens those stay that are words in these scripts.")
+        int, typer.Option(min=0, help="Keep words in these scripts among this many first tokens.")
     ] = 0,
     size: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Keep no more than so many tokens: those used most.", show_default="no limit"
+            min=1, help="Maximum number of tokens; the most frequent are kept.", show_default="no limit"
         ),
     ] = None,
     vocabulary: Annotated[
-        Path | None, typer.Option(help="Write here which tokens stay, for 'surtitle model assemble'.")
+        Path | None, typer.Option(help="Write the list of kept tokens here, for 'surtitle model assemble'.")
     ] = None,
 ) -> None:
     """Make a smaller, faster model by removing tokens that your texts and languages do not use.
 
-    Bytes, letters, digits and marks always stay, so any text can be spelled, and your texts are tokenised as
-    before.
+    Bytes, letters, digits and marks are always kept, so any text can be spelled, and your texts are tokenised
+    as before.
     """
     # Imported here because other commands do not need it and should start fast.
     from connectors.gguf.file import GgufFile, read_gguf
@@ -69,7 +69,7 @@ def prune(
         choice = Choice(tokenizer, scripts)
         if size is not None and size < len(choice):
             raise UsageError(
-                f"--size {size}: what spells any text takes {len(choice)} tokens; ask for more of them"
+                f"--size {size}: spelling any text takes {len(choice)} tokens; give at least that many"
             )
         choice.add(np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist(), size)
         choice.add(choice.words(keep_ids), size)
@@ -85,11 +85,7 @@ def prune(
     share = counts[choice.ids].sum() / counts.sum()
     megabytes = output.stat().st_size / 1e6
     print(f"{output}: {len(choice)} of {tokenizer.size} tokens, {megabytes:.0f} MB, sha256 {sha256}")
-    print(
-        f"{share:.2%} of the texts' tokens stay as they are"
-        if share < 1
-        else "the texts are tokenised as before"
-    )
+    print(f"{share:.2%} of the texts' tokens are kept" if share < 1 else "the texts are tokenised as before")
 
 
 def _counts(path: Path, texts: list[Path], waiting: Waiting) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from connectors.files.json_file import read_json
 from connectors.files.whole import write_whole
-from operators.errors import InputError
 
 
 class Used(msgspec.Struct, frozen=True):
@@ -87,13 +87,5 @@ def write_record(path: Path, record: TrainingRecord | HeadsRecord) -> None:
 
 def read_record(path: Path) -> TrainingRecord:
     """Read a record that `write_record` wrote. Raises `InputError`."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=TrainingRecord)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read, {error.strerror}: remove the run's state to begin anew"
-        ) from None
-    except msgspec.DecodeError as error:
-        raise InputError(
-            f"{path} is no record of a training run ({error}): remove the run's state to begin anew"
-        ) from None
+    remedy = "remove the run's state to start over"
+    return read_json(path, TrainingRecord, "the record of a training run", remedy)

@@ -146,7 +146,7 @@ def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], 
         earlier = read_record(job.record)
         if (earlier.settings, earlier.model, earlier.data) != (record.settings, record.model, record.data):
             raise UsageError(
-                f"{job.state} is of a run with other settings or data, which {job.record} tells; "
+                f"{job.state} belongs to a run with other settings or data, which {job.record} tells; "
                 "give those, remove it, or name another file with --output"
             )
         try:

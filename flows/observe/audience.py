@@ -84,9 +84,9 @@ class Audience:
         if self._server.new_token is not None:
             # A generated token must be printed for viewers. A given one is known already, and stays secret.
             whole = f"{address}?token={self._server.new_token}"
-            return f"{whole} for all machines that reach this one and have the whole address"
+            return f"{whole} for every machine that can reach this one and has the whole address"
         if self._server.needs_token:
-            return f"{address} for those who add ?token=… with the token that this run was given"
+            return f"{address} for anyone who adds ?token=… with the token that this run was given"
         return address
 
 

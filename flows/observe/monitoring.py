@@ -64,7 +64,7 @@ class Monitoring:
         metrics.gauge("viewers", "Viewers in browsers.", viewers)
         metrics.gauge("open_sessions", "Segments in the model's KV cache.", lambda: self._usage().sessions)
         metrics.gauge(
-            "most_sessions", "Segments that there is room for.", lambda: self._usage().most_sessions
+            "most_sessions", "Maximum of surtitle_open_sessions.", lambda: self._usage().most_sessions
         )
         metrics.gauge("kv_tokens", "Tokens in the model's KV cache.", lambda: self._usage().tokens)
 
@@ -79,7 +79,7 @@ class Monitoring:
         logging.getLogger().addHandler(counting)
         try:
             address = self._server.start()
-            others = " for all machines that reach this one" if self._server.is_open_to_others else ""
+            others = " for every machine that can reach this one" if self._server.is_open_to_others else ""
             tell("metrics_opened", f"metrics at {address}{others}", address=address)
             yield address
         finally:

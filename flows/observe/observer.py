@@ -45,7 +45,7 @@ class Observers:
                 continue
             try:
                 one.observe(event)
-            except Exception as error:  # noqa: BLE001 - whatever it is, captions go on
+            except Exception as error:  # noqa: BLE001 - whatever it is, captions continue
                 self._leave_out(one, error)
 
     def wants(self, kind: type) -> bool:
@@ -60,5 +60,5 @@ class Observers:
     def _leave_out(self, one: Observer, error: Exception) -> None:
         self._failed.add(id(one))
         name = type(one).__name__
-        sentence = f"{name} failed and is left out from now on; captions go on"
+        sentence = f"{name} failed and is not used any more; captions continue"
         tell("observer_failed", sentence, level=logging.ERROR, error=error, observer=name)

@@ -15,7 +15,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig
 from bytewax.testing import cluster_main, run_main
 
-from connectors.recovery.clock import told_of_clock
+from connectors.recovery.clock import reporting_clock_changes
 from connectors.recovery.folder import store_error
 from operators.errors import SurtitleError
 
@@ -40,13 +40,13 @@ def run(
     """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as in `interrupt_sets`.
 
     ``workers`` is the number of threads among which the streams are divided. ``release`` is called at the end
-    in any case. Raises the `SurtitleError` that a stage raised, without Bytewax' wrappers.
+    in any case. Raises the `SurtitleError` that a stage raised, without Bytewax's wrappers.
     """
     options = {}
     if recovery is not None:
         interval = timedelta(seconds=recovery.interval_s)
         options = {"epoch_interval": interval, "recovery_config": recovery.config}
-    clock = told_of_clock(recovery.config.db_dir) if recovery else nullcontext()
+    clock = reporting_clock_changes(recovery.config.db_dir) if recovery else nullcontext()
     with interrupt_sets(stop), _no_panic_text(), clock:
         try:
             if workers == 1:

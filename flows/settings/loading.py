@@ -52,7 +52,7 @@ def tell_of_idle_bias(given: Iterable[str], methods: Iterable[str], accepts: Ite
     has = "has" if len(names) == 1 else "have"
     tell(
         "bias_idle",
-        f"{' and '.join(names)} {has} no effect beside {others}, which takes no bias; leave one of them out",
+        f"{' and '.join(names)} {has} no effect with {others}, which takes no bias; leave one of them out",
     )
 
 
@@ -99,7 +99,7 @@ def _in_words(error: msgspec.ValidationError) -> str:
     place = place.rstrip("`")
     choices = _choices(place)
     if choices:
-        message = "this is none of its values" if " matching " in message else message
+        message = "this is not one of its values" if " matching " in message else message
         message = f"{message}; choose from {choices}"
     return f"{place}: {message}" if place else message
 
@@ -130,7 +130,7 @@ def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None
         if isinstance(value, dict):
             _check_texts(value, where, f"{inside}{key}.")
         elif any("\0" in text for text in _texts(value)):
-            raise UsageError(f"{where}: {inside}{key}: there is a null character in it; leave it out")
+            raise UsageError(f"{where}: {inside}{key}: it contains a null character; remove it")
         elif any("\ud800" <= character <= "\udfff" for text in _texts(value) for character in text):
             # Most likely the name of a file in a legacy encoding.
             raise UsageError(f"{where}: {inside}{key} is {value!a}, which is not UTF-8; rename the file")

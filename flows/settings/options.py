@@ -6,12 +6,13 @@ The help shows the setting's own default, unless words describe it better.
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 import typer
 
 from flows.settings.schema import Settings
+from operators.decoding.rules import NAMES
 
 
 class Option(NamedTuple):
@@ -54,6 +55,12 @@ def usual(stage: str, key: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def choices(stage: str, key: str) -> tuple[str, ...]:
+    """The values of a setting that has only these."""
+    values: tuple[str, ...] = get_args(get_type_hints(get_type_hints(Settings)[stage])[key])
+    return values
+
+
 def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str = "") -> Option:
     return Option(stage, key, kind, names, help, default or usual(stage, key))
 
@@ -68,30 +75,30 @@ TRANSLATION: Group = {
     ),
     "method": _option(
         "translate", "method", str,
-        "ssbd, recycle, jacobi, gs-jacobi, hybrid-jacobi, heads, retranslate or continuous."
+        f"{', '.join(choices('translate', 'method'))}.",
     ),
     "bias": _option(
-        "translate", "bias", float, "How far decoding leans towards its last output, 0 to 1."
+        "translate", "bias", float, "Bias towards the last output, 0 to 1."
     ),
     "final_bias": _option(
-        "translate", "final_bias", float, "The same for the last update of a segment.",
+        "translate", "final_bias", float, "Bias at the last update of a segment.",
         default="0, or the same if the model was trained on such",
     ),
     "accept": _option(
-        "translate", "accept", str, "What keeps a draft: bias, exact, worth-P, top-K or within-D."
+        "translate", "accept", str, f"Acceptance rule for drafts: {NAMES}."
     ),
     "commit": _option(
-        "translate", "commit", int, "Passes after which a draft token is believed unseen; 0 is off."
+        "translate", "commit", int, "Passes after which a draft token is accepted without a check; 0: never."
     ),
     "hold_back": _option(
-        "translate", "hold_back", int, "Words at the end of unfinished speech that wait for more."
+        "translate", "hold_back", int, "Words at the end of unfinished speech that are held back."
     ),
     "strip_punctuation": _option(
-        "translate", "strip_punctuation", bool, "Take away the closing punctuation of unfinished speech.",
+        "translate", "strip_punctuation", bool, "Remove the closing punctuation of unfinished speech.",
         "--strip-punctuation",
     ),
     "close_unfinished": _option(
-        "translate", "close_unfinished", bool, "Give unfinished speech to the model with a full stop.",
+        "translate", "close_unfinished", bool, "Add a full stop to unfinished speech.",
         "--close-unfinished/--no-close-unfinished", default="unless it was trained on such",
     ),
     "heads": _option(
@@ -99,15 +106,15 @@ TRANSLATION: Group = {
         default="none",
     ),
     "draft_model": _option(
-        "translate", "draft_model", str, "A smaller model of the same vocabulary that drafts for it.",
+        "translate", "draft_model", str, "Draft model: a smaller model of the same vocabulary.",
         default="none",
     ),
     "draft_threshold": _option(
-        "translate", "draft_threshold", float, "Probability below which it stops drafting."
+        "translate", "draft_threshold", float, "Probability below which the draft model stops."
     ),
-    "draft_length": _option("translate", "draft_length", int, "Tokens that it drafts at most."),
+    "draft_length": _option("translate", "draft_length", int, "Maximum length of its drafts."),
     "draft_tree": _option(
-        "translate", "draft_tree", bool, "Let it draft two tokens where it is unsure.",
+        "translate", "draft_tree", bool, "Let the draft model try two tokens where it is unsure.",
         "--draft-tree/--no-draft-tree",
     ),
     "threads": _option("translate", "threads", int, "Threads of the model.", default="measured"),
@@ -130,24 +137,24 @@ KEEPING_UP: Group = {
 
 PACE: Group = {
     **KEEPING_UP,
-    "realtime": _option("input", "realtime", bool, "At the pace of the recording.", "--realtime"),
+    "realtime": _option("input", "realtime", bool, "Play the recording at its own pace.", "--realtime"),
 }
 
 EVENTS: Group = {
     "skip_bad": _option(
-        "input", "skip_bad", bool, "Put invalid lines aside in EVENTS.rejected and go on.", "--skip-bad"
+        "input", "skip_bad", bool, "Move invalid lines to EVENTS.rejected and continue.", "--skip-bad"
     ),
 }
 
 LISTENING: Group = {
     "device": _option(
-        "input", "microphone", str, "Index of the microphone, or a part of its name.",
+        "input", "microphone", str, "Index of the microphone, or part of its name.",
         default="the system's",
     ),
 }  # fmt: skip
 
 RECOGNITION: Group = {
-    "recognizer": _option("recognize", "engine", str, "moonshine, azure, vosk or whisper."),
+    "recognizer": _option("recognize", "engine", str, f"{', '.join(choices('recognize', 'engine'))}."),
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
 }
 
@@ -173,7 +180,7 @@ AUDIO_OUTPUT: Group = {
 
 RECOVERY: Group = {
     "recovery": _option(
-        "recovery", "folder", str, "Remember in this folder how far the run is; when killed, it goes on."
+        "recovery", "folder", str, "Store snapshots in this folder; a killed run resumes from them."
     ),
 }
 
@@ -208,7 +215,7 @@ WATCHING: Group = {
         default="nowhere",
     ),
     "log_format": _option(
-        "messages", "format", str, "Messages on standard error: text, or json, an object a line."
+        "messages", "format", str, "Messages on standard error: text, or json (one object per line)."
     ),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from connectors.messages.log import Format
+from operators.decoding import rules
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.prediction import Prediction
 from operators.languages import Direction
@@ -15,12 +16,9 @@ from operators.subtitles.writer import Shown
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-#: Valid values for the prompt and for the acceptance rule: as regular expressions, and in words.
+#: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
-_PRICE = r"[0-9]{1,2}(\.[0-9]{1,9})?"
-ACCEPT = rf"^(bias|exact|top-[1-9][0-9]{{0,5}}|within-(0(\.[0-9]+)?|1(\.0+)?)|worth-{_PRICE})$"
-ACCEPTED = "bias, exact, worth-P, top-K or within-D, such as worth-0.6, top-2 and within-0.1"
 
 #: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
 SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
@@ -89,7 +87,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
     #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
     #: gain less than P nats for each erased token (``worth-P``).
-    accept: Annotated[str, msgspec.Meta(pattern=ACCEPT, description=ACCEPTED)] = "bias"
+    accept: Annotated[str, msgspec.Meta(pattern=rules.PATTERN, description=rules.DESCRIPTION)] = "bias"
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
     #: Beta towards tokens proposed after the divergence; 0 does not change results.
@@ -225,7 +223,7 @@ MAX_WORKERS = 64
 
 
 class RunSettings(_Stage, frozen=True, kw_only=True):
-    """The runner of the flow, unless Bytewax' own runner is used."""
+    """The runner of the flow, unless Bytewax's own runner is used."""
 
     #: Threads among which the streams are divided; they share one model. Absent for the number of rooms, up
     #: to 64, or 1.

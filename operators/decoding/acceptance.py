@@ -12,6 +12,9 @@ from operators.decoding.forward import Logits
 class Acceptance(Protocol):
     """The rule of verification."""
 
+    #: Whether only the model's own choice is accepted.
+    is_exact: bool = False
+
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
         """Whether ``proposed`` is accepted where the model's most likely token is ``best``, a different one.
 
@@ -36,6 +39,8 @@ class Acceptance(Protocol):
 class ExactAcceptance(Acceptance):
     """Accepts only the most likely token: the output is that of greedy decoding."""
 
+    is_exact = True
+
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
         """Never, because the rule is asked only where the tokens differ."""
@@ -55,6 +60,7 @@ class BiasedAcceptance(Acceptance):
         if not 0.0 <= bias <= 1.0:
             raise ValueError(f"bias {bias} is not between 0 and 1")
         self._rule = DistanceAcceptance(1.0 if bias >= 0.5 else bias / (1.0 - bias))
+        self.is_exact = self._rule.is_exact
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
@@ -74,6 +80,7 @@ class DistanceAcceptance(Acceptance):
         if not 0.0 <= distance <= 1.0:
             raise ValueError(f"distance {distance} is not between 0 and 1")
         self._distance = distance
+        self.is_exact = distance == 0.0
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
@@ -96,6 +103,7 @@ class TopAcceptance(Acceptance):
         if k < 1:
             raise ValueError(f"top {k} holds no token")
         self._k = k
+        self.is_exact = k == 1
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
@@ -118,6 +126,7 @@ class WorthAcceptance(Acceptance):
         if not price >= 0.0:
             raise ValueError(f"price {price} is not 0 or more")
         self._price = price
+        self.is_exact = price == 0.0
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
@@ -152,6 +161,7 @@ class MinimumBlock(Acceptance):
             raise ValueError(f"a block of {size} tokens is none")
         self._rule = rule
         self._unseen = size - 1
+        self.is_exact = rule.is_exact and size == 1
 
     @override
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:

@@ -1,4 +1,4 @@
-"""A second model that drafts with a beam search of two.
+"""A draft model that drafts with a beam search of two.
 
 One of the methods that SpecASR (Wei et al. 2025, figure 11) compares with.
 """

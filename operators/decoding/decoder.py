@@ -47,7 +47,7 @@ class OneAtATime:
     """A `Decoder` that runs each method to its end before the next one."""
 
     def __init__(self, sessions: Sessions, drafts: Sessions | None = None) -> None:
-        """``drafts`` are the sessions of a second model, if the methods use one."""
+        """``drafts`` are the sessions of a draft model, if the methods use one."""
         self._sessions = sessions
         self._drafts = drafts
 
@@ -64,9 +64,9 @@ class OneAtATime:
 
     @contextmanager
     def _draft_session(self, key: str) -> Iterator[Session | None]:
-        """The session of the second model.
+        """The session of the draft model.
 
-        None if there is no second model or it fails; no update is lost by that.
+        None if there is no draft model or it fails; no update is lost by that.
         """
         with ExitStack() as stack:
             draft = None

@@ -1,4 +1,4 @@
-"""Sources of draft tokens under one contract: the last output, its rejected tail, n-grams, a second model.
+"""Sources of draft tokens under one contract: the last output, its rejected tail, n-grams, a draft model.
 
 A drafter proposes the next tokens; a pass of the model judges them. Drafters are asked in order of
 precedence, and the first proposal is used.

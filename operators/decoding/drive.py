@@ -19,7 +19,7 @@ from operators.trouble import ModelTrouble
 
 
 class Cost(NamedTuple):
-    """The cost of driving a method; only the last three fields concern the second model's passes."""
+    """The cost of driving a method; only the last three fields concern the draft model's passes."""
 
     passes: int = 0
     #: Tokens of the first request that were in the cache.
@@ -29,7 +29,7 @@ class Cost(NamedTuple):
     #: Seconds in forward passes, and in the first one.
     model_s: float = 0.0
     first_s: float = 0.0
-    #: Passes of the second model, tokens that they evaluated, and their seconds.
+    #: Passes of the draft model, tokens that they evaluated, and their seconds.
     draft_passes: int = 0
     draft_evaluated: int = 0
     draft_s: float = 0.0
@@ -38,7 +38,7 @@ class Cost(NamedTuple):
 def drive(method: Method, session: Session, draft: Session | None = None) -> tuple[Decoded, Cost]:
     """Answer the method's requests from one session until it returns.
 
-    Requests to a second model are answered from ``draft``.
+    Requests to a draft model are answered from ``draft``.
     """
     model, second = _Asked(session), _Asked(draft)
     try:

@@ -45,7 +45,7 @@ class TreeForward(NamedTuple):
 
 
 class AskDraftModel(NamedTuple):
-    """A request to the second model.
+    """A request to the draft model.
 
     A failed pass of it has no rows: only its drafts are lost.
     """
@@ -63,7 +63,7 @@ class Origin(Enum):
     COMMITTED = "committed"
     DRAFT = "draft"
     #: Drafted and confirmed: from the rejected rest of a draft or another branch of it, from an earlier text,
-    #: from the model's own guess in the pass before, or from a step of a second model.
+    #: from the model's own guess in the pass before, or from a step of the draft model.
     RECYCLED = "recycled"
     LOOKED_UP = "looked up"
     PARALLEL = "parallel"

@@ -7,10 +7,10 @@ import regex
 from operators.text_layout import cleaned
 from operators.trouble import Trouble
 
-# A text of so many letters needs an answer; "uh" may rightly have none.
-_SAYS_SOMETHING = 8
+# A text of this many letters needs an answer; "uh" may rightly have none.
+_MIN_LETTERS = 8
 # Fewer letters of another script than this may be a name or a formula.
-_FOREIGN = 4
+_MIN_FOREIGN_LETTERS = 4
 
 _LETTER = regex.compile(r"\p{L}")
 
@@ -31,10 +31,10 @@ def judge(
         if is_first and may_wait:
             return None
         said = sum(map(str.isalnum, source))
-        return Trouble.EMPTY if said >= (_SAYS_SOMETHING if is_first else 1) else None
+        return Trouble.EMPTY if said >= (_MIN_LETTERS if is_first else 1) else None
     if not scripts or answer.isascii():
         return None
     own = regex.compile("|".join(rf"\p{{{script}}}" for script in (*scripts, "Latin", "Common", "Inherited")))
     letters = _LETTER.findall(answer)
     foreign = sum(own.fullmatch(letter) is None for letter in letters)
-    return Trouble.WRONG_SCRIPT if foreign >= _FOREIGN and 2 * foreign > len(letters) else None
+    return Trouble.WRONG_SCRIPT if foreign >= _MIN_FOREIGN_LETTERS and 2 * foreign > len(letters) else None

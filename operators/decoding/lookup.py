@@ -12,7 +12,7 @@ from operators.decoding.tail import Continuation
 MAX_NGRAM, MIN_NGRAM = 4, 2
 #: Tokens that are proposed.
 LENGTH = 8
-#: The probability assumed for the first token after so many matches, from `MIN_NGRAM` on, and for those
+#: The probability assumed for the first token after this many matches, from `MIN_NGRAM` on, and for those
 #: after it. On a revised stream 45 % and 80 % were accepted.
 SURE, THEN = (0.4, 0.5, 0.6), 0.8
 

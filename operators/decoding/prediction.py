@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """How a second model drafts (SpecASR, Wei et al. 2025, section IV). The defaults are the authors' own."""
+    """How a draft model drafts (SpecASR, Wei et al. 2025, section IV). The defaults are the authors' own."""
 
     #: Maximum number of tokens drafted at a time.
     length: int = 24
@@ -21,7 +21,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     #: Number of improbable tokens at which the second most probable one is tried too (two-pass sparse tree,
     #: IV-C). The prediction ends with the next improbable one. 0 is a single sequence.
     branches: int = 0
-    #: A branch that has not met the trunk after so many tokens ends.
+    #: A branch that has not met the trunk after this many tokens ends.
     reach: int = 3
     #: Maximum number of nodes in a tree.
     nodes: int = 64

@@ -14,7 +14,7 @@ from operators.decoding.forward import Forward, Logits, Session, TreeForward
 from operators.decoding.tree import TokenTree
 
 #: The most probable tokens of a row that are remembered one by one.
-_KEPT = 8
+_MAX_KEPT = 8
 
 
 class Memory:
@@ -46,7 +46,7 @@ class _Row:
 
     def __init__(self, row: NDArray[np.float32]) -> None:
         self._size = len(row)
-        kept = min(_KEPT, len(row))
+        kept = min(_MAX_KEPT, len(row))
         self._tokens = np.argpartition(row, -kept)[-kept:]
         logits = row - row.max()
         total = np.log(np.exp(logits).sum(dtype=np.float64))

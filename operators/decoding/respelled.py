@@ -1,4 +1,4 @@
-"""Drafts of a model with another vocabulary, spelled again in the tokens of the first model.
+"""Drafts of a model with another vocabulary, spelled again in the tokens of the main model.
 
 The draft model predicts, recycles and branches in its own tokens (SpecASR, Wei et al. 2025, drafts between
 models of one vocabulary). Here only the text counts: the bytes of each path of its tree are tokenised again,

@@ -1,4 +1,4 @@
-"""What a decoding with a second model did, round by round, and its cost for any cost of the passes.
+"""What a decoding with a draft model did, round by round, and its cost for any cost of the passes.
 
 SpecASR (Wei et al. 2025, section V) is measured this way: trajectories of one pair of models, replayed at the
 costs of another. A round is a draft and the pass that verifies it. The evaluation of the prompt is not
@@ -63,7 +63,7 @@ def replay(trajectories: Sequence[Trajectory], draft: PassCosts, target: PassCos
 
 
 def autoregressive(trajectories: Sequence[Trajectory], target: PassCosts) -> float:
-    """The cost of the same texts with the first model alone: a pass for each token, one for the end."""
+    """The cost of the same texts with the main model alone: a pass for each token, one for the end."""
     return sum(trajectory.tokens + 1 for trajectory in trajectories) * target.of(1)
 
 

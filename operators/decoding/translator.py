@@ -24,8 +24,8 @@ from operators.text_layout import cleaned
 from operators.trouble import ModelTrouble, Trouble
 
 #: Outputs kept per stream for lookup drafts, and the number of streams for which outputs are kept.
-_RECENT = 16
-_STREAMS = 1024
+_MAX_RECENT = 16
+_MAX_STREAMS = 1024
 
 
 class Window(msgspec.Struct, frozen=True, array_like=True):
@@ -34,7 +34,7 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     source: tuple[int, ...]
     #: The output, which is the draft of the next update.
     output: tuple[int, ...]
-    #: For each token of the output, the number of passes in which it stood with a clear margin.
+    #: For each token of the output, the number of passes that accepted it by a clear margin.
     stood: tuple[int, ...] = ()
 
 
@@ -175,9 +175,9 @@ class Translator:
         recent = self._recent.pop(stream, ())
         # The first stream is the one whose last ended segment is oldest. Copied because several workers do
         # this at the same time.
-        for oldest in list(self._recent)[: max(0, len(self._recent) + 1 - _STREAMS)]:
+        for oldest in list(self._recent)[: max(0, len(self._recent) + 1 - _MAX_STREAMS)]:
             self._recent.pop(oldest, None)
-        self._recent[stream] = deque([*recent, *outputs], _RECENT)
+        self._recent[stream] = deque([*recent, *outputs], _MAX_RECENT)
 
     def release(self, key: str, state: SegmentState) -> None:
         """Free the sessions of a segment that has ended."""

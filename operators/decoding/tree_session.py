@@ -10,7 +10,7 @@ from operators.prefix import common_prefix
 
 
 class TreeCache(KvCache, Protocol):
-    """A `KvCache` that can temporarily hold branches beside its sequence.
+    """A `KvCache` that can temporarily hold branches next to its sequence.
 
     The trunk of a tree is part of the sequence itself. ``cut`` and ``evaluate`` are called only while there
     are no branches.

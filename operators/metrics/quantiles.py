@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 #: Values that are kept as they are: the updates of more than an hour of speech.
-EXACT = 8192
+MAX_EXACT = 8192
 #: Maximum relative error of a quantile of more values than that.
-ERROR = 0.005
+MAX_ERROR = 0.005
 
 # Smaller values count as 0, larger ones as this.
 _MIN_VALUE, _MAX_VALUE = 1e-6, 1e6
-_GROWTH = math.log((1 + ERROR) / (1 - ERROR))
+_GROWTH = math.log((1 + MAX_ERROR) / (1 - MAX_ERROR))
 # Buckets on either side of the one for 0.
 _SIDE = 1 + math.ceil(math.log(_MAX_VALUE / _MIN_VALUE) / _GROWTH)
 
@@ -27,7 +27,7 @@ class Quantiles:
     """Counts values of either sign, such as seconds."""
 
     #: Values that are kept as they are.
-    exact = EXACT
+    exact = MAX_EXACT
 
     def __init__(self) -> None:
         #: How many values there were, and their sum.
@@ -83,4 +83,4 @@ def _value(bucket: int) -> float:
     if number == 0:
         return 0.0
     upper = _MIN_VALUE * math.exp((abs(number) - 1) * _GROWTH)
-    return math.copysign(upper * (1 - ERROR), number)
+    return math.copysign(upper * (1 - MAX_ERROR), number)

@@ -34,7 +34,7 @@ _MODULES = {
 }
 
 # Each of sacrebleu's tokenizers caches the last 65,536 texts: tens of megabytes in a long run.
-_REMEMBERED = 512
+_MAX_REMEMBERED = 512
 
 
 @cache
@@ -47,7 +47,7 @@ def tokenizer(name: str) -> Tokenizer:
     calls = count(1)
 
     def tokens(text: str) -> tuple[str, ...]:
-        if next(calls) % _REMEMBERED == 0:
+        if next(calls) % _MAX_REMEMBERED == 0:
             _forget(BaseTokenizer)
         if len(text) <= _MAX_CHARACTERS:
             return tuple(split(text).split())

@@ -42,7 +42,7 @@ class BranchStore(Protocol):
 
 
 class Branches:
-    """The branches beside one sequence, in sequences borrowed from ``spare``."""
+    """The branches next to one sequence, in sequences borrowed from ``spare``."""
 
     def __init__(self, store: BranchStore, trunk: int, spare: Sequence[int]) -> None:
         self._store = store

@@ -9,7 +9,7 @@ model rejects the draft.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: A state is kept in the middle of a pass if it saves evaluating at least so many tokens again. The pass is
+#: A state is kept in the middle of a pass if it saves evaluating at least this many tokens again. The pass is
 #: then split, which costs as much as one more token (if computing is the limit) to eight (if memory is;
 #: docs/decoding.md). Tokens before the source's frontier are saved twice, when the draft is rejected and at
 #: the next update; tokens before the draft once, and only if the draft is rejected.

@@ -12,13 +12,11 @@ import numpy as np
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError
-from operators.models.batch import Batch
+from operators.models.batch import Batch, PartsBatch, TreeBatch
 from operators.models.branches import Placed
 from operators.models.kinds import WITHOUT_MEMORY
 from operators.models.llama_model import LlamaModel
-from operators.models.parts_batch import PartsBatch
 from operators.models.store import Part
-from operators.models.tree_batch import TreeBatch
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 
 #: llama_decode's return value if the KV cache has no space for the batch.
@@ -39,7 +37,7 @@ class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     #: Of these, tokens computed at a time.
     ubatch: int = 512
     threads: int
-    #: Logits of a call are computed for a multiple of so many positions, if there are more than that.
+    #: Logits of a call are computed for a multiple of this many positions, if there are more than that.
     row_step: int = 1
     #: Number of tokens, from the first one on, that get logits; absent for the whole vocabulary.
     tokens: int | None = None

@@ -27,7 +27,7 @@ class LlamaModel:
         try:
             self.handle: ctypes.c_void_p | None = _load(path, progress)
         except InputError:
-            # What llama.cpp makes of a file that is cut short meanwhile says nothing.
+            # What llama.cpp makes of a file that is truncated meanwhile says nothing.
             self.check()
             raise
         self.is_recurrent = is_recurrent(self.handle)

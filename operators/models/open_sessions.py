@@ -20,7 +20,7 @@ from operators.trouble import NoRoom
 
 #: The sequence that holds only the head.
 HEAD = 0
-# Numbers of consecutive failures (2, 8, 32, …) after which the head is evaluated anew. The gaps grow because
+# Numbers of consecutive failures (2, 8, 32, …) after which the head is evaluated again. The gaps grow because
 # this is expensive and a permanently broken model fails every time.
 _SUSPICIOUS = frozenset(2 << power for power in range(0, 62, 2))
 
@@ -109,7 +109,7 @@ class OpenSessions:
         return self._memory is not None
 
     def refresh(self) -> None:
-        """Evaluate the head anew if repeated failures suggest that it is broken.
+        """Evaluate the head again if repeated failures suggest that it is broken.
 
         This drops all sessions. Raises `ModelTrouble` if the model fails.
         """
@@ -184,7 +184,7 @@ class OpenSessions:
         self._is_head_there = True
 
     def _renew(self) -> None:
-        """Evaluate the head anew: all sessions share it, so it may be the broken part."""
+        """Evaluate the head again: all sessions share it, so it may be the broken part."""
         self._failures += 1
         self._is_head_there = False
         self._drop_others(HEAD)

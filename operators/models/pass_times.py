@@ -6,7 +6,7 @@ from statistics import median
 import msgspec
 
 from operators.decoding.pass_cost import PassCosts
-from operators.models.tuning import BETTER, TURNS, UNSTEADY, Done, nobody
+from operators.models.tuning import MAX_SPREAD, MIN_GAIN, TURNS, Done, nobody
 
 #: Sizes of the measured passes, in tokens.
 PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
@@ -34,7 +34,7 @@ def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> Ro
     """
     (*rest, whole), is_steady = _least(ROWS, seconds, _ROW_TURNS, done)
     mean = sum(rest) / len(rest)
-    return RowStep(4 if whole < (1 - BETTER) * mean else 1, is_steady)
+    return RowStep(4 if whole < (1 - MIN_GAIN) * mean else 1, is_steady)
 
 
 def measure_costs(
@@ -63,7 +63,7 @@ def measure_fill(seconds: Callable[[int], float], largest: int, done: Done = nob
 
 def _still_falls(sizes: Sequence[int], least: Sequence[float]) -> bool:
     """Whether a token of the largest pass is clearly cheaper than one of the next smaller pass."""
-    return len(sizes) < 2 or least[-1] / sizes[-1] < (1 - BETTER) * least[-2] / sizes[-2]
+    return len(sizes) < 2 or least[-1] / sizes[-1] < (1 - MIN_GAIN) * least[-2] / sizes[-2]
 
 
 def _costs(sizes: Sequence[int], least: Sequence[float], *, is_steady: bool) -> PassCosts:
@@ -83,5 +83,5 @@ def _least(
         if turn == 0:
             for own in times.values():
                 own.clear()  # the first turn includes set-up
-    is_steady = all(median(own) < UNSTEADY * min(own) for own in times.values())
+    is_steady = all(median(own) < MAX_SPREAD * min(own) for own in times.values())
     return [min(own) for own in times.values()], is_steady

@@ -36,7 +36,7 @@ USUAL: Types = {"head": "Q8_0", "attention": "Q8_0", "ffn": "Q8_0", "ffn_down": 
 
 
 def parse_types(text: str, usual: Types) -> dict[str, str]:
-    """The types of all groups, of which ``text`` names some: ``head=Q8_0,ffn=Q4_K``, or ``Q5_0`` for all.
+    """The types of all groups, some of which ``text`` names: ``head=Q8_0,ffn=Q4_K``, or ``Q5_0`` for all.
 
     Raises `UsageError` for a group or a type that is not known.
     """

@@ -122,4 +122,4 @@ def refuse_amx() -> None:
     no_new_privileges, seccomp, filter_mode = 38, 22, 2
     for call in ((no_new_privileges, 1, 0, 0, 0), (seccomp, filter_mode, ctypes.addressof(program), 0, 0)):
         if libc.prctl(call[0], *map(ctypes.c_ulong, call[1:])) != 0:
-            raise OSError(ctypes.get_errno(), "the kernel takes no seccomp filter")
+            raise OSError(ctypes.get_errno(), "the kernel does not support seccomp filters")

@@ -18,14 +18,14 @@ from operators.models.llama_model import LlamaModel
 #: Micro-batches to try; the first one is the fallback.
 UBATCHES = (512, 128, 64)
 #: A candidate with more threads, or a less usual micro-batch, must be better by this share.
-BETTER = 0.05
+MIN_GAIN = 0.05
 #: Candidates slower than the best by this factor in their first turn get no second one.
-_HOPELESS = 1.6
+_MAX_RATIO = 1.6
 #: If half of the turns take longer than the best turn by this factor, the times are unusable.
-UNSTEADY = 1.35
+MAX_SPREAD = 1.35
 #: They also are if other programs take more than this share of the cores, however evenly: while both of two
 #: cores are needed elsewhere, one thread is faster than two.
-_OTHERS = 0.1
+_MAX_OTHERS = 0.1
 TURNS = 5
 _BUDGET_S = 2.2
 #: The share of `tune`'s time that finding the threads takes.
@@ -41,7 +41,7 @@ def nobody(_fraction: float) -> None:
 
 _PROMPT, _DRAFT, _SINGLE = 48, 24, 4
 # The sequence that holds only the prompt.
-_KEPT = 1
+_PROMPT_SEQUENCE = 1
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ def tune(
         done=lambda fraction: done(_THREADS_SHARE * fraction),
     )
     others = (others_s() - others_began) / max(1e-9, (clock() - began) * cores)
-    if not threads.is_steady or others > _OTHERS:
+    if not threads.is_steady or others > _MAX_OTHERS:
         return Tuning(cores, is_steady=False)
     ubatch = choose(
         UBATCHES,
@@ -125,7 +125,7 @@ def choose(
         seconds(candidate)  # the first turn reads weights and sets up threads
         times[candidate] = [seconds(candidate)]
         done(2 * number / len(candidates) / rounds)
-        if times[candidate][0] > _HOPELESS * min(own[0] for own in times.values()):
+        if times[candidate][0] > _MAX_RATIO * min(own[0] for own in times.values()):
             del times[candidate]
     for turn in range(1, TURNS):
         if turn > 1 and clock() - began > budget_s:
@@ -135,9 +135,9 @@ def choose(
             done((turn + 1 + number / len(times)) / rounds)
     best, *others = (candidate for candidate in candidates if candidate in times)
     for other in others:
-        if min(times[other]) < (1 - BETTER) * min(times[best]):
+        if min(times[other]) < (1 - MIN_GAIN) * min(times[best]):
             best = other
-    return TuningVerdict(best, is_steady=all(median(own) < UNSTEADY * min(own) for own in times.values()))
+    return TuningVerdict(best, is_steady=all(median(own) < MAX_SPREAD * min(own) for own in times.values()))
 
 
 class LlamaProbe:
@@ -181,11 +181,11 @@ class LlamaProbe:
     def _begin(self, context: LlamaContext) -> None:
         """Go back to the prompt by copying it, because not every memory can be cut."""
         context.cut_sequence(0, 0)
-        context.copy_sequence(_KEPT, 0)
+        context.copy_sequence(_PROMPT_SEQUENCE, 0)
 
     def _context(self, threads: int, ubatch: int) -> LlamaContext:
         if ubatch not in self._contexts:
             settings = ContextSettings(cells=self._cells, sequences=2, ubatch=ubatch, threads=threads)
             context = self._contexts[ubatch] = LlamaContext(self._model, settings)
-            context.evaluate(_KEPT, self._tokens[:_PROMPT], 0, 1)
+            context.evaluate(_PROMPT_SEQUENCE, self._tokens[:_PROMPT], 0, 1)
         return self._contexts[ubatch]

@@ -23,7 +23,7 @@ from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
-_GAP_S = 0.05
+_MIN_GAP_S = 0.05
 _NEEDED = ("am/final.mdl", "conf/mfcc.conf", "conf/model.conf")
 # A model's graph is either complete, or in parts that are combined while decoding.
 _WHOLE_GRAPH = ("graph/HCLG.fst", "graph/words.txt")
@@ -80,7 +80,7 @@ class VoskRecognizer(Recognizer):
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []
-        if self._decoder is None or abs(chunk.start_s - self._next_s()) > _GAP_S:
+        if self._decoder is None or abs(chunk.start_s - self._next_s()) > _MIN_GAP_S:
             hypotheses += self.finish()
             self._begin(chunk.start_s)
         self._pending += chunk.pcm

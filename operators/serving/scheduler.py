@@ -136,7 +136,7 @@ class Scheduler:
         """Record that a job waits for a pass from now on."""
         assert job.request is not None, "a job that goes on asks for something"
         passes = self._draft if job.is_of_draft else self._model
-        assert passes is not None, "without a second model none is asked"
+        assert passes is not None, "without a draft model none is asked"
         job.size = passes.size(Asked(job.key, job.request))
         job.since, job.passed_over = self.load.passes, 0
 

@@ -63,7 +63,7 @@ _BOUNDARY = regex.compile(r"(?w)\b")
 # an ideograph, which stands alone; the code below makes sure that flags are not cut in two.
 _FLAG_LETTER = regex.compile(r"\p{RI}")
 # Number of characters examined around the cut.
-_FAR = 500
+_MAX_DISTANCE = 500
 
 
 def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
@@ -77,8 +77,8 @@ def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
         return len(text)
     cut = len("".join(pieces[:-mask_k]))
     # The end of a word is near, but the text may be long.
-    begin = max(0, cut - _FAR)
-    near = text[begin : cut + _FAR]
+    begin = max(0, cut - _MAX_DISTANCE)
+    near = text[begin : cut + _MAX_DISTANCE]
     words = {begin + boundary.start() for boundary in _BOUNDARY.finditer(_FLAG_LETTER.sub("字", near))}
     visible = begin
     for cluster in CLUSTER.finditer(near):

@@ -16,7 +16,7 @@ from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterSta
 # the stage is called in each turn of the worker, as often as live sources deliver.
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 # Seconds that a caption may take to get here once it is ready, so that one ready in time is not too late.
-_UNDERWAY_S = 1.0
+_MAX_UNDERWAY_S = 1.0
 
 
 @operator
@@ -81,7 +81,7 @@ class _Cues(StatefulBatchLogic[Caption, Cue, WriterState]):
 
     def _wait_s(self) -> float | None:
         due_s = self._writer.due_s
-        return None if due_s is None or self._now is None else due_s + _UNDERWAY_S - self._now()
+        return None if due_s is None or self._now is None else due_s + _MAX_UNDERWAY_S - self._now()
 
     @override
     def snapshot(self) -> WriterState:

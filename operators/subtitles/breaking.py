@@ -11,7 +11,7 @@ from operators.subtitles.breakable import BreakableText, Span
 from operators.text_layout import width
 
 #: Lines of a cue.
-LINES = 2
+MAX_LINES = 2
 
 
 class Text(NamedTuple):
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
 
 def split(texts: Sequence[Text], blocks: int = 1) -> list[Block]:
-    """Split a text, or several versions of it, into blocks of at most `LINES` lines in all.
+    """Split a text, or several versions of it, into blocks of at most `MAX_LINES` lines in all.
 
     Several texts are split at about the same places, so that the texts of a block belong together; each gets
     its share of the lines.
@@ -40,7 +40,7 @@ def split(texts: Sequence[Text], blocks: int = 1) -> list[Block]:
         blocks: Number of blocks to aim at, if each gets enough text for half a line; there may be more.
     """
     given = [text for text in texts if text.text.strip()]
-    broken = [BreakableText(text.text, text.columns, LINES // len(given)) for text in given]
+    broken = [BreakableText(text.text, text.columns, MAX_LINES // len(given)) for text in given]
     made: list[list[Span]] = []
     left = [([one.all for one in broken], blocks)]
     while left:

@@ -16,7 +16,7 @@ MIN_CUE_MS, MAX_CUE_MS = 1_000, 7_000
 #: Minimum milliseconds between two cues.
 GAP_MS = 80
 # 100 hours: later times cannot be written in a file and cannot be speech.
-_END_OF_TIME_MS = 100 * 3_600_000
+_MAX_MS = 100 * 3_600_000
 
 
 class Cue(NamedTuple):
@@ -42,7 +42,7 @@ class Speech(NamedTuple):
 
 def _ms(seconds: float) -> int:
     # Comparisons with NaN are false.
-    return round(1000 * seconds) if 0 <= 1000 * seconds < _END_OF_TIME_MS else 0
+    return round(1000 * seconds) if 0 <= 1000 * seconds < _MAX_MS else 0
 
 
 def needed_ms(block: Block) -> int:

@@ -1,1 +1,1 @@
-"""Training models for captions: pairs, and how much of a target each prefix of its source supports."""
+"""Training captions models: pairs, and how much of a target each prefix of its source supports."""

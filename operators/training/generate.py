@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-#: Answers are hardly ever longer than so many times their prompt.
+#: Answers are hardly ever longer than this many times their prompt.
 _MAX_LENGTH_RATIO = 3
 
 

@@ -20,7 +20,7 @@ from operators.training.packing import IGNORED
 _WARMUP = 0.05
 _MAX_GRADIENT = 1.0
 #: States whose tokens are predicted at a time.
-_TOLD = 1024
+_STATES_AT_ONCE = 1024
 
 
 class Places(NamedTuple):
@@ -116,7 +116,7 @@ class HeadsFit:
     def proposed(self, states: torch.Tensor) -> list[list[int]]:
         """Each head's prediction after each state, as indices of tokens: (states, heads)."""
         with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
-            said = [self._logits(part).argmax(dim=2).T for part in states.split(_TOLD)]
+            said = [self._logits(part).argmax(dim=2).T for part in states.split(_STATES_AT_ONCE)]
         found: list[list[int]] = torch.cat(said).tolist()
         return found
 

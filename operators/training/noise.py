@@ -20,7 +20,7 @@ _PUNCTUATION = regex.compile(r"(?!(?<=\d)[.:](?=\d))[\p{P}\p{S}--[%&@#€$£+'�
 # Between letters an apostrophe belongs to the word.
 _LOOSE_APOSTROPHE = regex.compile(r"(?<!\p{L})['’]|['’](?!\p{L})")
 # Number of first letters that a wrong word shares with the right one.
-_SAME = 2
+_SHARED_LETTERS = 2
 # Unstressed English words that a recogniser loses and a reader does not miss.
 _LIGHT = frozenset({"a", "an", "the", "of", "to", "in", "at", "for", "and", "that", "is", "are", "was", "be"})
 # The style of a plain recogniser: lower case, no punctuation.
@@ -42,8 +42,8 @@ class Lexicon:
         counts = Counter(bare(word) for sentence in sentences for word in sentence)
         alike = defaultdict(list)
         for word, count in sorted(counts.items()):
-            if count > 1 and len(word) > _SAME:
-                alike[word[:_SAME]].append(word)
+            if count > 1 and len(word) > _SHARED_LETTERS:
+                alike[word[:_SHARED_LETTERS]].append(word)
         return cls(dict(alike), light)
 
 
@@ -67,7 +67,7 @@ def cut(words: Sequence[str], rng: Random) -> list[str]:
 def misheard(words: Sequence[str], rng: Random, lexicon: Lexicon) -> list[str]:
     """Another last word that begins with the same letters; the same one if the lexicon has none."""
     last = bare(words[-1])
-    others = [word for word in lexicon.alike.get(last[:_SAME], ()) if word != last]
+    others = [word for word in lexicon.alike.get(last[:_SHARED_LETTERS], ()) if word != last]
     if not others:
         return list(words)
     other = rng.choice(others)

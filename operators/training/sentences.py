@@ -10,7 +10,7 @@ import regex
 
 # A sentence's last word: its mark, and closing marks after it. An initial or a number with a dot ends none.
 _END = regex.compile(r"(?<!^\p{Lu}|\d)[.!?…。！？]+[\"'”’“»«)\]」』]*$")
-# A sentence is at most so many times longer than its translation, apart from a few words.
+# A sentence is at most this many times longer than its translation, apart from a few words.
 _RATIO, _FEW = 2.5, 4
 
 

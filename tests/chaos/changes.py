@@ -96,7 +96,7 @@ def attempt(trial: Trial) -> None:
         trial.note(f"exit code {ended.code}:", ended.stderr)
         # Whoever cuts a model short may do it when no pass is needed any more.
         is_told = any(
-            why in ended.stderr for why in ("was cut short or written over", "could not be read while")
+            why in ended.stderr for why in ("was truncated or overwritten", "could not be read while")
         )
         see(what != "model" or ended.code == (3 if is_told else 0), f"exit code {ended.code}: {ended.stderr}")
         _see_nothing_vanishes(trial, what, files, ended, segments)

@@ -138,7 +138,7 @@ def attempt(trial: Trial) -> None:
     ]
     for one in crowd:
         one.start()
-    said.wait_until("that was all")
+    said.wait_until("the input has ended")
     healthy = _health(metrics)
     for one in crowd:
         one.join(60)

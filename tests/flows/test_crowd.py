@@ -109,7 +109,10 @@ def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(
         soon(lambda: is_well(metrics))
         assert process.stderr is not None
         end = process.stderr.readline()
-        assert end == f"surtitle: that was all; the captions stay until Ctrl-C at http://127.0.0.1:{web}/\n"
+        assert (
+            end
+            == f"surtitle: the input has ended; the captions stay until Ctrl-C at http://127.0.0.1:{web}/\n"
+        )
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)
     assert (process.returncode, stderr) == (0, "")

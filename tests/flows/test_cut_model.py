@@ -33,7 +33,7 @@ def test_a_model_that_is_cut_short_ends_the_run_in_one_sentence_and_it_goes_on_w
             assert process.stderr is not None
             assert (process.wait(60), process.stderr.read()) == (
                 3,
-                f"surtitle: {model} was cut short or written over while it was in use: "
+                f"surtitle: {model} was truncated or overwritten while it was in use: "
                 "put the whole file there and start again\n",
             )
         finally:

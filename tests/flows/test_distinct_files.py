@@ -104,7 +104,7 @@ def test_no_file_is_written_twice(
         (tmp_path / "one").write_text("kept")
         link(tmp_path / "other", tmp_path / "one")
     command = command.replace("READ", "one").replace("WRITTEN", "other")
-    assert "give each a file of its own" in ask(tmp_path, command, monkeypatch)
+    assert "give each its own file" in ask(tmp_path, command, monkeypatch)
     assert (tmp_path / "one").exists() == ("--recovery" not in command)
     if "--recovery" not in command:
         assert (tmp_path / "one").read_text() == "kept"
@@ -115,4 +115,4 @@ def test_pairs_are_not_aligned_into_what_is_no_folder(
 ) -> None:
     prepare(tmp_path, "")
     said = ask(tmp_path, "model align text --to German --by proportion --output one", monkeypatch)
-    assert said == "one: there can be no folder for the pairs (File exists)"
+    assert said == "one: this folder cannot be created (File exists)"

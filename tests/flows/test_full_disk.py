@@ -107,7 +107,7 @@ def test_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 0, stderr
-    assert stderr.count(" is written again, and lacks nothing\n") == 4
+    assert stderr.count(" can be written again; nothing is missing\n") == 4
     for name in ("captions.jsonl", "log.jsonl"):
         assert records(tmp_path / name) == list(range(SEGMENTS))
     for name in ("talk.srt", "talk.vtt"):
@@ -126,8 +126,8 @@ def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, NO_LIMIT))
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 4
-        assert "surtitle: run: the run cannot be remembered there any more, " in stderr
-        assert "make room and start the same command again" in stderr
+        assert "surtitle: run: snapshots can no longer be stored there, " in stderr
+        assert "free space and start the same command again" in stderr
         assert "Traceback" not in stderr
         process = start(captions, tmp_path, NO_LIMIT, *options)
         assert process.stdout is not None

@@ -50,10 +50,10 @@ def test_what_a_run_holds_does_not_grow_with_its_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is bounded is soon full.
-    monkeypatch.setattr(f"{vars(jsonl)['SegmentOrder'].__module__}._REMEMBERED", 16)
+    monkeypatch.setattr(f"{vars(jsonl)['SegmentOrder'].__module__}._MAX_REMEMBERED", 16)
     monkeypatch.setattr("connectors.files.backlog.MAX_WAITING_BYTES", 4096)
     monkeypatch.setattr("connectors.web.protocol.Bounds", lambda: Bounds(segments=8, messages=16))
-    monkeypatch.setattr("operators.metrics.tokenizers._REMEMBERED", 16)
+    monkeypatch.setattr("operators.metrics.tokenizers._MAX_REMEMBERED", 16)
     monkeypatch.setattr(Quantiles, "exact", 64)
     monkeypatch.setattr(ToyShared, "step_s", 0.0)
     speech.write(tmp_path / "partials.jsonl", speech.synthetic(), SEGMENTS)

@@ -56,7 +56,7 @@ class Run:
         assert where is not None
         assert (
             self.process.stderr.readline()
-            == f"surtitle: that was all; the captions stay until Ctrl-C at {where[0]}\n"
+            == f"surtitle: the input has ended; the captions stay until Ctrl-C at {where[0]}\n"
         )
 
     def interrupt(self) -> tuple[int, str, str]:
@@ -141,10 +141,10 @@ def test_an_open_address_comes_with_a_token_that_no_file_holds(captions: Path, t
     ):  # fmt: skip
         with running(*command, *options, environment=environment) as run:
             if token is None:
-                assert "for all machines that reach this one and have the whole address" in run.said
+                assert "for every machine that can reach this one and has the whole address" in run.said
                 assert len(run.token) > 20
             else:
-                assert "for those who add ?token=… with the token that this run was given" in run.said
+                assert "for anyone who adds ?token=… with the token that this run was given" in run.said
                 assert run.token is None
                 run.token = token
             with follow(run.port) as stranger:

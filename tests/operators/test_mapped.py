@@ -50,7 +50,7 @@ def test_what_was_cut_off_reads_as_zeros_and_is_told(path: Path, left: int) -> N
     file.check()
     os.truncate(path, left)
     assert int(data.sum()) == left
-    with pytest.raises(InputError, match=r"weights was cut short or written over while it was in use: put"):
+    with pytest.raises(InputError, match=r"weights was truncated or overwritten while it was in use: put"):
         file.check()
     with pytest.raises(InputError):
         check_mapped()
@@ -73,7 +73,7 @@ def test_what_is_whole_again_was_cut_short_all_the_same(path: Path) -> None:
     os.truncate(path, 0)
     assert data[-1] == 0
     path.write_bytes(b"\2" * SIZE)
-    with pytest.raises(InputError, match="could not be read while it was in use, though it is as long as"):
+    with pytest.raises(InputError, match="could not be read while it was in use, although its length is"):
         file.check()
 
 

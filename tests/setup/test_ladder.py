@@ -33,10 +33,10 @@ def test_what_works_at_once_is_kept_and_nothing_said() -> None:
 
 
 def test_a_build_that_dies_is_built_again_without_amx_and_that_is_said() -> None:
-    name, left_out, said = climb(outcomes(), outcomes(native="it died of SIGILL"))
+    name, left_out, said = climb(outcomes(), outcomes(native="it was killed by SIGILL"))
     assert (name, left_out) == ("no-amx", ["native"])
     assert len(said) == 1
-    assert "it died of SIGILL; building it with all that this processor has but AMX" in said[0]
+    assert "it was killed by SIGILL; building it with all that this processor has but AMX" in said[0]
 
 
 def test_wrong_numbers_and_a_compiler_that_gives_up_lead_further_down() -> None:

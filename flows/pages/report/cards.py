@@ -98,7 +98,7 @@ _FIGURES = (
     _Figure("AL", _FAST, lambda of: of.al.unaware_s, _seconds),
     _Figure("LAAL CA", "length-adaptive average lagging", lambda of: of.laal.aware_s, _seconds),
     _Figure("LAAL", _FAST, lambda of: of.laal.unaware_s, _seconds),
-    _Figure("A/D", "of the draft tokens stood", lambda of: of.accepted_over_drafted, percent),
+    _Figure("A/D", "of the draft tokens were accepted", lambda of: of.accepted_over_drafted, percent),
     _Figure("A/O", "of the output came from drafts", lambda of: of.accepted_over_output, percent),
     _Figure("segments", "finished ones", lambda of: of.segments, _count),
     _Figure("updates", "of all segments", lambda of: of.updates, _count),

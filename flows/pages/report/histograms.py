@@ -34,7 +34,7 @@ def histograms(runs: Sequence[Gathered], totals: Sequence[StreamFigures], names:
         told = [_late(total, part) for total in totals]
         made.append(_histogram(title, columns, told, names, "ms"))
     for title, drafted in (
-        ("A/D: of the drafts stood", True),
+        ("A/D: of the drafts were accepted", True),
         ("A/O: of the output came from drafts", False),
     ):
         columns = [100 * np.asarray(run.over_drafted if drafted else run.over_output) for run in runs]

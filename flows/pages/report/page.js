@@ -28,7 +28,7 @@ function hide() {
   for (const one of document.querySelectorAll(".mark.at")) one.classList.remove("at");
 }
 
-// The row under the pointer shows its time in the picture beside it.
+// The row under the pointer shows its time in the picture next to it.
 function mark_time(row) {
   for (const one of document.querySelectorAll(".now.at")) one.classList.remove("at");
   const now = row && row.closest(".run").querySelector(".now");

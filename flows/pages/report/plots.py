@@ -9,7 +9,7 @@ from flows.pages.report.gather import Gathered
 from flows.pages.svg import Scale, drawing, line, rect, tag, text, ticks
 
 #: Maximum number of bars.
-BARS = 200
+MAX_BARS = 200
 
 _WIDTH, _HEIGHT = 960.0, 170.0
 
@@ -46,7 +46,7 @@ def bars(run: Gathered, size: int) -> list[Bar]:
 def erasure(runs: Sequence[Gathered], names: Sequence[str]) -> list[Plot]:
     """A plot for each run, over its updates."""
     most = max(len(run.raw) for run in runs)
-    size = max(1, -(-most // BARS))
+    size = max(1, -(-most // MAX_BARS))
     made = [bars(run, size) for run in runs]
     high = max([1, *(max(bar.raw, bar.shown) for run in made for bar in run)])
     return [

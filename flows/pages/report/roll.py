@@ -14,11 +14,11 @@ _WIDTH, _TOP, _BELOW, _LEFT = 640.0, 8.0, 24.0, 8.0
 # Space for the words of the last text, to the right of their bars.
 _WORDS = 130.0
 # Maximum height of a token, and of all of them.
-_HIGHEST, _TALLEST = 16.0, 640.0
+_MAX_TOKEN_HEIGHT, _MAX_HEIGHT = 16.0, 640.0
 # Minimum height of a token for words to be written; and the approximate width of a letter.
-_LEGIBLE, _LETTER = 10.5, 6.4
+_MIN_LEGIBLE_HEIGHT, _LETTER_WIDTH = 10.5, 6.4
 # Maximum characters of a word, and of several.
-_MAX_WORD, _SNIPPET = 20, 60
+_MAX_WORD, _MAX_SNIPPET = 20, 60
 
 
 class Frame(NamedTuple):
@@ -37,7 +37,7 @@ class Frame(NamedTuple):
     @property
     def height(self) -> float:
         """The height of a token."""
-        return min(_HIGHEST, _TALLEST / self.tokens)
+        return min(_MAX_TOKEN_HEIGHT, _MAX_HEIGHT / self.tokens)
 
     @property
     def across(self) -> Scale:
@@ -54,7 +54,9 @@ def frame(details: Sequence[Detail]) -> Frame:
     """The frame of one segment's pictures, one for each run."""
     moments = [moment for detail in details for moment in detail.moments]
     tokens = max([1, *(max(moment.shown.length, moment.raw.length) for moment in moments)])
-    has_words = tokens * _LEGIBLE <= _TALLEST and all(moment.tokens is not None for moment in moments)
+    has_words = tokens * _MIN_LEGIBLE_HEIGHT <= _MAX_HEIGHT and all(
+        moment.tokens is not None for moment in moments
+    )
     times = [moment.at_s for moment in moments if moment.at_s is not None]
     if len(times) < len(moments) or not times:
         updates = max(len(detail.moments) for detail in details)
@@ -110,7 +112,7 @@ def _bar(block: Block, moments: Sequence[Moment], at: Sequence[float], within: F
         parts.append(rect(max(left, right - 3.25), top + 0.75, 2.5, bottom - top - 1.5, class_="cut"))
     tokens = moments[block.born].tokens
     if within.has_words and tokens is not None and block.died is not None:
-        room = int((right - left - 10) / _LETTER)
+        room = int((right - left - 10) / _LETTER_WIDTH)
         parts += [
             _word(tokens[place], left + 4, place, within, room)
             for place in range(block.first, min(block.end, len(tokens)))
@@ -168,7 +170,7 @@ def _axis(within: Frame) -> list[Markup]:
     return parts
 
 
-def snippet(words: str, most: int = _SNIPPET) -> str:
+def snippet(words: str, most: int = _MAX_SNIPPET) -> str:
     """The beginning of a text from outside, made safe to show."""
     words = cleaned(words)
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"

@@ -1,43 +1,38 @@
 """A report's tables for a terminal."""
 
-import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-
+from flows.pages.results import console, print_table
 from flows.pages.table import Table, number
 from operators.metrics.figures import Lag, Report, SegmentFigures, StreamFigures, worst
 from operators.metrics.summary import Percentiles
 from operators.text_layout import cleaned
 
 # Columns of output that goes to a file: wide enough for every table.
-_PLAIN_WIDTH = 160
-_WORST = 5
-_SNIPPET = 48
+_MAX_WORST = 5
+_MAX_SNIPPET = 48
 
 
 def print_report(report: Report, written: Sequence[object]) -> None:
     """Print a report for a person, and which files were written."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    out = console(width=160)
     for table in tables(report):
-        console.print(table.title, style="bold", markup=False)
-        console.print(table.rich())
-        console.print()
+        print_table(out, table)
     if report.kind == "erasure":
-        console.print(
-            "An erasure log has no text: AL, LAAL and lag are told of a file of captions (--captions)",
+        out.print(
+            "An erasure log has no text: AL, LAAL and lag need a file of captions (--captions)",
             soft_wrap=True,
         )
-    console.print(f"{'signature':>9}  {report.signature}", soft_wrap=True, markup=False)
+    out.print(f"{'signature':>9}  {report.signature}", soft_wrap=True, markup=False)
     for path in written:
-        console.print(f"{'written':>9}  {path}", soft_wrap=True, markup=False)
+        out.print(f"{'written':>9}  {path}", soft_wrap=True, markup=False)
 
 
 def tables(report: Report) -> list[Table]:
     """Tables of counts, delays, where the time went, and the worst segments."""
     shown = stream_tables(report)
     if report.segments:
-        shown.append(_worst(worst(report.segments, _WORST), report.kind))
+        shown.append(_worst(worst(report.segments, _MAX_WORST), report.kind))
     return shown
 
 
@@ -158,4 +153,4 @@ def _percentiles(value: Percentiles | None) -> str:
 
 def _snippet(text: str) -> str:
     text = cleaned(text)
-    return text if len(text) <= _SNIPPET else text[: _SNIPPET - 1].rstrip() + "…"
+    return text if len(text) <= _MAX_SNIPPET else text[: _MAX_SNIPPET - 1].rstrip() + "…"

@@ -12,25 +12,25 @@ class PlaceState(Enum):
     """What a pass decided about a position."""
 
     #: The offered token was accepted: it is the model's choice, or the rule accepted it although it is not.
-    STOOD = "stood, as the model’s own choice"
-    LEANED = "stood, though the model’s choice was another"
+    ACCEPTED = "accepted: also the model’s own choice"
+    ACCEPTED_BY_RULE = "accepted, although the model would have chosen another"
     #: The offered token was rejected and replaced by the model's choice.
-    CORRECTED = "fell; the model’s choice took its place"
+    CORRECTED = "rejected, and replaced by the model’s choice"
     #: Nothing was offered.
     OWN = "the model’s own next token"
     #: Decided, but cut from the output because that had begun to repeat itself.
-    CUT = "decided, and cut: the output repeated itself"
+    CUT = "decided, then cut: the output repeated itself"
     #: The output ends here.
     END = "the model ended the output"
     #: Offered after a rejected token.
-    GUESS = "offered behind the divergence: nothing decided"
+    GUESS = "proposed after the divergence: nothing decided"
 
 
 #: The forms that need explaining, by their class.
 FORMS = {
-    PlaceState.LEANED: ("leaned", "stood, though the model’s choice (≠) was another"),
-    PlaceState.CORRECTED: ("fell", "offered, and fell"),
-    PlaceState.GUESS: ("guess", "offered behind the divergence, nothing decided (→ the model’s guess)"),
+    PlaceState.ACCEPTED_BY_RULE: ("leaned", "accepted, although the model’s choice (≠) was another"),
+    PlaceState.CORRECTED: ("fell", "proposed and rejected"),
+    PlaceState.GUESS: ("guess", "proposed after the divergence, nothing decided (→ the model’s guess)"),
     PlaceState.CUT: ("cut-off", "cut: the output repeated itself"),
     PlaceState.END: ("end", "the output ends"),
 }
@@ -77,8 +77,8 @@ def _cell(row: LogitsRow, origin: Origin | None) -> GridCell | None:
     if row.offered != row.stands:
         return GridCell(PlaceState.CORRECTED, row, row.stands, row.offered, "", Origin.OWN)
     if row.choice == row.stands:
-        return GridCell(PlaceState.STOOD, row, row.stands, None, "", origin)
-    return GridCell(PlaceState.LEANED, row, row.stands, row.choice, "≠ ", origin)
+        return GridCell(PlaceState.ACCEPTED, row, row.stands, None, "", origin)
+    return GridCell(PlaceState.ACCEPTED_BY_RULE, row, row.stands, row.choice, "≠ ", origin)
 
 
 def cell_words(cell: GridCell, labels: Labels) -> str:

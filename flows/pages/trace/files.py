@@ -14,17 +14,8 @@ from flows.pages.trace.overview import name, overview
 from flows.pages.trace.picture import LETTERS, MEANINGS, SMALL, Labels, Picture, kind, safe, shortened
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Trace
-from operators.errors import OutputError
 
 _MARGIN, _HEADING, _LINE = 16.0, 44.0, 20.0
-
-
-def check_folder(folder: Path) -> None:
-    """Make ``folder``. Raises `OutputError` if that is not possible."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: there can be no folder for the pictures ({error.strerror})") from None
 
 
 def write_pictures(trace: Trace, folder: Path) -> list[Path]:

@@ -18,7 +18,7 @@ _LEFT, _TOP, _HIGH = 26.0, 6.0, 24.0
 # Height between a line's cells and the next line's arcs: the brackets and their names.
 _BELOW = 30.0
 # Minimum and maximum height of an arc.
-_LOWEST, _HIGHEST = 9.0, 64.0
+_MIN_ARC_HEIGHT, _MAX_ARC_HEIGHT = 9.0, 64.0
 # Narrower brackets are labelled only with their number.
 _ROOM = 44.0
 _BEGIN = Label("▶", 2, begins=False)
@@ -32,7 +32,7 @@ class _Lines:
         self.cells = flowing([_BEGIN, *(labels.of(token.id) for token in one.output)], _LEFT)
         self.passes = [0, *(token.decided for token in one.output)]
         self.arcs = list(_arcs(self.passes))
-        room = [_LOWEST] * (self.cells[-1].line + 1)
+        room = [_MIN_ARC_HEIGHT] * (self.cells[-1].line + 1)
         for source, target in self.arcs:
             room[self.cells[target].line] = max(room[self.cells[target].line], self.height(source, target))
         self.tops = [
@@ -46,7 +46,7 @@ class _Lines:
     def height(self, source: int, target: int) -> float:
         a, b = self.cells[source], self.cells[target]
         span = _middle(b) - (_middle(a) if a.line == b.line else 0.0)
-        return min(_HIGHEST, _LOWEST + 0.14 * span)
+        return min(_MAX_ARC_HEIGHT, _MIN_ARC_HEIGHT + 0.14 * span)
 
 
 def graph(one: Decoding, labels: Labels) -> Picture:

@@ -31,7 +31,7 @@ _LOW, _TALL, _GAP, _NUMBERS = 23.0, 35.0, 4.0, 14.0
 # Gap between the bands of a long output.
 _BETWEEN = 22.0
 # Number of positions after the end of the output that are drawn.
-_BEHIND = 6
+_MAX_BEHIND = 6
 
 
 class _Band(NamedTuple):
@@ -55,7 +55,7 @@ def grid(one: Decoding, labels: Labels) -> Picture:
     looked = cells(one)
     end = max([1, len(one.output), *(each.begin + each.decided for each in one.passes)])
     seen = max((max(places, default=-1) + 1 for places in looked), default=0)
-    widths = _widths(one, looked, labels, max(end, min(seen, end + 1 + _BEHIND)))
+    widths = _widths(one, looked, labels, max(end, min(seen, end + 1 + _MAX_BEHIND)))
     # Positions after the end are not worth a separate band.
     bands = [band for band in _bands(widths) if band.first <= end]
     parts: list[Markup] = []
@@ -66,7 +66,7 @@ def grid(one: Decoding, labels: Labels) -> Picture:
     y -= _BETWEEN
     more = sum(place >= bands[-1].end for places in looked for place in places)
     if more:
-        told = f"{_many(more, 'guess')} further behind the end left out"
+        told = f"{_many(more, 'guess')} further after the end left out"
         y += 16
         parts.append(text(_LEFT, y, told, class_="small"))
     words = f"Iterations: {_many(len(one.passes), 'pass')} over {_many(len(one.output), 'token')}"
@@ -144,7 +144,7 @@ def _drawn(
     elif cell.state is PlaceState.END:
         shape = rect(x + wide / 2 - 4, y + 8, 8, 8, class_="end")
     else:
-        how = {PlaceState.LEANED: " leaned", PlaceState.CUT: " cut-off"}.get(cell.state, "")
+        how = {PlaceState.ACCEPTED_BY_RULE: " leaned", PlaceState.CUT: " cut-off"}.get(cell.state, "")
         p = cell.row.p_choice if cell.token == cell.row.choice else cell.row.p_offered
         shape = standing(x, y, wide, high, cell.origin, p, how)
     parts = [tag("title", f"{where}: {cell_words(cell, labels)}"), shape]

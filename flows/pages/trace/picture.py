@@ -27,12 +27,12 @@ LETTERS = {
     Origin.OWN: "O",
 }
 MEANINGS = {
-    Origin.COMMITTED: "committed: of the draft, stands unseen",
-    Origin.DRAFT: "of the draft, verified",
+    Origin.COMMITTED: "committed: from the draft, accepted without a check",
+    Origin.DRAFT: "from the draft, verified",
     Origin.RECYCLED: "recycled from the draft’s rejected tail",
     Origin.LOOKED_UP: "looked up in an earlier text",
     Origin.PARALLEL: "guessed in parallel",
-    Origin.MODEL: "drafted by a second model",
+    Origin.MODEL: "drafted by the draft model",
     Origin.OWN: "the model’s own next token, alone",
 }
 

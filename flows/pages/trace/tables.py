@@ -1,11 +1,10 @@
 """A trace for a terminal: its updates with their counts, and the outputs in the colours of their origins."""
 
-import sys
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.text import Text
 
+from flows.pages.results import console, print_table
 from flows.pages.table import Table
 from flows.pages.trace.overview import name
 from flows.pages.trace.page import signature
@@ -15,7 +14,6 @@ from operators.decoding.forward import Origin
 from operators.decoding.trace import Trace, UpdateTrace
 
 # Columns of output that goes to a file: wide enough for the table.
-_PLAIN_WIDTH = 160
 _STYLES = {
     Origin.COMMITTED: "dim",
     Origin.DRAFT: "blue",
@@ -29,23 +27,20 @@ _STYLES = {
 
 def print_trace(trace: Trace, written: Sequence[object]) -> None:
     """Print a trace for a person, and which files were written."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    out = console(width=160)
     labels = Labels(trace.pieces)
-    table = _counts(trace)
-    console.print(table.title, style="bold", markup=False)
-    console.print(table.rich())
-    console.print()
+    print_table(out, _counts(trace))
     for update in trace.updates:
-        console.print(_output(update, labels), soft_wrap=True)
-    console.print()
+        out.print(_output(update, labels), soft_wrap=True)
+    out.print()
     occur = {token.origin for update in trace.updates for token in update.tokens}
     for origin in (one for one in Origin if one in occur):
         line = Text(f"{LETTERS[origin]:>9}  {MEANINGS[origin]}", style=_STYLES[origin])
-        console.print(line, soft_wrap=True)
-    console.print(f"{'all':>9}  {summary(trace)}", soft_wrap=True, markup=False)
-    console.print(f"{'signature':>9}  {signature(trace)}", soft_wrap=True, markup=False)
+        out.print(line, soft_wrap=True)
+    out.print(f"{'all':>9}  {summary(trace)}", soft_wrap=True, markup=False)
+    out.print(f"{'signature':>9}  {signature(trace)}", soft_wrap=True, markup=False)
     for path in written:
-        console.print(f"{'written':>9}  {path}", soft_wrap=True, markup=False)
+        out.print(f"{'written':>9}  {path}", soft_wrap=True, markup=False)
 
 
 def _counts(trace: Trace) -> Table:

@@ -13,7 +13,7 @@ from operators.recognizers.azure.settings import Service
 _REASONS = {
     Failure.LOST: "connection to Azure lost",
     Failure.STOPPED: "Azure stopped recognising",
-    Failure.SILENT: "Azure does not answer to speech any more",
+    Failure.SILENT: "Azure no longer answers",
     Failure.BUSY: "Azure accepts no more requests for now",
     Failure.REQUEST: "Azure refused to continue",
 }

@@ -102,7 +102,7 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
     if not _REGION.fullmatch(region):
         # It may be the key, entered in the wrong place.
         where = "azure.region" if settings.region else REGION_VARIABLE
-        raise UsageError(f"{where} holds no Azure region; give a name such as westeurope")
+        raise UsageError(f"{where} does not hold an Azure region; give a name such as westeurope")
     return Service(region, None, None, key)
 
 
@@ -119,7 +119,9 @@ def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | No
         return None
     # It becomes a request header. An invalid value must not be shown: it may contain the key.
     if not _KEY.fullmatch(text):
-        raise UsageError(f"{where} holds no key for Azure; copy the key again, without spaces or line ends")
+        raise UsageError(
+            f"{where} does not hold a key for Azure; copy the key again, without spaces or line ends"
+        )
     return Secret(text)
 
 
@@ -139,7 +141,7 @@ def _check_address(address: str, name: str, key: Secret | None) -> None:
     if key is not None and not _SCHEMES[parts.scheme] and not _is_this_machine(parts.hostname or ""):
         raise UsageError(
             f"azure.{name} is not encrypted, so the key could be read on the way; give a wss:// address, or "
-            "set azure.key_variable to nothing for a service that wants no key"
+            "set azure.key_variable to nothing for a service that needs no key"
         )
 
 

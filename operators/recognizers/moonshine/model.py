@@ -26,7 +26,7 @@ BEGIN, END = 1, 2
 
 _Array = NDArray[Any]
 _PAST, _PRESENT = "past_key_values.", "present."
-#: The encoder's convolutions need so many samples for one state.
+#: The encoder's convolutions need this many samples for one state.
 MIN_SAMPLES = 1024
 
 

@@ -18,7 +18,7 @@ from operators.recognizers.windowed.voice import Samples, VoiceDetector, silero
 from operators.trouble import ModelTrouble
 
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
-_GAP_S = 0.05
+_MIN_GAP_S = 0.05
 
 
 class Transcriber(Protocol):
@@ -66,7 +66,7 @@ class WindowedRecognizer(Recognizer):
     @override
     def accept(self, chunk: AudioChunk) -> Sequence[Hypothesis]:
         hypotheses: list[Hypothesis] = []
-        if self._segmenter is None or abs(chunk.start_s - self._time(self._segmenter.position)) > _GAP_S:
+        if self._segmenter is None or abs(chunk.start_s - self._time(self._segmenter.position)) > _MIN_GAP_S:
             hypotheses += self.finish()
             self._segmenter = Segmenter(self._make_detector(), self._interval_s, self._rules)
             self._base_s, self._first = chunk.start_s, self._next

@@ -139,8 +139,8 @@ def test_what_the_file_held_is_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
-        (chunk(0.1, noise(800), stream="other"), "give each stream a file of its own"),
-        (chunk(0.0, noise(800)), "came again"),
+        (chunk(0.1, noise(800), stream="other"), "give each stream its own file"),
+        (chunk(0.0, noise(800)), "arrived a second time"),
         (chunk(1e300, noise(800)), "cannot hold audio that begins"),
     ],
     ids=["another stream", "from before", "absurd"],

@@ -253,7 +253,7 @@ def test_zeros_without_end_are_not_looked_through_for_chunks(tmp_path: Path) -> 
 def test_a_recording_that_has_become_shorter_is_not_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / "talk.wav"
     soundfile.write(path, tone(1), SAMPLE_RATE)
-    with pytest.raises(InputError, match="has become shorter since the run that is resumed"):
+    with pytest.raises(InputError, match="has become shorter since the run being resumed"):
         AudioDecoder(path, 5 * SAMPLE_RATE)
 
 

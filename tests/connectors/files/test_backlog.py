@@ -92,8 +92,8 @@ def test_what_a_full_disk_did_not_take_is_written_when_there_is_room() -> None:
     desk.disk.room = 3
     desk.backlog.write_batch(partials(0, 5))
     assert desk.told == [
-        "talk.jsonl cannot be written: No space left on device; make room on its disk, and what it lacks is "
-        "written then; captions go on"
+        "talk.jsonl cannot be written: No space left on device; free space on its disk, and the missing "
+        "records will be written; captions continue"
     ]
     assert str(desk.watch.missing()[0]).startswith(
         "talk.jsonl lacks 3 records (segments 3 to 5 of talk, 3.0 s to"
@@ -102,7 +102,7 @@ def test_what_a_full_disk_did_not_take_is_written_when_there_is_room() -> None:
     desk.now = 10.0
     desk.backlog.write_batch(partials(6, 6))
     assert desk.disk.records == partials(0, 6)
-    assert desk.told[1:] == ["talk.jsonl is written again, and lacks nothing"]
+    assert desk.told[1:] == ["talk.jsonl can be written again; nothing is missing"]
     assert desk.watch.missing() == []
 
 
@@ -130,7 +130,7 @@ def test_beyond_the_bound_the_oldest_are_lost_and_named(monkeypatch: pytest.Monk
     assert desk.disk.records == [*partials(0, 1), *partials(7, 11)]
     assert desk.disk.is_closed
     assert desk.told[2] == (
-        "talk.jsonl is written again, and lacks 5 records (segments 2 to 6 of talk, 2.0 s to 6.5 s)"
+        "talk.jsonl can be written again; it lacks 5 records (segments 2 to 6 of talk, 2.0 s to 6.5 s)"
     )
     assert [one.span.records for one in desk.watch.missing()] == [5]
 
@@ -187,7 +187,7 @@ def watch(told: list[str]) -> OutputWatch:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are tried again at once."""
-    monkeypatch.setattr(backlogs, "_AGAIN_S", 0.0)
+    monkeypatch.setattr(backlogs, "_RETRY_S", 0.0)
 
 
 CUES = [Cue(2000 * number, 2000 * number + 1000, (f"Satz {number}",)) for number in range(4)]
@@ -227,12 +227,12 @@ def test_a_file_whose_folder_goes_and_comes_back_lacks_nothing(
     gone.rmdir()
     for part, make in parts.values():
         part.write_batch([make(2)])
-        assert "No such file or directory; make its folder again" in told[-1]
+        assert "No such file or directory; create its folder again" in told[-1]
         part.snapshot()
     gone.mkdir()
     for name, (part, make) in parts.items():
         part.write_batch([make(3)])
-        assert told[-1] == f"{gone / name} is written again, and lacks nothing"
+        assert told[-1] == f"{gone / name} can be written again; nothing is missing"
         assert part.snapshot().position == part._target.position
         assert (gone / name).read_bytes() == (whole / name).read_bytes()
         part.close()
@@ -250,7 +250,7 @@ def test_what_was_on_the_disk_when_a_file_was_deleted_or_cut_short_is_missing(
         lose(tmp_path / name)
         part.write_batch([make(2)])
         part.close()
-        assert f"{name} was deleted or cut short, and begins anew: it lacks 2 records" in told[-1]
+        assert f"{name} was deleted or truncated and is started again: it lacks 2 records" in told[-1]
     assert [one.span.records for one in watch.missing()] == [2, 2, 2, 2]
     assert validate(tmp_path / "out.jsonl", Partial) == 1
     assert (tmp_path / "out.srt").read_text().startswith("1\n00:00:04,000")
@@ -297,7 +297,7 @@ def test_a_pipe_whose_reader_left_waits_for_another_one(
     part.write_batch(partials(0, 0))
     one.join()
     part.write_batch(partials(1, 1))
-    assert "Broken pipe; start another reader of it" in told[0]
+    assert "Broken pipe; start a reader for it again" in told[0]
     other = reader(2)
     while len(watch.missing()):
         part.write_batch([])

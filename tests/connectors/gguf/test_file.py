@@ -47,5 +47,5 @@ def test_progress_ends_at_one(path: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_is_cut_short_is_refused(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match="cut short"):
+    with pytest.raises(InputError, match="is truncated"):
         read_gguf(path)

@@ -103,7 +103,7 @@ def test_what_is_long_is_cut_in_its_middle() -> None:
 
 def test_a_message_that_cannot_be_made_is_not_lost_without_a_word() -> None:
     said = written(msg="%d of %d", args=("one",), event="progress")
-    assert said["message"].startswith("not told: ")
+    assert said["message"].startswith("this message could not be written: ")
 
 
 def test_nobody_reading_ends_no_run() -> None:

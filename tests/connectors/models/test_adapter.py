@@ -100,7 +100,7 @@ def test_an_adapter_of_peft_is_read(tmp_path: Path) -> None:
     [
         ({"use_dora": True}, "only plain LoRA"),
         ({"use_rslora": True}, "only plain LoRA"),
-        ({"lora_alpha": "much"}, "no settings of an adapter"),
+        ({"lora_alpha": "much"}, "not the configuration of an adapter"),
     ],
 )
 def test_other_kinds_of_adapters_are_refused(config: dict[str, object], said: str, tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ def test_other_kinds_of_adapters_are_refused(config: dict[str, object], said: st
 
 def test_what_is_no_adapter_is_refused(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model.gguf", pieces({}))
-    with pytest.raises(InputError, match="this is no adapter"):
+    with pytest.raises(InputError, match="this is not a LoRA adapter"):
         read_adapter(model, "llama", 1)
     with pytest.raises(InputError, match=r"for 'llama', and the base model is 'gemma3'"):
         read_adapter(write_adapter(tmp_path / "adapter.gguf", noise()), "gemma3", 1)
-    with pytest.raises(InputError, match="'llama' in GGUF is not known here"):
+    with pytest.raises(InputError, match="cannot convert PEFT adapters for 'llama'"):
         read_adapter(peft(tmp_path), "llama", 1)
-    with pytest.raises(InputError, match=r"modules\.weight is no part of an adapter"):
+    with pytest.raises(InputError, match=r"modules\.weight is not part of an adapter"):
         read_adapter(peft(tmp_path, {}, **{"modules.weight": np.zeros((2, 2), np.float32)}), "gemma3", 1)
     (tmp_path / "torn.safetensors").write_bytes(b"\xff" * 100)
     (tmp_path / "torn.json").write_text('{"r": 4, "lora_alpha": 8}')
@@ -134,9 +134,9 @@ def test_half_a_pair_and_numbers_that_are_none_are_refused(tmp_path: Path) -> No
     write_gguf(
         tmp_path / "nan.gguf", file.entries | {"adapter.lora.alpha": encode(float("nan"))}, file.tensors
     )
-    with pytest.raises(InputError, match="does not say by how much"):
+    with pytest.raises(InputError, match="does not state its scale"):
         read_adapter(tmp_path / "nan.gguf", "llama", 1)
     wild = noise()
     wild.added[NAMES[0]].a[0, 0] = np.inf
-    with pytest.raises(InputError, match="what is no number"):
+    with pytest.raises(InputError, match="contain NaN or infinity"):
         read_adapter(write_adapter(tmp_path / "wild.gguf", wild), "llama", 1)

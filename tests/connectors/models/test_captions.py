@@ -54,7 +54,7 @@ def test_it_appears_in_the_cache_and_says_where_it_comes_from(base: Path, folder
     assert len(file.text("surtitle.base.sha256")) == len(file.text("surtitle.adapter.sha256")) == 64
     assert '"target_label":"Deutsch:"' in file.text("surtitle.templates")
     assert file.tensors["token_embd.weight"].shape == (32, len(KEPT))
-    assert seen[-1] == ("writing the model for captions", 1.0)
+    assert seen[-1] == ("writing the captions model", 1.0)
 
 
 def test_the_second_start_has_nothing_to_do(base: Path, folder: Path) -> None:
@@ -86,14 +86,16 @@ def test_weights_are_stored_in_the_types_that_the_adapter_was_trained_for(base: 
 
 def test_parts_that_do_not_fit_are_refused(base: Path, folder: Path, tmp_path: Path) -> None:
     other = write_model(tmp_path / "other.gguf", pieces({"more": 1}))
-    with pytest.raises(InputError, match="these tokens are of another vocabulary"):
+    with pytest.raises(InputError, match="these tokens belong to another vocabulary"):
         made_model(other, folder, lambda _what, _part: None)
     write_adapter(folder / ADAPTER, noise(width=64))
-    with pytest.raises(InputError, match=r"adds 64×64 to blk\.0\.attn_q\.weight, of .* has 32×32"):
+    with pytest.raises(
+        InputError, match=r"changes blk\.0\.attn_q\.weight of shape 64×64, where that model has 32×32"
+    ):
         made_model(base, folder, lambda _what, _part: None)
     shutil.copy(base, folder / VOCABULARY)
     write_adapter(folder / ADAPTER, noise())
-    with pytest.raises(InputError, match="there is no list of tokens in it"):
+    with pytest.raises(InputError, match="it contains no list of tokens"):
         made_model(base, folder, lambda _what, _part: None)
 
 
@@ -127,10 +129,10 @@ def test_a_direction_that_none_was_made_for_is_refused_with_those_that_there_are
     shutil.copytree(ours / "en-de", ours / "ja-en")
     with pytest.raises(
         UsageError,
-        match=r"made for English to French, only for English to German, Japanese to English; .*base",
+        match=r"no captions model for English to French, only for English to German, Japanese .*; .*base",
     ):
         resolve_model("captions", EN_FR)
-    with pytest.raises(UsageError, match="English to German, Japanese to English, and no direction is known"):
+    with pytest.raises(UsageError, match="English to German, Japanese to English, and no direction is given"):
         resolve_model("captions")
 
 

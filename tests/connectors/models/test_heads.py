@@ -69,7 +69,7 @@ def test_what_are_no_heads_is_refused(model: Path, tmp_path: Path) -> None:
             good, **{"head.1.inner.weight": inner._replace(shape=inner.shape[::-1])}
         ),
         "do not fit together: fetch": changed(good, **{"head.1.inner.weight": infinite}),
-        "stored in a way": changed(good, **{"head.1.inner.weight": inner._replace(kind=12)}),
+        "stored in an unsupported type": changed(good, **{"head.1.inner.weight": inner._replace(kind=12)}),
     }
     for says, file in wrong.items():
         write_gguf(tmp_path / "wrong.gguf", file.entries, file.tensors)

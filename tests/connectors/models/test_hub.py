@@ -103,7 +103,7 @@ def test_a_connection_that_breaks_off_for_good_is_one_sentence_and_what_came_is_
     hub: Hub, cache: Path, content: bytes
 ) -> None:
     hub.breaks = 1000
-    assert "fetching folder/tiny-Q4.gguf broke off" in complaint()
+    assert "the download of folder/tiny-Q4.gguf was interrupted" in complaint()
     assert not list(cache.rglob("*.gguf"))
     (unfinished,) = cache.rglob("*.surtitle.incomplete")
     size = unfinished.stat().st_size
@@ -134,7 +134,7 @@ def test_an_unfinished_file_that_is_damaged_is_fetched_anew(hub: Hub, cache: Pat
     (unfinished,) = cache.rglob("*.surtitle.incomplete")
     unfinished.write_bytes(bytes(unfinished.stat().st_size))
     hub.breaks = 0
-    assert "arrived damaged" in complaint()
+    assert "was damaged in transfer" in complaint()
     assert resolve_model(NAME).read_bytes() == content
     unfinished.write_bytes(content * 2)  # longer than the file is
     for path in (*cache.rglob("*.gguf"), *cache.rglob(hashlib.sha256(content).hexdigest())):
@@ -144,7 +144,7 @@ def test_an_unfinished_file_that_is_damaged_is_fetched_anew(hub: Hub, cache: Pat
 
 def test_a_file_that_arrives_damaged_is_not_kept(hub: Hub, cache: Path, content: bytes) -> None:
     hub.corrupt = True
-    assert "arrived damaged" in complaint()
+    assert "was damaged in transfer" in complaint()
     assert not [path for path in cache.rglob("*") if path.is_file() and path.stat().st_size == len(content)]
     hub.corrupt = False
     assert resolve_model(NAME).read_bytes() == content
@@ -159,14 +159,14 @@ def test_a_check_that_was_interrupted_is_made_again(hub: Hub) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         resolve_model(NAME, progress=interrupt)
-    assert "arrived damaged" in complaint()
+    assert "was damaged in transfer" in complaint()
 
 
 def test_what_the_hub_does_not_have_or_does_not_give_is_said(hub: Hub) -> None:
     assert "owner/repo has no file other.gguf" in complaint("hub:owner/repo:other.gguf")
-    assert "shows no repository owner/none" in complaint("hub:owner/none:a.gguf")
+    assert "has no repository owner/none" in complaint("hub:owner/none:a.gguf")
     hub.gated.add("owner/repo")
-    assert "owner/repo wants its licence accepted" in complaint()
+    assert "owner/repo requires you to accept its licence" in complaint()
 
 
 def test_a_hub_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_a_full_disk_is_an_output_error(monkeypatch: pytest.MonkeyPatch) -> None
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", full)
-    with pytest.raises(OutputError, match=r"No space left on device: make room, or set HF_HOME"):
+    with pytest.raises(OutputError, match=r"No space left on device: free space, or set HF_HOME"):
         resolve_model(NAME)
 
 

@@ -15,7 +15,7 @@ class Clocks:
     def after(self, seconds: float, *, set_by: float = 0.0) -> float | None:
         self.steady_s += seconds
         self.ahead_s += set_by
-        return self.looked_at.look()
+        return self.looked_at.check()
 
 
 def test_a_clock_that_is_set_back_is_news_once_and_once_more_when_it_has_caught_up() -> None:

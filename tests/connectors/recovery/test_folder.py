@@ -83,9 +83,9 @@ def test_another_run_another_version_and_any_other_folder_are_refused_by_name(tm
         with pytest.raises(InputError, match=f"another version of surtitle .schema {schema}, not 4.: finish"):
             RecoveryFolder(path, SETTINGS)
     (tmp_path / "other").mkdir()
-    with pytest.raises(InputError, match="no folder that a run was remembered in"):
+    with pytest.raises(InputError, match="not a recovery folder"):
         RecoveryFolder(tmp_path / "other", SETTINGS)
-    with pytest.raises(OutputError, match="cannot be remembered there"):
+    with pytest.raises(OutputError, match="cannot be stored there"):
         RecoveryFolder(Path("/proc/run"), SETTINGS)
 
 
@@ -93,5 +93,5 @@ def test_a_damaged_store_is_one_sentence(tmp_path: Path) -> None:
     with RecoveryFolder(tmp_path / "run", SETTINGS):
         pass
     (tmp_path / "run" / "part-0.sqlite3").write_bytes(b"no database " * 400)
-    with pytest.raises(InputError, match="begin anew"):
+    with pytest.raises(InputError, match="start over"):
         RecoveryFolder(tmp_path / "run", SETTINGS)

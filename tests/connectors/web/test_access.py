@@ -158,7 +158,7 @@ def test_a_flood_of_tiny_chunks_is_cut_off(standing: Served) -> None:
 def test_a_connection_that_asks_for_nothing_is_closed(
     served: Served, request_: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Connection, "patience_s", 0.1)
+    monkeypatch.setattr(Connection, "idle_timeout_s", 0.1)
     with served.raw(request_) as waiting:
         try:
             while waiting.recv(65536):

@@ -137,7 +137,7 @@ def test_a_viewer_that_fell_too_far_behind_is_sent_off_to_get_a_snapshot() -> No
             page = follower.until("begin")
             with served.hub.lock:
                 # All at once, before the server's thread can look.
-                log = served.hub._streams.asked("talk").log
+                log = served.hub._streams.requested("talk").log
                 for number in range(1, 20):
                     log.caption(caption(f"sentence {number}", number, final=True))
             served.hub.caption(caption("newest", 20))
@@ -218,8 +218,8 @@ def test_stopping_gives_each_viewer_all_there_was_and_the_end() -> None:
 def test_a_client_that_asks_and_asks_and_reads_nothing_is_let_go(
     monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr(Connection, "taking_s", 0.2)
-    monkeypatch.setattr(Connection, "patience_s", 0.4)
+    monkeypatch.setattr(Connection, "write_timeout_s", 0.2)
+    monkeypatch.setattr(Connection, "idle_timeout_s", 0.4)
     with serving() as served, socket.socket() as deaf:
         for number in range(200):
             served.hub.caption(caption("long " * 200, number, final=True))
@@ -244,7 +244,7 @@ def sockets_of(served: Served) -> int:
 
 
 def test_stopping_does_not_wait_for_a_viewer_that_takes_nothing() -> None:
-    with serving(patience=ClientTimeouts(farewell_s=0.2)) as served:
+    with serving(patience=ClientTimeouts(shutdown_timeout_s=0.2)) as served:
         stuck = socket.socket()
         stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stuck.connect(("127.0.0.1", served.port))

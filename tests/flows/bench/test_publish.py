@@ -88,7 +88,7 @@ def test_comet_is_asked_of_its_program_once_for_all_systems(
     program(tmp_path, "echo 'it is broken' >&2; exit 3")
     with pytest.raises(InputError, match="it is broken"):
         comet_scores(checkpoint, ["a"], ["b"], [["c"]])
-    with pytest.raises(InputError, match="no COMET checkpoint"):
+    with pytest.raises(InputError, match="not a COMET checkpoint"):
         check_comet(tmp_path / "none.ckpt")
 
 

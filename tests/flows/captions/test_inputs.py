@@ -76,7 +76,7 @@ def test_lines_that_were_put_aside_are_complained_of_at_the_end(tmp_path: Path) 
 def test_a_replay_waits_for_what_it_handed_over_to_be_measured() -> None:
     given = made(captions=str(CAPTIONS))
     assert isinstance(given.source, JsonlSource)
-    given.source.handed = 100
+    given.source.delivered = 100
     part = given.source.build_part("in", "file", None)
     assert part.next_batch() == []
     given.pace.measured()

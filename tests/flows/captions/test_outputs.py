@@ -60,7 +60,7 @@ def test_two_outputs_that_are_one_file_are_refused(tmp_path: Path, link: Link) -
     for first, second in combinations(OUTPUTS, 2):
         output = {first: str(one), second: str(other)}
         settings = load_settings(None, {"input": {"captions": str(CAPTIONS)}, "output": output})
-        with pytest.raises(SurtitleError, match="give each a file of its own"):
+        with pytest.raises(SurtitleError, match="give each its own file"):
             make_parts(settings)
     assert one.read_text() == "kept"
 
@@ -111,7 +111,7 @@ def test_lines_that_are_put_aside_go_over_no_output(tmp_path: Path) -> None:
     given.write_bytes(CAPTIONS.read_bytes())
     aside = {"captions": str(given), "skip_bad": True}
     settings = load_settings(None, {"input": aside, "output": {"log": f"{given}.rejected"}})
-    with pytest.raises(SurtitleError, match="give each a file of its own"):
+    with pytest.raises(SurtitleError, match="give each its own file"):
         make_parts(settings)
 
 
@@ -167,7 +167,9 @@ def test_a_descriptor_that_is_not_there_or_may_only_be_read_is_refused(tmp_path:
         name = Path(f"/dev/fd/{file.fileno()}")
         with pytest.raises(OutputError, match=f"^{name} cannot be written: it is open for reading only$"):
             check_writable(name)
-    with pytest.raises(OutputError, match=f"^{name} cannot be written: this process was started without it$"):
+    with pytest.raises(
+        OutputError, match=f"^{name} cannot be written: this process was started without that descriptor$"
+    ):
         check_writable(name)
 
 
@@ -190,11 +192,11 @@ def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path:
         (tmp_path / "b.srt").write_text("kept")
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # type: ignore[arg-type]
         assert done.returncode == 4
-        assert done.stderr == f"surtitle: {output.captions} cannot be written: another run is writing it\n"
+        assert done.stderr == f"surtitle: {output.captions} cannot be written: another run is writing to it\n"
         assert Path(output.captions or "").read_text() == (tmp_path / "b.srt").read_text() == "kept"
         # Also when a sink has opened it, and after a resume.
         part = JsonlSink(Path(output.captions or ""), watch=watch).build_part("out", "file", None)
-        with pytest.raises(OutputError, match="another run is writing it"):
+        with pytest.raises(OutputError, match="another run is writing to it"):
             hold_outputs(output, other)
         part.close()
     hold_outputs(output, other)

@@ -149,7 +149,7 @@ def test_retranslation_offers_no_draft(tmp_path: Path, small: list[str]) -> None
 
 def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) -> None:
     done = surtitle("replay", PARTIALS, *small, "--profile")
-    assert "ms at the median beside the model's forward passes" in done.stdout
+    assert "ms at the median besides the model's forward passes" in done.stdout
 
 
 def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Path, small: list[str]) -> None:

@@ -76,17 +76,17 @@ def test_the_tables_of_the_paper_measure_the_paper_and_the_product(asked: Any) -
     [
         (
             ["--bias", "0.3", "--accept", "worth-0.6"],
-            "bias has no effect beside accept = worth-0.6, which takes",
+            "bias has no effect with accept = worth-0.6, which takes",
         ),
         (
             ["--bias", "0.2", "--accept", "exact,top-2"],
-            "bias has no effect beside accept = exact, top-2, which",
+            "bias has no effect with accept = exact, top-2, which",
         ),
         (
             ["--bias", "0.3", "--final-bias", "0.1", "--accept", "worth-1"],
-            "bias and final_bias have no effect beside accept = worth-1",
+            "bias and final_bias have no effect with accept = worth-1",
         ),
-        (["--bias", "0.3", "--methods", "continuous"], "bias has no effect beside method = continuous"),
+        (["--bias", "0.3", "--methods", "continuous"], "bias has no effect with method = continuous"),
         (["--bias", "0.3", "--accept", "bias,worth-0.6"], None),
         (["--accept", "worth-0.6"], None),
         (["--bias", "0.3"], None),

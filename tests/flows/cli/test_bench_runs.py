@@ -187,7 +187,7 @@ def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
         os.kill(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "of 6000 trials; the same command goes on from there" in stderr
+    assert "of 6000 trials; the same command continues from there" in stderr
     assert "Traceback" not in stderr
     (journal,) = (cache / "bench").iterdir()
     text = journal.read_bytes()
@@ -201,7 +201,7 @@ MISTAKES = {
     "an empty source": (["empty.txt"], 3, "empty.txt: there is nothing to translate"),
     "blank lines only": (["blank.txt"], 3, "blank.txt: there is nothing to translate"),
     "nothing left": (["text.txt", "--skip", "9"], 3, "--skip"),
-    "captions as a source": (["captions.jsonl"], 3, "caption events are no source"),
+    "captions as a source": (["captions.jsonl"], 3, "caption events cannot be benchmarked"),
     "bytes that are no text": (["latin.txt"], 3, "not UTF-8"),
     "too few references": (["text.txt", "--reference", "blank.txt"], 2, "1 references for 2 segments"),
     "an unknown method": (["text.txt", "--methods", "magic"], 2, "'magic'"),

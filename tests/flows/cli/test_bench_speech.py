@@ -76,7 +76,7 @@ def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None
         (["{speech}", "--speech-model", "nowhere"], "no such folder"),
         (["{speech}", "--recognizer", "vosk"], "'vosk' cannot be measured; choose moonshine or whisper"),
         (["{speech}", "--recognizer", "whisper"], "whisper comes without a model"),
-        (["{speech}", "--recognizer", "whisper", "--native"], "for moonshine alone"),
+        (["{speech}", "--recognizer", "whisper", "--native"], "only moonshine"),
     ],
 )
 def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_what_cannot_be_told_is_refused_in_one_sentence(tmp_path: Path, talk: Pa
         (
             refused(talk, "--json", tmp_path / "x", "--simulstream", tmp_path / "x"),
             UsageError,
-            "give each a file of its own",
+            "give each its own file",
         ),
         (refused(talk, "--tokenizer", "words"), UsageError, "there is no tokenizer 'words'"),
         (refused(talk, "--to", "Klingon"), UsageError, "not a language"),

@@ -137,20 +137,21 @@ def test_a_cell_says_what_its_pass_made_of_the_place() -> None:
             states = [looked[place].state for place in sorted(looked)]
             # Tokens that stood, then at most one that fell or was not offered, then guesses.
             order = [
-                PlaceState.STOOD,
-                PlaceState.LEANED,
+                PlaceState.ACCEPTED,
+                PlaceState.ACCEPTED_BY_RULE,
                 PlaceState.CORRECTED,
                 PlaceState.OWN,
                 PlaceState.END,
                 PlaceState.GUESS,
             ]
             ranks = [
-                min(2, order.index(state) // 2) if state is not PlaceState.LEANED else 0 for state in states
+                min(2, order.index(state) // 2) if state is not PlaceState.ACCEPTED_BY_RULE else 0
+                for state in states
             ]
             assert ranks == sorted(ranks)
             for place, cell in looked.items():
                 row = each.rows[place - each.begin]
-                if cell.state is PlaceState.LEANED:
+                if cell.state is PlaceState.ACCEPTED_BY_RULE:
                     assert row.choice != row.offered == row.stands
                 if cell.state is PlaceState.CORRECTED:
                     assert (cell.token, cell.second) == (row.choice, row.offered)
@@ -202,13 +203,13 @@ def test_only_partials_can_be_traced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [
-        (lambda _trace: b"no json", "no trace that this version reads"),
-        (lambda trace: msgspec.json.encode(trace).replace(b'"version":1', b'"version":2'), "no trace"),
+        (lambda _trace: b"no json", "not a trace that this version reads"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"version":1', b'"version":2'), "not a trace"),
         (lambda trace: msgspec.json.encode(msgspec.structs.replace(trace, pieces={})), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"begin":0', b'"begin":9'), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"decided":1', b'"decided":99'), "contradict"),
         (lambda trace: msgspec.json.encode(trace).replace(b'"decided":2', b'"decided":1'), "contradict"),
-        (lambda trace: msgspec.json.encode(trace).replace(b'"p":0.', b'"p":7.'), "no trace"),
+        (lambda trace: msgspec.json.encode(trace).replace(b'"p":0.', b'"p":7.'), "not a trace"),
     ],
 )
 def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, spoil: Any, complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""A second model of the user's: what it must be, and that captions are the same with it."""
+"""A draft model of the user's: what it must be, and that captions are the same with it."""
 
 import json
 from pathlib import Path
@@ -113,7 +113,7 @@ def test_a_model_may_have_some_tokens_more_at_the_end_of_its_vocabulary(
 
 
 @pytest.mark.parametrize("method", ["jacobi", "retranslate", "continuous"])
-def test_a_method_that_asks_no_second_model_is_refused_with_one(method: str) -> None:
+def test_a_method_that_asks_no_draft_model_is_refused_with_one(method: str) -> None:
     settings = load_settings(None, {"translate": {"method": method, "draft_model": "any"}}).translate
     with pytest.raises(UsageError, match=f"than {method}"):
         open_engine(settings)
@@ -243,7 +243,7 @@ def test_what_a_file_has_written_into_its_names_does_not_reach_the_terminal(tmp_
 def test_there_must_be_something_to_decode() -> None:
     with pytest.raises(UsageError, match="--draft-model"):
         invoke("bench-drafts")
-    with pytest.raises(UsageError, match="not above 0"):
+    with pytest.raises(UsageError, match="above 0"):
         invoke("bench-drafts", "x.txt", "--draft-model", "y.gguf", "--ratio", "0")
     with pytest.raises(UsageError, match="add --speech-model"):
         invoke("bench-drafts", "x.wav", "y.wav", "--draft-model", "y.gguf")

@@ -87,5 +87,5 @@ def test_a_benchmark_has_a_row_with_heads(
         invoke(*given, "--heads", heads)
     with pytest.raises(UsageError, match="name their file with --heads"):
         invoke(*given, "--methods", "heads")
-    with pytest.raises(UsageError, match="in two runs"):
+    with pytest.raises(UsageError, match="in two separate runs"):
         invoke(*given, "--methods", "ssbd,heads", "--heads", heads, "--draft-model", model)

@@ -85,12 +85,12 @@ def _following(path: Path, whole: LlamaModel) -> Iterator[Logits]:
 
 def test_only_so_many_tokens_stay(texts: Path, tmp_path: Path) -> None:
     model, out = write_model(tmp_path / "large.gguf", pieces({"▁th": 1, "▁o": 1})), tmp_path / "small.gguf"
-    with pytest.raises(UsageError, match="what spells any text takes") as refused:
+    with pytest.raises(UsageError, match="spelling any text takes") as refused:
         run("prune", model, "-o", out, "--texts", texts, "--size", 10)
     least = int(re.findall(r"takes (\d+) tokens", str(refused.value))[0])
     printed = run("prune", model, "-o", out, "--texts", texts, "--size", least + 1)
     assert f": {least} of " in printed or f": {least + 1} of " in printed
-    assert re.search(r"9\d\.\d\d% of the texts' tokens stay as they are", printed)
+    assert re.search(r"9\d\.\d\d% of the texts' tokens are kept", printed)
 
 
 def test_what_cannot_be_pruned_is_said(tiny: Path, texts: Path, tmp_path: Path) -> None:
@@ -127,12 +127,12 @@ def test_what_cannot_be_assembled_is_said(tiny: Path, tmp_path: Path) -> None:
     write_gguf(tmp_path / "silent.gguf", entries | {"general.name": encode("x")}, silent.tensors)
     given = ["assemble", "--base", tiny, "-o", out, "--adapter"]
     wrong: list[tuple[list[object], type[SurtitleError], str]] = [
-        ([*given, tiny], InputError, "this is no adapter"),
-        ([*given, tmp_path / "silent.gguf"], InputError, "say it with --from and --to"),
+        ([*given, tiny], InputError, "this is not a LoRA adapter"),
+        ([*given, tmp_path / "silent.gguf"], InputError, "name them with --from and --to"),
         ([*given, adapter, "--from", "en"], UsageError, "give both --from and --to"),
         ([*given, adapter, "--from", "en", "--to", "Greek"], UsageError, "no examples for English to Greek"),
         ([*given, adapter, "--type", "Q3"], UsageError, "'Q3' is not a tensor type"),
-        ([*given, adapter, "--vocabulary", tiny], InputError, "there is no list of tokens in it"),
+        ([*given, adapter, "--vocabulary", tiny], InputError, "it contains no list of tokens"),
     ]
     for arguments, kind, said in wrong:
         with pytest.raises(kind, match=said):

@@ -48,5 +48,5 @@ def test_whoever_runs_it_is_told_where_and_a_token_only_when_nobody_else_knows_i
     caplog.clear()
     with audience(token="given-by-whoever-runs-it").served() as address:
         (said,) = caplog.messages
-    assert said.startswith(f"captions at {address} for those who add ?token=…")
+    assert said.startswith(f"captions at {address} for anyone who adds ?token=…")
     assert "given-by" not in said

@@ -33,7 +33,7 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
         MicrophoneChanged("the microphone is gone", 1.0),
         RecognizerChanged("the connection is lost"),
         OutputChanged("log.jsonl", "log.jsonl cannot be written", True),
-        OutputChanged("log.jsonl", "log.jsonl is written again", False),
+        OutputChanged("log.jsonl", "log.jsonl can be written again", False),
         ModelAnswered(None, "segment talk/0"),
         ModelAnswered(Trouble.EMPTY, "segment talk/1"),
         ModelAnswered(Trouble.EMPTY, "segment talk/2"),

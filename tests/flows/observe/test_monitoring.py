@@ -145,7 +145,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
     [
         ("no such option", 2, "usage_error", "No such option: --bogus"),
         ("port taken", 4, "output_error", "metrics cannot be served at 127.0.0.1:"),
-        ("defect", 70, "internal_error", "this is a defect of surtitle"),
+        ("defect", 70, "internal_error", "this is a defect in surtitle"),
     ],
 )
 def test_an_error_is_one_object(

@@ -79,7 +79,7 @@ def test_one_that_fails_is_told_of_once_and_left_out_and_the_others_are_told_all
     assert failing.told == events[:1]
     (message,) = caplog.records
     assert message.levelno == logging.ERROR
-    assert message.getMessage() == "Failing failed and is left out from now on; captions go on"
+    assert message.getMessage() == "Failing failed and is not used any more; captions continue"
     assert message.exc_info is not None
     assert isinstance(message.exc_info[1], KeyError)
 
@@ -91,5 +91,5 @@ def test_a_defect_in_what_looks_on_costs_no_caption_and_is_reported_when_the_run
     assert done.returncode == 70
     assert "segments  4 of 11 updates" in done.stdout
     assert done.stderr.count("Traceback") == 1
-    assert "surtitle: Profile failed and is left out from now on; captions go on" in done.stderr
+    assert "surtitle: Profile failed and is not used any more; captions continue" in done.stderr
     assert done.stderr.endswith("please report the lines above\n")

@@ -29,11 +29,11 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
         ('[translate]\nmethod = "magic"', "translate.method: Invalid enum value 'magic'; choose from ssbd, "),
         (
             '[translate]\naccept = "near"',
-            "translate.accept: this is none of its values; choose from bias, exact, worth-P",
+            "translate.accept: this is not one of its values; choose from bias, exact, worth-P",
         ),
         (
             '[translate]\ntemplate = "towr"',
-            "template: this is none of its values; choose from auto, few-shot, ",
+            "template: this is not one of its values; choose from auto, few-shot, ",
         ),
         ("[web]\ntoken = 5", "web.token: Expected `str`, got `int`"),
         ("[recognize.azure]\nkey = ['a']", "recognize.azure.key: Expected `str`, got `array`"),
@@ -55,7 +55,7 @@ def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path: Path) -> None:
 
 
 def test_a_device_is_no_file_of_settings() -> None:
-    with pytest.raises(InputError, match="/dev/zero: this is no settings file"):
+    with pytest.raises(InputError, match="/dev/zero: this is not a settings file"):
         load_settings(Path("/dev/zero"))
 
 
@@ -77,17 +77,17 @@ def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_o
 @pytest.mark.parametrize(
     ("text", "options", "sentence"),
     [
-        ('[translate]\naccept = "worth-0.6"\nbias = 0.3', {}, "bias has no effect beside accept = worth-0.6"),
-        ('[translate]\naccept = "worth-0.6"', {"bias": 0.2}, "bias has no effect beside accept = worth-0.6"),
+        ('[translate]\naccept = "worth-0.6"\nbias = 0.3', {}, "bias has no effect with accept = worth-0.6"),
+        ('[translate]\naccept = "worth-0.6"', {"bias": 0.2}, "bias has no effect with accept = worth-0.6"),
         (
             "[translate]\nfinal_bias = 0.1",
             {"accept": "exact"},
-            "final_bias has no effect beside accept = exact",
+            "final_bias has no effect with accept = exact",
         ),
         (
             "[translate]\nbias = 0.1",
             {"method": "continuous"},
-            "bias has no effect beside method = continuous",
+            "bias has no effect with method = continuous",
         ),
         ('[translate]\naccept = "worth-0.6"', {}, ""),
         ("[translate]\nbias = 0.3", {"accept": "bias"}, ""),

@@ -1,13 +1,13 @@
-"""What a second model drafts, step by step: where it stops, what it uses again, where it branches."""
+"""What a draft model drafts, step by step: where it stops, what it uses again, where it branches."""
 
 import pytest
 
 from operators.decoding.acceptance import EXACT
 from operators.decoding.blockwise import decode
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Origin, Task
 from operators.decoding.prediction import Prediction
-from operators.decoding.second_model import SecondModel
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
 from tests.says import END, Said, Says, script
@@ -20,7 +20,7 @@ def run(
     target: Says, draft: Says, prediction: Prediction, last: list[int] | None = None
 ) -> tuple[Decoded, Cost]:
     task = Task(PROMPT, last or (), frozenset([END]), 30)
-    second = SecondModel(task, prediction)
+    second = ModelDrafts(task, prediction)
     method = decode(task, second) if last is None else ssbd(task, EXACT, None, second)
     return drive(method, target, draft)
 
@@ -115,9 +115,9 @@ def test_a_trunk_ends_where_there_are_more_unsure_places_than_there_may_be_branc
     assert tree.tokens[tree.trunk :] == (21, 23)
 
 
-def test_without_a_second_model_there_is_one_token_a_pass() -> None:
+def test_without_a_draft_model_there_is_one_token_a_pass() -> None:
     task = Task(PROMPT, (), frozenset([END]), 30)
-    decoded, cost = drive(decode(task, SecondModel(task, Prediction())), Says(PROMPT, script(TEXT)))
+    decoded, cost = drive(decode(task, ModelDrafts(task, Prediction())), Says(PROMPT, script(TEXT)))
     assert decoded.tokens == tuple(TEXT)
     assert (cost.passes, cost.draft_passes) == (9, 0)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafter, Drafting, at_once
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.drive import drive
@@ -17,13 +18,12 @@ from operators.decoding.forward import Logits, Origin, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.prediction import Prediction
 from operators.decoding.respelled import Respelled
-from operators.decoding.second_model import SecondModel
 from operators.decoding.session import PrefixSession
 from operators.decoding.trajectory import Round, record
 from operators.decoding.tree import TokenTree
 from operators.recognizers.whisper.byte_pairs import BytePairs
 from operators.recognizers.whisper.vocabulary import load_vocabulary
-from tests.operators.decoding.test_second_model import errors, limits, predictions, prompts, sessions
+from tests.operators.decoding.test_draft_model import errors, limits, predictions, prompts, sessions
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.toy import END, ToyCache
 
@@ -49,7 +49,7 @@ vocabularies = st.lists(st.text("ab ", min_size=1, max_size=3), min_size=SIZE - 
     lambda texts: Spelled([b"", *(text.encode() for text in texts)])
 )
 drafters: st.SearchStrategy[Callable[[Task], Drafter]] = st.one_of(
-    predictions.map(lambda prediction: lambda task: SecondModel(task, prediction)),
+    predictions.map(lambda prediction: lambda task: ModelDrafts(task, prediction)),
     st.integers(1, 9).map(lambda length: lambda task: TwoBeams(task, length)),
 )
 
@@ -104,8 +104,8 @@ def test_where_each_token_has_a_counterpart_nothing_is_lost(
         method = decode(task, drafter)
         return record(method, task, PrefixSession(ToyCache(SIZE)), draft, draft_prompt)[1]
 
-    respelled = Respelled(SecondModel(other, prediction), own, model)
-    want = rounds(SecondModel(task, prediction), PrefixSession(ToyCache(SIZE, error=error)), prompt)
+    respelled = Respelled(ModelDrafts(other, prediction), own, model)
+    want = rounds(ModelDrafts(task, prediction), PrefixSession(ToyCache(SIZE, error=error)), prompt)
     assert rounds(respelled, Renumbered(error, numbers), other.prompt) == want
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Forward, Task
@@ -15,7 +16,6 @@ from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.prediction import Prediction
 from operators.decoding.remembered import Memory, Remembered
-from operators.decoding.second_model import SecondModel
 from operators.decoding.session import PrefixSession
 from operators.decoding.trajectory import Round, Trajectory, autoregressive, record, replay
 from operators.models.pool import SessionPool
@@ -29,7 +29,7 @@ drafters = st.one_of(
         threshold=st.floats(0.0, 0.9),
         recycles=st.booleans(),
         branches=st.integers(0, 3),
-    ).map(lambda prediction: lambda task: SecondModel(task, prediction)),
+    ).map(lambda prediction: lambda task: ModelDrafts(task, prediction)),
     st.integers(1, 6).map(lambda length: lambda task: TwoBeams(task, length)),
 )
 

@@ -11,7 +11,7 @@ from operators.decoding.forward import best_tokens
 from operators.decoding.judgement import judge
 from operators.decoding.translator import Output, SegmentState
 from operators.languages import language
-from operators.trouble import BROKEN, ModelTrouble, Trouble, TroubleWatch
+from operators.trouble import MAX_FAILURES, ModelTrouble, Trouble, TroubleWatch
 from tests.toy import ToyStore, ToyVocabulary
 from tests.troubled import LOST, TroubledStore, troubled_translator
 
@@ -179,11 +179,11 @@ def test_a_model_that_was_taught_to_wait_may_say_nothing_until_it_has_said_somet
 def test_what_goes_wrong_is_said_once_and_what_lasts_is_said_to_last() -> None:
     said: list[str] = []
     watch = TroubleWatch()
-    for number in range(BROKEN + 5):
+    for number in range(MAX_FAILURES + 5):
         said += watch.note(Trouble.EMPTY if number % 2 else Trouble.FAILED_PASS, f"segment s/{number}")
     assert len(said) == 3
     assert "segment s/0" in said[0]
-    assert f"no answer {BROKEN} times in a row" in said[2]
+    assert f"no answer {MAX_FAILURES} times in a row" in said[2]
     assert "no answer to the last 25 updates" in (watch.complaint() or "")
     assert watch.note(Trouble.REPETITION, "segment s/1") == ["the model answers again"]
     assert watch.complaint() is None
@@ -197,7 +197,7 @@ def test_a_model_that_never_answered_is_complained_of_however_short_the_run() ->
 
 def test_a_model_that_answered_and_then_failed_a_few_times_is_not_complained_of() -> None:
     watch = TroubleWatch()
-    for trouble in [None, *[Trouble.FAILED_PASS] * (BROKEN - 1)]:
+    for trouble in [None, *[Trouble.FAILED_PASS] * (MAX_FAILURES - 1)]:
         watch.note(trouble, "")
     assert watch.complaint() is None
 

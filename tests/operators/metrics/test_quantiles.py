@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from operators.metrics.quantiles import ERROR, EXACT, Quantiles
+from operators.metrics.quantiles import MAX_ERROR, MAX_EXACT, Quantiles
 
 seconds = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 shares = st.floats(0, 1)
@@ -33,17 +33,17 @@ def test_many_values_are_off_by_half_a_per_cent_at_most(values: list[float], sha
     (found,) = counted(values, 0).at(share)
     rank, ordered = share * (len(values) - 1), sorted(values)
     greatest = max(abs(ordered[math.floor(rank)]), abs(ordered[math.ceil(rank)]))
-    assert found == pytest.approx(np.quantile(values, share), abs=1.0001 * ERROR * greatest + 1e-6)
+    assert found == pytest.approx(np.quantile(values, share), abs=1.0001 * MAX_ERROR * greatest + 1e-6)
 
 
 def test_the_step_from_few_values_to_many_loses_none() -> None:
-    quantiles = counted([float(number) for number in range(EXACT)], EXACT)
-    assert quantiles.at(1.0) == [EXACT - 1]
-    quantiles.add(0.5 * EXACT)
-    assert (quantiles.count, quantiles.total) == (EXACT + 1, sum(range(EXACT)) + 0.5 * EXACT)
-    assert quantiles.at(0.0, 0.5, 1.0) == pytest.approx([0, EXACT / 2, EXACT - 1], rel=ERROR)
+    quantiles = counted([float(number) for number in range(MAX_EXACT)], MAX_EXACT)
+    assert quantiles.at(1.0) == [MAX_EXACT - 1]
+    quantiles.add(0.5 * MAX_EXACT)
+    assert (quantiles.count, quantiles.total) == (MAX_EXACT + 1, sum(range(MAX_EXACT)) + 0.5 * MAX_EXACT)
+    assert quantiles.at(0.0, 0.5, 1.0) == pytest.approx([0, MAX_EXACT / 2, MAX_EXACT - 1], rel=MAX_ERROR)
 
 
 def test_what_no_clock_gives_is_counted_as_the_nearest_that_one_does() -> None:
-    assert counted([math.inf, 1e300], 0).at(0.0, 1.0) == pytest.approx([1e6, 1e6], rel=ERROR)
+    assert counted([math.inf, 1e300], 0).at(0.0, 1.0) == pytest.approx([1e6, 1e6], rel=MAX_ERROR)
     assert counted([1e-9, math.nan, -1e-300], 0).at(0.5) == [0.0]

@@ -14,7 +14,7 @@ from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.models.pool import SessionPool
 from operators.trouble import ModelTrouble, NoRoom
-from tests.toy import END, ToyCache, ToyStore
+from tests.toy import END, Poisoned, ToyCache, ToyStore
 
 HEAD = [1, 2, 3]
 updates = st.lists(st.tuples(st.sampled_from("abcd"), st.lists(st.integers(1, 6), max_size=6)), max_size=12)
@@ -110,14 +110,7 @@ def test_where_one_session_alone_has_no_room_the_pass_fails_and_the_next_may_go_
 
 
 def test_a_head_that_is_broken_is_evaluated_anew() -> None:
-    class Poisoned(ToyStore):
-        """Computes nothing from a token that is none."""
-
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            logits = super().evaluate(sequence, tokens, start, rows)
-            return logits * np.nan if -1 in self.caches[sequence].tokens else logits
-
-    store = Poisoned(4)
+    store = Poisoned(4, poison=-1)
     pool = SessionPool(store, HEAD, 3)
     store.caches[SessionPool.HEAD].tokens[1] = -1
 

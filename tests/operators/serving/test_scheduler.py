@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.decoding.decoder import Decode
-from operators.decoding.forward import Forward, Logits, Task
+from operators.decoding.forward import Forward, Logits
 from operators.decoding.translator import Output, SegmentState, Updating
 from operators.models.open_sessions import OpenSessions
 from operators.models.shared_sessions import SharedSessions
@@ -20,18 +19,17 @@ from operators.serving.scheduler import Scheduler
 from operators.trouble import ModelTrouble, NoRoom, Trouble
 from tests.operators.serving.toy_rooms import (
     HEAD,
-    METHODS,
+    POISON,
+    Failing,
     alone,
+    ask,
     methods,
     scheduler,
     talks,
     translate_alone,
     translator,
 )
-from tests.toy import END, ToyStore
-
-#: A token that the toy never says.
-POISON = 9
+from tests.toy import Poisoned, ToyStore
 
 
 def translate_together(
@@ -99,13 +97,6 @@ def test_a_segment_of_several_windows_is_the_same_in_a_crowd(
     want = translate_alone(alone(method, max_source=2), updates)
     got = translate_together(scheduler(sessions, fill), method, updates, iter(lambda: True, None), 2)
     assert texts_of(got) == texts_of(want)
-
-
-def ask(
-    prompt: Sequence[int], method: str = "retranslate", *, is_final: bool = False, key: str = ""
-) -> Decode:
-    task = Task([*HEAD, *prompt], (), frozenset([END]), 12)
-    return Decode(key or repr(prompt), METHODS[method](task), is_final)
 
 
 class Counting(ToyStore):
@@ -205,16 +196,6 @@ def test_what_a_pass_takes_is_shared_out_by_tokens() -> None:
     assert first + second == 2.0
 
 
-class Failing(ToyStore):
-    """Fails in passes over a token that the toy never says."""
-
-    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        if POISON in tokens:
-            self.caches[sequence].tokens += tokens[:1]
-            raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
-        return super().evaluate(sequence, tokens, start, rows)
-
-
 def test_a_room_whose_pass_fails_costs_no_other_room_anything() -> None:
     served = scheduler(4, 64, Failing(5))
     good, bad = served.add(ask([4, 5])), served.add(ask([4, POISON]))
@@ -228,14 +209,8 @@ def test_a_room_whose_pass_fails_costs_no_other_room_anything() -> None:
     assert good.result[0].tokens == want.tokens
 
 
-class NotANumber(ToyStore):
-    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        logits = super().evaluate(sequence, tokens, start, rows)
-        return logits * np.nan if POISON in self.caches[sequence].tokens else logits
-
-
 def test_logits_that_are_no_numbers_fail_their_own_room_alone() -> None:
-    served = scheduler(4, 64, NotANumber(5))
+    served = scheduler(4, 64, Poisoned(5, POISON))
     good, bad = served.add(ask([4, 5])), served.add(ask([4, POISON]))
     run(served, [good, bad])
     assert isinstance(bad.error, ModelTrouble)
@@ -285,12 +260,7 @@ def test_a_defect_of_a_method_reaches_whoever_asked_for_it_and_nobody_else() -> 
 
 
 def test_a_head_that_is_broken_is_evaluated_anew() -> None:
-    class Poisoned(ToyStore):
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            logits = super().evaluate(sequence, tokens, start, rows)
-            return logits * np.nan if -1 in self.caches[sequence].tokens else logits
-
-    store = Poisoned(3)
+    store = Poisoned(3, poison=-1)
     served = Scheduler(SharedSessions(store, OpenSessions(store, HEAD, 2)), fill=64)
     store.caches[0].tokens[1] = -1
     want = alone("retranslate")._decoder.decode(ask([5]))[0]

@@ -8,31 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.decoding.decoder import Decode
-from operators.decoding.forward import Logits, Task
+from operators.decoding.forward import Logits
 from operators.decoding.translator import Output
 from operators.models.store import Part
 from operators.serving.rooms import Update
 from operators.serving.thread import SchedulerThread
-from operators.trouble import ModelTrouble, Trouble
+from operators.trouble import ModelTrouble
 from tests.operators.serving.toy_rooms import (
-    HEAD,
-    METHODS,
+    POISON,
+    Failing,
     alone,
+    ask,
     methods,
     scheduler,
     talks,
     translate_alone,
     translator,
 )
-from tests.toy import END, ToyStore
-
-#: A token that the toy never says.
-POISON = 9
-
-
-def ask(prompt: Sequence[int], key: str = "a") -> Decode:
-    return Decode(key, METHODS["retranslate"](Task([*HEAD, *prompt], (), frozenset([END]), 12)))
+from tests.toy import ToyStore
 
 
 @given(talks(), methods, st.integers(1, 4))
@@ -79,9 +72,11 @@ def test_what_comes_while_the_model_computes_is_in_the_next_pass_together() -> N
     thread = SchedulerThread(scheduler(6, 64, store))
     store.is_ready = True
     with ThreadPoolExecutor(6) as workers:
-        first = workers.submit(thread.decode, ask([4, 5], "first"))
+        first = workers.submit(thread.decode, ask([4, 5], key="first"))
         assert store.waits.wait(60)
-        others = [workers.submit(thread.decode, ask([4, 5, number], str(number))) for number in range(1, 5)]
+        others = [
+            workers.submit(thread.decode, ask([4, 5, number], key=str(number))) for number in range(1, 5)
+        ]
         while thread._inbox.qsize() < 4:
             pass
         store.may_go_on.set()
@@ -94,12 +89,6 @@ def test_what_comes_while_the_model_computes_is_in_the_next_pass_together() -> N
 
 
 def test_trouble_with_the_model_reaches_the_worker_that_waits() -> None:
-    class Failing(ToyStore):
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if POISON in tokens:
-                raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
-            return super().evaluate(sequence, tokens, start, rows)
-
     thread = SchedulerThread(scheduler(2, 64, Failing(3)))
     with pytest.raises(ModelTrouble, match="returned -3"):
         thread.decode(ask([POISON]))
@@ -141,7 +130,7 @@ def test_it_ends_when_all_that_was_handed_in_is_done() -> None:
 def test_released_sessions_are_free() -> None:
     store = ToyStore(3)
     thread = SchedulerThread(scheduler(2, 64, store))
-    thread.decode(ask([4, 5]))
+    thread.decode(ask([4, 5], key="a"))
     assert any(cache.tokens for cache in store.caches[1:])
     thread.release("a")
     thread.close()

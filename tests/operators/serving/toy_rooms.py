@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
-from operators.decoding.decoder import Decoder, OneAtATime
-from operators.decoding.forward import Method, Task
+from operators.decoding.decoder import Decode, Decoder, OneAtATime
+from operators.decoding.draft_model import ModelDrafts
+from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.prediction import Prediction
 from operators.decoding.recycling import recycling
-from operators.decoding.second_model import SecondModel
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.models.open_sessions import OpenSessions
@@ -22,7 +22,8 @@ from operators.models.shared_sessions import SharedSessions
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.serving.rooms import Update
 from operators.serving.scheduler import Scheduler
-from tests.toy import ToyStore, ToyVocabulary
+from operators.trouble import ModelTrouble, Trouble
+from tests.toy import END, ToyStore, ToyVocabulary
 
 HEAD = (1, 2)
 #: How far the toy that drafts differs from the other.
@@ -34,12 +35,33 @@ METHODS: dict[str, Callable[[Task], Method]] = {
     "ssbd": lambda task: ssbd(task, BIASED, 3 if task.is_final else None),
     "recycle": lambda task: ssbd(task, BIASED, None, recycling(task, BlockLength(), BIASED)),
     "jacobi": lambda task: ssbd(task, BIASED, None, Jacobi(task, None, BIASED)),
-    "second model": lambda task: ssbd(task, BIASED, None, SecondModel(task, Prediction(threshold=0.2))),
-    "tree": lambda task: ssbd(task, BIASED, None, SecondModel(task, Prediction(threshold=0.6, branches=2))),
+    "draft model": lambda task: ssbd(task, BIASED, None, ModelDrafts(task, Prediction(threshold=0.2))),
+    "tree": lambda task: ssbd(task, BIASED, None, ModelDrafts(task, Prediction(threshold=0.6, branches=2))),
 }
+
+#: A token that the toy never says.
+POISON = 9
 
 methods = st.sampled_from(list(METHODS))
 texts = st.lists(st.sampled_from(["a", "b", "c", "d e"]), max_size=5).map(" ".join)
+
+
+def ask(
+    prompt: Sequence[int], method: str = "retranslate", *, is_final: bool = False, key: str = ""
+) -> Decode:
+    """A request of one room."""
+    task = Task([*HEAD, *prompt], (), frozenset([END]), 12)
+    return Decode(key or repr(prompt), METHODS[method](task), is_final)
+
+
+class Failing(ToyStore):
+    """Fails in passes over `POISON`."""
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        if POISON in tokens:
+            self.caches[sequence].tokens += tokens[:1]
+            raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
+        return super().evaluate(sequence, tokens, start, rows)
 
 
 @st.composite

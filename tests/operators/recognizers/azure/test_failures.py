@@ -108,7 +108,7 @@ def test_a_service_that_falls_silent_counts_as_lost() -> None:
         segments(listener.finish())
 
     assert listener.finals == SAID
-    assert listener.told[1].startswith("Azure does not answer to speech any more, trying again in")
+    assert listener.told[1].startswith("Azure no longer answers, trying again in")
     assert listener.told[2:] == ["connected again"]
 
 

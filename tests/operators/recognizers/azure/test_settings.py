@@ -41,8 +41,8 @@ def test_the_settings_go_before_the_environment() -> None:
         ({"key": Secret("")}, {}, "needs a key; set AZURE_SPEECH_KEY in the environment"),
         ({"key_variable": "MINE"}, BOTH, "needs a key; set MINE in the environment"),
         ({}, {"AZURE_SPEECH_KEY": KEY}, "needs a region; set AZURE_SPEECH_REGION or azure.region"),
-        ({"region": "evil.example/#"}, BOTH, "azure.region holds no Azure region"),
-        ({}, {**BOTH, "AZURE_SPEECH_REGION": KEY}, "AZURE_SPEECH_REGION holds no Azure region"),
+        ({"region": "evil.example/#"}, BOTH, "azure.region does not hold an Azure region"),
+        ({}, {**BOTH, "AZURE_SPEECH_REGION": KEY}, "AZURE_SPEECH_REGION does not hold an Azure region"),
         ({"language": "en US"}, BOTH, "azure.language is 'en US'; give a language tag"),
         ({"endpoint": "wss://a", "host": "wss://b"}, BOTH, "both given"),
         ({"endpoint": "ftp://a"}, BOTH, "azure.endpoint is not an address"),
@@ -53,9 +53,9 @@ def test_the_settings_go_before_the_environment() -> None:
         ({"endpoint": f"wss://a/?Ocp-Apim-Subscription-Key={KEY}"}, {}, "or contains a key"),
         ({"host": "ws://speech.example.com"}, BOTH, "azure.host is not encrypted"),
         ({"host": "http://192.168.0.5:5000"}, BOTH, "azure.host is not encrypted"),
-        ({"key": Secret(f"{KEY}\r\nX-Evil: 1")}, {}, "azure.key holds no key"),
-        ({"key": Secret(f" {KEY}")}, {}, "azure.key holds no key"),
-        ({}, {**BOTH, "AZURE_SPEECH_KEY": f"{KEY}\n"}, "AZURE_SPEECH_KEY holds no key"),
+        ({"key": Secret(f"{KEY}\r\nX-Evil: 1")}, {}, "azure.key does not hold a key"),
+        ({"key": Secret(f" {KEY}")}, {}, "azure.key does not hold a key"),
+        ({}, {**BOTH, "AZURE_SPEECH_KEY": f"{KEY}\n"}, "AZURE_SPEECH_KEY does not hold a key"),
         ({"key_variable": KEY}, BOTH, "azure.key_variable is not the name of an environment variable"),
     ],
 )
@@ -114,7 +114,7 @@ def test_settings_with_a_key_are_not_written_by_whoever_did_not_think_of_it(
 def test_a_key_from_the_summary_of_another_run_is_no_key() -> None:
     summary = to_plain(AzureSettings(region="eastus", key=Secret(KEY)))
 
-    with pytest.raises(UsageError, match="holds no key"):
+    with pytest.raises(UsageError, match="does not hold a key"):
         service(msgspec.convert(summary, AzureSettings, dec_hook=decode_secret), {})
 
 

@@ -1,4 +1,4 @@
-"""Whatever a second model drafts, as a sequence or as a tree: the output is the one without it."""
+"""Whatever a draft model drafts, as a sequence or as a tree: the output is the one without it."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.blockwise import decode
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafting, at_once
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Logits, Method, Origin, Session, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.prediction import Prediction
-from operators.decoding.second_model import SecondModel
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
@@ -59,12 +59,12 @@ def run(method: Method, branches: int = 0, error: float = 0.0) -> tuple[Decoded,
 
 
 @given(prompts, limits, predictions, errors, spare)
-def test_a_second_model_changes_no_output_and_saves_passes(
+def test_a_draft_model_changes_no_output_and_saves_passes(
     prompt: list[int], limit: int, prediction: Prediction, error: float, branches: int
 ) -> None:
     task = make_task(prompt, limit=limit)
     want, most = run(retranslate(task))
-    got, cost = run(decode(task, SecondModel(task, prediction)), branches, error)
+    got, cost = run(decode(task, ModelDrafts(task, prediction)), branches, error)
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
     assert cost.passes <= most.passes
 
@@ -76,7 +76,7 @@ def test_the_last_output_keeps_its_bias_and_its_precedence(
 ) -> None:  # fmt: skip
     task, rule = make_task(prompt, draft, limit), BiasedAcceptance(bias)
     want, most = run(ssbd(task, rule))
-    got, cost = run(ssbd(task, rule, None, SecondModel(task, prediction)), branches, error)
+    got, cost = run(ssbd(task, rule, None, ModelDrafts(task, prediction)), branches, error)
     assert (got.tokens, got.cut, got.accepted) == (want.tokens, want.cut, want.accepted)
     assert cost.passes <= most.passes
 
@@ -88,7 +88,7 @@ def test_sessions_that_know_no_trees_are_asked_for_the_trunk(
     task = make_task(prompt, limit=limit)
     want, _ = run(retranslate(task))
     both = PrefixSession(ToyCache()), PrefixSession(ToyCache(error=error))
-    got, _ = drive(decode(task, SecondModel(task, prediction)), *both)
+    got, _ = drive(decode(task, ModelDrafts(task, prediction)), *both)
     assert got.tokens == want.tokens
 
 
@@ -126,7 +126,7 @@ def test_a_model_that_drafts_for_itself_needs_a_pass_for_each_full_draft(
     task = make_task(prompt, limit=limit)
     want, _ = run(retranslate(task))
     plain = Prediction(length=5, threshold=0.0)
-    got, cost = run(decode(task, SecondModel(task, plain)))
+    got, cost = run(decode(task, ModelDrafts(task, plain)))
     assert got.tokens == want.tokens
     # Five of its tokens and the model's own in each pass; what repeats itself is cut after the fact.
     assert got.cut is not None or cost.passes == len(want.tokens) // 6 + 1
@@ -154,7 +154,7 @@ def test_a_draft_model_that_fails_costs_its_drafts_and_no_output(
     task = make_task(prompt)
     want, most = run(retranslate(task))
     broken = PrefixSession(Broken(passes, fails=fails))
-    got, cost = drive(decode(task, SecondModel(task, prediction)), PrefixSession(ToyCache()), broken)
+    got, cost = drive(decode(task, ModelDrafts(task, prediction)), PrefixSession(ToyCache()), broken)
     assert got.tokens == want.tokens
     assert cost.passes <= most.passes
 

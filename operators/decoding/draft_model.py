@@ -1,4 +1,4 @@
-"""A second, smaller model drafts (speculative decoding, Leviathan et al. 2023; SpecASR, Wei et al. 2025).
+"""A smaller model proposes tokens (speculative decoding, Leviathan et al. 2023; SpecASR, Wei et al. 2025).
 
 It predicts token by token while it is sure, reuses rejected tokens where it meets them, and where it is not
 sure can try two tokens at once. Its drafts are verified exactly: it saves passes and changes no output.
@@ -29,7 +29,7 @@ class _Trunk(NamedTuple):
 _Predicting = Generator[Request, Logits, _Trunk]
 
 
-class SecondModel:
+class ModelDrafts:
     """Drafts with the draft model after the divergence, and where there is no last output."""
 
     def __init__(self, task: Task, prediction: Prediction) -> None:

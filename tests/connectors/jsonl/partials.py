@@ -1,0 +1,102 @@
+"""Partials, files of them, and flows that read and write such files, for the tests of JSON lines."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bytewax.operators as op
+import msgspec
+from bytewax.dataflow import Dataflow
+from bytewax.errors import BytewaxRuntimeError
+from bytewax.testing import TestingSink, cluster_main
+
+from connectors.jsonl.sink import JsonlSink
+from connectors.jsonl.source import JsonlSource
+from operators.events import Partial
+
+
+def partial(segment: int = 0, revision: int = 0, **fields: Any) -> Partial:
+    given = {"stream": "talk", "text": "It was", "is_final": False, "start_s": 0.0, "end_s": 1.0}
+    return Partial(**{**given, "segment": segment, "revision": revision, "arrival_s": 1.0, **fields})
+
+
+def line(**fields: Any) -> bytes:
+    """A line as another program would write it: without the field ``event``; None leaves a field out."""
+    spelled = {**msgspec.to_builtins(partial()), **fields}
+    kept = {name: value for name, value in spelled.items() if value is not None and name != "event"}
+    if "event" in fields:
+        kept["event"] = fields["event"]
+    return json.dumps(kept).encode() + b"\n"
+
+
+# Lines that are refused, by the reason.
+BAD_LINES = {
+    'field "revision": expected a whole number, found text': line(revision="1"),
+    'field "revision": expected a whole number, found a number': line(revision=1.5),
+    'field "revision": expected a whole number from 0 up': line(revision=-1),
+    'field "arrival_s": expected a number from 0 up': line(arrival_s=-0.1),
+    'field "arrival_s": number out of range': line().replace(b'"arrival_s": 1.0', b'"arrival_s": 1e999'),
+    'field "arrival_s": expected a number of at most 10,000,000,000': line(arrival_s=1e300),
+    'field "segment": expected a whole number of at most 9,007,199,254,740,991': line(segment=2**53),
+    'field "stream": expected text of length <= 1000': line(stream="x" * 1001),
+    'field "text" is missing': line(text=None),
+    'field "text": expected text, found nothing': line().replace(b'"It was"', b"null"),
+    'field "is_final": expected true or false, found a whole number': line(is_final=1),
+    'field "event": expected "partial", found another event': line(event="caption"),
+    "expected an object in braces, found a list": b"[1, 2]\n",
+    "not valid JSON: invalid character": line(end_s=float("nan")),
+    "not valid JSON: unexpected end of escaped utf-16 surrogate pair": line(text="\ud800 and more"),
+    "not UTF-8": line().replace(b"It", b"\xff\xfe"),
+    "not UTF-8 ": line(note="x").replace(b'"x"', b'"\xed\xa0\x80"'),
+    "not valid JSON: it ends in the middle": line()[:-9],
+    "brackets are nested too deeply": line()[:-2] + b', "x":' + b"[" * 10**5 + b"]" * 10**5 + b"}\n",
+}
+
+
+def write(path: Path, *lines: bytes) -> Path:
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def events(count: int, segments: int = 7) -> list[Partial]:
+    return [partial(number % segments, number // segments, text=f"word {number}") for number in range(count)]
+
+
+def write_events(path: Path, written: list[Partial]) -> Path:
+    path.write_bytes(msgspec.json.Encoder().encode_lines(written))
+    return path
+
+
+def read(source: JsonlSource[Any], **run: Any) -> list[Any]:
+    found: list[Any] = []
+    flow = Dataflow("read")
+    op.output("out", op.input("in", flow, source), TestingSink(found))
+    run_flow(flow, **run)
+    return found
+
+
+def copy(source: Any, sink: JsonlSink, **run: Any) -> None:
+    flow = Dataflow("copy")
+    keyed = op.key_on("key", op.input("in", flow, source), lambda event: event.key)
+    op.output("out", keyed, sink)
+    run_flow(flow, **run)
+
+
+def run_flow(flow: Dataflow, workers: int = 1, **run: Any) -> None:
+    try:
+        # Unlike run_main, this prints no panic of Rust when a connector raises.
+        cluster_main(flow, [], 0, worker_count_per_proc=workers, **run)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
+    except BytewaxRuntimeError as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        raise cause from None
+
+
+def drained(part: Any) -> Iterator[Any]:
+    while True:
+        try:
+            yield from part.next_batch()
+        except StopIteration:
+            return

@@ -1,0 +1,151 @@
+"""Files of events: how their type is found, and what is refused by file, line and field."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from connectors.jsonl.reading import event_type_of, read_events, validate
+from connectors.jsonl.source import JsonlSource
+from operators.errors import InputError
+from operators.events import AudioChunk, Caption, Effort, Erasure, ErasureRecord, Event, Partial, Translation
+from tests.connectors.jsonl.partials import BAD_LINES, line, partial, read, write
+
+
+@pytest.fixture
+def one_of_each() -> list[Event]:
+    segment: dict[str, Any] = {"stream": "talk", "segment": 3, "revision": 1, "is_final": True}
+    times: dict[str, Any] = {"start_s": 0.5, "end_s": 1.5, "arrival_s": 1.6}
+    erasure = Erasure(length=3, erased=1, ne_segment=0.5, ne_stream=0.25)
+    return [
+        AudioChunk(stream="talk", start_s=0.5, pcm=b"\x00\x01" * 8),
+        Partial(**segment, **times, text="It was"),
+        Translation(
+            **segment,
+            **times,
+            source="It was",
+            text="Es",
+            tokens=(7,),
+            pieces=("Es",),
+            ready_s=2,
+            effort=Effort(),
+        ),
+        Caption(**segment, **times, source="It was", shown="Es", withheld=" war", ready_s=2),
+        ErasureRecord(
+            **segment,
+            raw=erasure,
+            shown=erasure,
+            latency_from_speech_s=0.5,
+            latency_from_arrival_s=0.4,
+            signature="tok:13a",
+        ),
+    ]
+
+
+def test_the_event_type_is_read_from_the_field_event(tmp_path: Path, one_of_each: list[Event]) -> None:
+    for event in one_of_each:
+        path = write(tmp_path / "events.jsonl", msgspec.json.encode(event))
+        assert event_type_of(path) is type(event)
+
+
+def test_the_event_type_is_known_by_the_fields_alone(tmp_path: Path, one_of_each: list[Event]) -> None:
+    for event in one_of_each:
+        fields = msgspec.to_builtins(event)
+        del fields["event"]
+        path = write(tmp_path / "events.jsonl", json.dumps(fields).encode())
+        assert event_type_of(path) is type(event)
+
+
+def test_the_event_type_may_be_spelled_with_escapes(tmp_path: Path) -> None:
+    path = write(tmp_path / "events.jsonl", line(event="partial").replace(b"partial", b"\\u0070artial"))
+    assert event_type_of(path) is Partial
+    assert validate(path, Partial) == 1
+
+
+def test_lines_that_are_no_events_do_not_hide_the_type(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\n", b"# made by hand\n", b'{"note": 1}\n', line())
+    assert event_type_of(path) is Partial
+
+
+def test_a_file_without_events_names_its_first_line_and_what_is_missing(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", line(text=None, arrival_s=None))
+    with pytest.raises(
+        InputError, match=r'p\.jsonl, line 1: .* for "partial" it lacks the fields "arrival_s", "text"$'
+    ):
+        event_type_of(path)
+    with pytest.raises(InputError, match=r'line 1: field "event": expected one of audio, partial,'):
+        event_type_of(write(path, line(event="subtitle")))
+    with pytest.raises(InputError, match="is empty"):
+        event_type_of(write(path, b"\n\n"))
+
+
+def test_gigabytes_of_something_else_are_not_looked_through(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\n")
+    os.truncate(path, 2**36)
+    began = time.process_time()
+    with pytest.raises(InputError, match="line 2: expected at most 8,388,608 bytes in a line, found more"):
+        event_type_of(path)
+    assert time.process_time() - began < 2
+
+
+def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        validate(tmp_path / "none.jsonl", Partial)
+    with pytest.raises(InputError, match="not a regular file"):
+        validate(tmp_path, Partial)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="not a regular file"):
+        event_type_of(tmp_path / "pipe")
+    with pytest.raises(InputError, match="No such file"):
+        read(JsonlSource(tmp_path / "none.jsonl", Partial))
+
+
+@pytest.mark.parametrize("expected", BAD_LINES)
+def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, expected: str) -> None:
+    path = write(tmp_path / "p.jsonl", line(), b"\n", BAD_LINES[expected])
+    for attempt in (lambda: validate(path, Partial), lambda: read(JsonlSource(path, Partial))):
+        with pytest.raises(InputError) as caught:
+            attempt()
+        assert str(caught.value).startswith(f"{path}, line 3: ")
+        assert expected.strip() in str(caught.value)
+
+
+def test_fields_inside_of_fields_are_named(tmp_path: Path, one_of_each: list[Event]) -> None:
+    record = msgspec.to_builtins(one_of_each[-1])
+    del record["raw"]["length"]
+    path = write(tmp_path / "e.jsonl", json.dumps(record).encode())
+    with pytest.raises(InputError, match=r'field "raw\.length" is missing'):
+        validate(path, ErasureRecord)
+
+
+def test_the_last_line_may_lack_its_newline_and_others_may_be_blank(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\xef\xbb\xbf", line(), b"\r\n  \n", line(revision=1).rstrip())
+    assert validate(path, Partial) == 2
+    assert [event.revision for event in read(JsonlSource(path, Partial))] == [0, 1]
+
+
+@pytest.mark.parametrize("half", [line()[:-9], line(text="Grün")[:30] + b"\xc3", b"\0\0\0"])
+def test_a_last_line_that_was_cut_is_never_used_and_passed_over_where_that_is_told(
+    tmp_path: Path, half: bytes
+) -> None:
+    path = write(tmp_path / "p.jsonl", line(), line(revision=1), half)
+    told: list[str] = []
+    assert len(list(read_events(path, Partial, told.append))) == 2
+    assert told == [f"{path}, line 3: the file was cut there; all lines before it are used"]
+    with pytest.raises(InputError, match=r"line 3: .*; the file was cut there: remove that line, or"):
+        validate(path, Partial)
+
+
+@pytest.mark.parametrize("bad", [line()[:-9] + b"\n", line(text=None).rstrip()])
+def test_a_line_that_is_wrong_and_not_cut_is_no_remnant_of_a_crash(tmp_path: Path, bad: bytes) -> None:
+    with pytest.raises(InputError, match="line 2: "):
+        list(read_events(write(tmp_path / "p.jsonl", line(), bad), Partial, print))
+
+
+def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", line(confidence=0.9))
+    assert read(JsonlSource(path, Partial)) == [partial()]
