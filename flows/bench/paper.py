@@ -23,6 +23,7 @@ _SWEEP = Grid(
     mask_k=(0, *MASKS),
     commit=(0,),
     final_bias=("same",),
+    accept=("bias",),
 )
 #: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
 GRIDS = (_SWEEP, _SWEEP._replace(method=("ssbd",), bias=(DEFAULT_BIAS,), mask_k=(), draft_mask=MASKS))
@@ -64,10 +65,10 @@ def _languages(run: PaperRun, title: str, published: ByLanguage, *, recorded: bo
 
 def _by_default(run: PaperRun) -> list[str]:
     """A line about the product with its defaults, if this run has measured it."""
-    # The bias of a final depends on the model.
-    usual = {name: value for name, value in columns_of(USUAL).items() if name != "final_bias"}
+    # The defaults depend on the model.
+    usual = [columns_of(USUAL, knows_unfinished=knows) for knows in (True, False)]
     for row in run.rows:
-        if all(getattr(row, name) == value for name, value in usual.items()):
+        if any(all(getattr(row, name) == one[name] for name in one) for one in usual):
             _, _, drafted, output, tps, ratio = _measured(row, tps=True)
             return [
                 f"surtitle as it runs by default: NE {row.ne_raw_mean:.2f}, A/D {drafted}, A/O {output}, "

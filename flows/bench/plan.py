@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from flows.engine.draft_model import DRAFTED
 from flows.engine.heads import METHOD as HEADS
 from flows.engine.heads import check_heads
-from flows.engine.methods import final_bias
+from flows.engine.leaning import BIAS, leaning
 from flows.settings.loading import load_settings
 from flows.settings.options import choices
 from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
@@ -34,7 +34,8 @@ class Grid(NamedTuple):
     """
 
     method: Sequence[str] = (BASELINE, USUAL.method)
-    bias: Sequence[float] = (USUAL.bias,)
+    #: None for the default.
+    bias: Sequence[float | None] = (USUAL.bias,)
     #: Tokens that the display withholds. These need no extra runs.
     mask_k: Sequence[int] = (DisplaySettings().mask_k,)
     commit: Sequence[int] = (USUAL.commit,)
@@ -122,12 +123,13 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
     ``knows_unfinished`` says whether the model was trained on unfinished text.
     """
     speculates, proposes = settings.method in SPECULATIVE, settings.method in PROPOSING
-    is_biased = speculates and settings.accept == "bias"
+    leans = leaning(settings, knows_unfinished=knows_unfinished)
+    is_biased = speculates and leans.is_biased
     return {
         "method": settings.method,
-        "bias": settings.bias if is_biased else None,
-        "final_bias": final_bias(settings, knows_unfinished=knows_unfinished) if is_biased else None,
-        "accept": settings.accept if speculates else None,
+        "bias": leans.bias if is_biased else None,
+        "final_bias": leans.final_bias if is_biased else None,
+        "accept": leans.accept if speculates else None,
         "min_block": settings.min_block,
         "proposal_bias": settings.proposal_bias if proposes else None,
         "block": settings.block,
@@ -164,10 +166,11 @@ def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[Translat
 def _own(values: dict[str, Any]) -> dict[str, Any]:
     """One combination without settings that have no effect in it, so that equivalent ones are run once."""
     own = dict(values)
-    if own["accept"] != "bias":  # another rule replaces both, and the sweep over them
-        own |= {"bias": 0.0, "final_bias": 0.0}
-    own["final_bias"] = own["bias"] if own["final_bias"] == "same" else own["final_bias"]
-    own["proposal_bias"] = own["bias"] if own["proposal_bias"] == "same" else own["proposal_bias"]
+    if own["accept"] not in ("bias", "auto"):  # another rule replaces both, and the sweep over them
+        own |= {"bias": None, "final_bias": None}
+    bias = BIAS if own["bias"] is None else own["bias"]
+    own["final_bias"] = bias if own["final_bias"] == "same" else own["final_bias"]
+    own["proposal_bias"] = bias if own["proposal_bias"] == "same" else own["proposal_bias"]
     if own["commit"] == 0:
         own["commit_gap"] = 0.0
     if own["draft_model"] is None:

@@ -16,6 +16,7 @@ from flows.bench.signature import identify
 from flows.bench_rooms.measure import measure, record
 from flows.bench_rooms.rows import Mode, Row, row_of
 from flows.bench_rooms.source import Source, read_source
+from flows.engine.leaning import leaning, spell
 from flows.engine.translation import Engine, open_engine
 from flows.running.dataflow import INTERRUPTED, interrupt_sets
 from flows.running.waiting import Waiting
@@ -132,10 +133,11 @@ class _Run:
         if job.simulated:
             signature |= {"sessions": job.sessions}
         if self._engine is not None:
+            leans = leaning(settings, knows_unfinished=self._engine.prompt.knows_unfinished)
             signature |= {
                 "model": msgspec.to_builtins(identify(self._engine.path)),
                 "llama_cpp_python": version("llama-cpp-python"),
-                "settings": f"{settings.source}-{settings.target}|{settings.method}|bias:{settings.bias:g}",
+                "settings": f"{settings.source}-{settings.target}|{settings.method}|{spell(leans)}",
                 "threads": self._engine.context.threads,
                 "cpu": cpu_name(),
             }

@@ -48,6 +48,8 @@ def bench(
     common = overrides.get("translate", {}) | overrides.get("display", {})
     crossed = {key: common.pop(key) for key in Grid._fields if key in common}
     grid = Grid(**crossed)
+    if plots is not None and grid.accept == Grid().accept:
+        grid = grid._replace(accept=("bias",))
     if plots is not None and not paper and not ("ssbd" in grid.method and "bias" in grid.accept):
         raise UsageError(
             "--plots draws SSBD against its bias; put ssbd among the --methods and bias among --accept"

@@ -32,7 +32,7 @@ GRID: Group = {
     "methods": _crossed(
         "method", words, "Any of surtitle's methods.", default=f"retranslate,{usual('translate', 'method')}"
     ),
-    "bias": _crossed("bias", floats, "SSBD's biases, 0 to 1."),
+    "bias": _crossed("bias", floats, "SSBD's biases, 0 to 1.", default="0.2"),
     "mask_k": _crossed(
         "mask_k", integers, "Tokens withheld from the display; they cost no run.", stage="display"
     ),
@@ -47,7 +47,7 @@ GRID: Group = {
         default="what suits the model",
     ),
     "accept": _crossed(
-        "accept", words, f"Acceptance rules: {NAMES}."
+        "accept", words, f"Acceptance rules: {NAMES}; auto is what suits the model.",
     ),
     "min_block": _crossed("min_block", integers, "Minimum length of a verified block."),
     "proposal_bias": _crossed(

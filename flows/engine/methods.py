@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from flows.engine.draft_model import prediction
+from flows.engine.leaning import leaning
 from flows.settings.schema import TranslateSettings
 from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
 from operators.decoding.continuous import continuous
@@ -21,13 +22,6 @@ from operators.decoding.ssbd import ssbd
 HONEST_BLOCK = 7
 #: Number of tokens of a Gauss-Seidel block.
 JACOBI_BLOCK = 8
-
-
-def final_bias(settings: TranslateSettings, *, knows_unfinished: bool = False) -> float:
-    """Beta of a segment's last update, for a model that was or was not trained on unfinished text."""
-    if settings.final_bias is not None:
-        return settings.final_bias
-    return settings.bias if knows_unfinished else 0.0
 
 
 def method(
@@ -49,14 +43,15 @@ def method(
         return retranslate
     if settings.method == "continuous":
         return continuous
-    last_bias = final_bias(settings, knows_unfinished=knows_unfinished)
-    partial, final = rule(settings, settings.bias), rule(settings, last_bias)
+    leans = leaning(settings, knows_unfinished=knows_unfinished)
+    partial = MinimumBlock(acceptance(leans.accept, leans.bias), settings.min_block)
+    final = MinimumBlock(acceptance(leans.accept, leans.final_bias), settings.min_block)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
     # Little of a draft that was made with a bias is accepted without that bias.
-    is_honest = settings.accept == "bias" and last_bias < settings.bias
+    is_honest = leans.is_biased and leans.final_bias < leans.bias
     block = HONEST_BLOCK if is_honest else None
     # A final without bias must not be biased by later drafts either.
-    last = proposed if settings.accept == "bias" and last_bias else EXACT
+    last = proposed if leans.is_biased and leans.final_bias else EXACT
 
     def decode(task: Task) -> Method:
         if not task.is_final:
@@ -64,11 +59,6 @@ def method(
         return ssbd(task, final, block, *drafters(settings, costs, task, last, heads))
 
     return decode
-
-
-def rule(settings: TranslateSettings, bias: float) -> Acceptance:
-    """The acceptance rule for draft tokens."""
-    return MinimumBlock(acceptance(settings.accept, bias), settings.min_block)
 
 
 def weighs_costs(settings: TranslateSettings) -> bool:

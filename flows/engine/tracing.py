@@ -9,7 +9,7 @@ import msgspec
 
 from connectors.files.json_file import read_json
 from connectors.jsonl.reading import event_type_of, read_events
-from flows.engine.methods import final_bias
+from flows.engine.leaning import leaning
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.decided import unchanged
@@ -94,7 +94,7 @@ def record(
         segment=partials[0].segment,
         model=engine.path.name,
         settings=msgspec.to_builtins(settings)
-        | {"final_bias": final_bias(settings, knows_unfinished=engine.prompt.knows_unfinished)},
+        | leaning(settings, knows_unfinished=engine.prompt.knows_unfinished)._asdict(),
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),
     )

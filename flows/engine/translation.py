@@ -15,7 +15,8 @@ from connectors.models.resolve import resolve_model
 from connectors.models.template import read_template
 from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_sessions, sequences
 from flows.engine.heads import check_heads, open_heads
-from flows.engine.methods import final_bias, method, weighs_costs
+from flows.engine.leaning import leaning
+from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.commit import CommitRule
@@ -148,8 +149,8 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
     """The settings that the translator needs."""
     speculates = settings.method in SPECULATIVE
     # An exact rule gives the same tokens as re-translation; committed, so unverified, tokens might differ.
-    commits = speculates and not acceptance(settings.accept, settings.bias).is_exact
-    last_bias = final_bias(settings, knows_unfinished=prompt.knows_unfinished)
+    leans = leaning(settings, knows_unfinished=prompt.knows_unfinished)
+    commits = speculates and not acceptance(leans.accept, leans.bias).is_exact
     return TranslatorSettings(
         max_source=settings.max_source,
         max_output=output_limit(settings.max_source),
@@ -157,7 +158,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         draft_mask=settings.draft_mask,
-        finals_differ=speculates and settings.accept == "bias" and last_bias != settings.bias,
+        finals_differ=speculates and leans.is_biased and leans.final_bias != leans.bias,
         drop_revised=settings.drop_revised,
     )
 

@@ -43,9 +43,11 @@ def tell_of_idle_bias(given: Iterable[str], methods: Iterable[str], accepts: Ite
 
     Args:
         given: Keys of settings; those other than biases are ignored.
+        methods: The decoding methods.
+        accepts: The acceptance rules; ``auto`` is the bias if one is given.
     """
     names = [name for name in ("bias", "final_bias") if name in given]
-    rules, methods = list(accepts), list(methods)
+    rules, methods = ["bias" if rule == "auto" else rule for rule in accepts], list(methods)
     if not names or ("bias" in rules and not set(methods).isdisjoint(SPECULATIVE)):
         return
     others = f"accept = {', '.join(rules)}" if "bias" not in rules else f"method = {', '.join(methods)}"

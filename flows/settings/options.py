@@ -78,14 +78,15 @@ TRANSLATION: Group = {
         f"{', '.join(choices('translate', 'method'))}.",
     ),
     "bias": _option(
-        "translate", "bias", float, "Bias towards the last output, 0 to 1."
+        "translate", "bias", float, "Bias towards the last output, 0 to 1.", default="0.2"
     ),
     "final_bias": _option(
         "translate", "final_bias", float, "Bias at the last update of a segment.",
         default="0, or the same if the model was trained on such",
     ),
     "accept": _option(
-        "translate", "accept", str, f"Acceptance rule for drafts: {NAMES}."
+        "translate", "accept", str,
+        f"Acceptance rule for drafts: {NAMES}; auto is the bias if given, else what suits the model.",
     ),
     "commit": _option(
         "translate", "commit", int, "Passes after which a draft token is accepted without a check; 0: never."

@@ -19,6 +19,9 @@ Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
+#: The same for the acceptance rule.
+ACCEPT = f"^auto$|{rules.PATTERN}"
+ACCEPTED = f"auto, {rules.DESCRIPTION}"
 
 #: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
 SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
@@ -79,15 +82,16 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     method: Literal[
         "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
     ] = "ssbd"
-    #: Beta: how strongly the distribution is biased towards the draft.
-    bias: Probability = 0.2
+    #: Beta: how strongly the distribution is biased towards the draft. Default: 0.2.
+    bias: Probability | None = None
     #: Beta of a segment's last update. Default: 0, or the same as the bias if the model was trained on
     #: unfinished text, because its drafts hold no guesses that a bias would preserve.
     final_bias: Probability | None = None
     #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
     #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
-    #: gain less than P nats for each erased token (``worth-P``).
-    accept: Annotated[str, msgspec.Meta(pattern=rules.PATTERN, description=rules.DESCRIPTION)] = "bias"
+    #: gain less than P nats for each erased token (``worth-P``). ``auto`` is the bias if one is given,
+    #: otherwise what suits the model.
+    accept: Annotated[str, msgspec.Meta(pattern=ACCEPT, description=ACCEPTED)] = "auto"
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
     #: Beta towards tokens proposed after the divergence; 0 does not change results.

@@ -158,7 +158,7 @@ def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
     grids = [Grid(("ssbd", "retranslate"), (0.2, 0.2, 0.0), (3, 0)), Grid(("ssbd",), (0.0, 0.4), (0, 5))]
     plan = make_plan({"to": "French"}, grids)
     assert [(one.method, one.bias) for one in plan.variants] == [
-        ("retranslate", 0.2), ("ssbd", 0.2), ("ssbd", 0.0), ("ssbd", 0.4)
+        ("retranslate", None), ("ssbd", 0.2), ("ssbd", 0.0), ("ssbd", 0.4)
     ]  # fmt: skip
     assert plan.masks == (3, 0, 5)
     assert {one.target for one in plan.variants} == {"French"}

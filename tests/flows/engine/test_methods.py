@@ -1,17 +1,20 @@
 """Each method and rule that the settings can name is there, and is what it is called."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.bench.plan import METHODS, Grid, columns_of, make_plan
-from flows.engine.methods import method, rule
+from flows.engine.leaning import BIAS, WORTH, Leaning, leaning
+from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.settings.loading import load_settings
 from flows.settings.schema import PROPOSING, SPECULATIVE, TranslateSettings
-from operators.decoding.acceptance import MinimumBlock
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
+from operators.decoding.rules import acceptance
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
 from operators.models.pool import SessionPool
@@ -75,10 +78,23 @@ def test_a_rule_that_is_none_is_refused(accept: str) -> None:
         load_settings(None, {"translate": {"accept": accept}})
 
 
-def test_every_rule_can_be_had_and_has_a_minimum_block() -> None:
+def test_every_rule_can_be_had() -> None:
     for accept in ("bias", "exact", "top-3", "within-0.1", "within-1", "worth-0.6", "worth-2"):
-        settings = load_settings(None, {"translate": {"accept": accept, "min_block": 2}}).translate
-        assert isinstance(rule(settings, 0.2), MinimumBlock)
+        settings = load_settings(None, {"translate": {"accept": accept}}).translate
+        rule = acceptance(leaning(settings, knows_unfinished=True).accept, 0.2)
+        assert rule.is_exact == (accept == "exact")
+
+
+def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_rule_is_given() -> None:
+    def leans(**given: Any) -> tuple[Leaning, Leaning]:
+        settings = TranslateSettings(**given)
+        return leaning(settings), leaning(settings, knows_unfinished=True)
+
+    assert leans() == (Leaning("bias", BIAS, 0.0), Leaning(WORTH, BIAS, BIAS))
+    assert leans(bias=0.3) == (Leaning("bias", 0.3, 0.0), Leaning("bias", 0.3, 0.3))
+    assert leans(final_bias=0.0) == (Leaning("bias", BIAS, 0.0),) * 2
+    assert leans(bias=0.3, accept="exact") == (Leaning("exact", 0.3, 0.0), Leaning("exact", 0.3, 0.3))
+    assert leans(accept="worth-2")[0].accept == "worth-2"
 
 
 def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:

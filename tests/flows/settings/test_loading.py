@@ -29,7 +29,7 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
         ('[translate]\nmethod = "magic"', "translate.method: Invalid enum value 'magic'; choose from ssbd, "),
         (
             '[translate]\naccept = "near"',
-            "translate.accept: this is not one of its values; choose from bias, exact, worth-P",
+            "translate.accept: this is not one of its values; choose from auto, bias, exact, worth-P",
         ),
         (
             '[translate]\ntemplate = "towr"',
