@@ -16,7 +16,7 @@ from flows import TranslateSettings, open_engine
 from operators import Caption, Partial, VirtualClock, display, translate
 from operators.decoding.translator import Translator
 
-SETTINGS = TranslateSettings(source="English", target="German", bias=0.2)
+SETTINGS = TranslateSettings(source="English", target="German")
 
 
 @cache

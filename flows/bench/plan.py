@@ -123,13 +123,10 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
     ``knows_unfinished`` says whether the model was trained on unfinished text.
     """
     speculates, proposes = settings.method in SPECULATIVE, settings.method in PROPOSING
-    leans = leaning(settings, knows_unfinished=knows_unfinished)
-    is_biased = speculates and leans.is_biased
+    leans = leaning(settings, knows_unfinished=knows_unfinished).used()
     return {
         "method": settings.method,
-        "bias": leans.bias if is_biased else None,
-        "final_bias": leans.final_bias if is_biased else None,
-        "accept": leans.accept if speculates else None,
+        **{key: value if speculates else None for key, value in leans.items()},
         "min_block": settings.min_block,
         "proposal_bias": settings.proposal_bias if proposes else None,
         "block": settings.block,

@@ -8,7 +8,7 @@ from flows.settings.schema import TranslateSettings
 BIAS = 0.2
 #: The rule for models that were trained on unfinished text: on them it erases less than the bias, and its
 #: captions are at least as good (docs/captions_model.md).
-WORTH = "worth-1"
+WORTH = "worth-1.5"
 
 
 class Leaning(NamedTuple):
@@ -22,6 +22,12 @@ class Leaning(NamedTuple):
     def is_biased(self) -> bool:
         """Whether the rule uses the biases."""
         return self.accept == "bias"
+
+    def used(self) -> dict[str, str | float | None]:
+        """The settings that have an effect; a bias that the rule does not use is None."""
+        if self.is_biased:
+            return self._asdict()
+        return {"accept": self.accept, "bias": None, "final_bias": None}
 
 
 def leaning(settings: TranslateSettings, *, knows_unfinished: bool = False) -> Leaning:

@@ -94,7 +94,7 @@ def record(
         segment=partials[0].segment,
         model=engine.path.name,
         settings=msgspec.to_builtins(settings)
-        | leaning(settings, knows_unfinished=engine.prompt.knows_unfinished)._asdict(),
+        | leaning(settings, knows_unfinished=engine.prompt.knows_unfinished).used(),
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),
     )

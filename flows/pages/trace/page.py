@@ -13,7 +13,7 @@ from flows.settings.schema import TranslateSettings
 from operators.decoding.trace import Trace
 
 # Settings that are shown even if they have their default values.
-_ALWAYS = ("from", "to", "method", "bias", "final_bias")
+_ALWAYS = ("from", "to", "method", "accept")
 
 
 def write_trace_page(trace: Trace, path: Path) -> None:

@@ -49,7 +49,7 @@ def test_help_calls_default_what_the_settings_call_so() -> None:
         for key in msgspec.to_builtins(Settings())[stage]
         if key in options and usual(stage, key)
     }
-    assert {"bias", "commit", "accept", "mask_k", "to", "from", "sure"} <= usually.keys()
+    assert {"commit", "accept", "mask_k", "to", "from", "sure"} <= usually.keys()
     shown = {key: options[key].default or options[key].show_default for key in usually}
     assert shown == usually
 
