@@ -7,7 +7,6 @@ from threading import Event as Flag
 from time import perf_counter
 from typing import NamedTuple
 
-import msgspec
 import typer
 
 from connectors.messages.log import tell
@@ -101,7 +100,7 @@ def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
                 tell("bench_interrupted", f"interrupted after {number} of {len(utterances)} utterances")
                 raise typer.Exit(INTERRUPTED)
         waiting.end()
-    signed = msgspec.to_builtins(sign(pair.model, clips, _INTERVAL_S, MARGIN, pair.threads))
+    signed = sign(pair.model, clips, _INTERVAL_S, MARGIN, pair.threads)
     prediction = sweep.prediction
     signature = {name: value for name, value in signed.items() if name not in _IDLE} | {
         "draft_model": pair.draft_model.name,

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from tqdm import tqdm
@@ -12,7 +13,7 @@ from flows.bench_speech.corpus import read_clips, samples
 from flows.bench_speech.engine import open_engine
 from flows.bench_speech.native import NativeLibrary
 from flows.bench_speech.scores import SpeechRow, native_row, rows
-from flows.bench_speech.signature import SpeechSignature, sign
+from flows.bench_speech.signature import sign
 from flows.bench_speech.trial import hear
 from flows.pages.results import print_results, write_json
 from flows.pages.table import Table
@@ -39,7 +40,7 @@ class SpeechBenchJob(msgspec.Struct, frozen=True, kw_only=True):
 class SpeechBenchResults(msgspec.Struct, frozen=True):
     """The content of the JSON file."""
 
-    signature: SpeechSignature
+    signature: dict[str, Any]
     rows: list[SpeechRow]
 
 
@@ -73,7 +74,7 @@ def run(job: SpeechBenchJob) -> None:
         found.append(native_row(native, references))
     signature = sign(engine.folder, clips, job.interval_s, engine.margin, job.threads)
     write_json(job.json, SpeechBenchResults(signature, found))
-    print_results([_times(found), _quality(found)], msgspec.to_builtins(signature), [job.json])
+    print_results([_times(found), _quality(found)], signature, [job.json])
 
 
 def _times(found: Sequence[SpeechRow]) -> Table:
