@@ -147,7 +147,7 @@ def _measure(
 
 def _check_comet(checkpoint: Path, corpus: Corpus) -> str:
     if corpus.references is None:
-        raise UsageError("--comet compares with references; give them with --reference")
+        raise UsageError("--comet needs references; give them with --reference")
     return check_comet(checkpoint)
 
 

@@ -147,7 +147,7 @@ class _Run:
         assert self._engine is not None, "partials are translated by a model"
 
         def go_on(fraction: float) -> None:
-            self._waiting.doing("finding out what each update takes", fraction)
+            self._waiting.doing("measuring each update", fraction)
             self._go_on()
 
         return record(self._engine, self._job.settings, self._source, go_on)
