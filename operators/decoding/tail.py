@@ -56,13 +56,17 @@ class Tail:
         origin = verified.draft.origin
         if origin is Origin.DRAFT:
             self._base = verified.begin
-        if origin is Origin.DRAFT or (origin in (Origin.RECYCLED, Origin.PARALLEL) and verified.stood):
-            for number in range(verified.stood + 1, min(len(verified.draft.tokens), len(verified.rows))):
+        if origin is Origin.DRAFT or (
+            origin in (Origin.RECYCLED, Origin.PARALLEL) and verified.accepted_length
+        ):
+            for number in range(
+                verified.accepted_length + 1, min(len(verified.draft.tokens), len(verified.rows))
+            ):
                 place = self._base + number
                 if place < len(self._tokens):
                     self._correct(place, verified, number)
         # The accepted tokens were added, and the model's own token after them.
-        self._base += verified.stood + 1
+        self._base += verified.accepted_length + 1
 
     def after(self, output: Sequence[int]) -> Continuation:
         """The part of the old output that follows ``output``; empty if it has ended."""
