@@ -7,21 +7,19 @@ from threading import Event as Flag
 from typing import Any, NamedTuple
 
 import msgspec
-import typer
 
 from connectors.files.json_file import read_json
 from connectors.machine.cpu import cpu_name
-from connectors.messages.log import tell
 from flows.bench.signature import identify
 from flows.bench_rooms.measure import measure, record
 from flows.bench_rooms.rows import Mode, Row, row_of
 from flows.bench_rooms.source import Source, read_source
 from flows.engine.translation import Engine, open_engine
-from flows.running.dataflow import INTERRUPTED, interrupt_sets
+from flows.running.dataflow import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
 from operators.decoding.pass_cost import PassCosts, is_measured
-from operators.errors import InputError, UsageError
+from operators.errors import InputError, InterruptedRunError, UsageError
 from operators.models.memory_plan import MAX_SEQUENCES
 from operators.serving.fill import fill_of
 from operators.serving.simulation import Machine, Recorded, simulate
@@ -160,8 +158,7 @@ class _Run:
 
     def _go_on(self) -> None:
         if self._stop.is_set():
-            tell("bench_interrupted", "interrupted; nothing was written")
-            raise typer.Exit(INTERRUPTED)
+            raise InterruptedRunError("interrupted; nothing was written")
 
 
 def _check(job: RoomsJob) -> None:

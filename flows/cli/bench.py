@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-from connectors.messages.log import tell
 from flows.cli.bench_options import COMMON, GRID, Json, Limit, Markdown, Skip
-from flows.running.dataflow import INTERRUPTED
 from flows.settings.loading import tell_of_idle_bias
 from flows.settings.options import MODEL, Overrides, takes
 from operators.errors import UsageError
@@ -40,7 +38,7 @@ def bench(
     surtitle's defaults. An interrupted run resumes when it is started again.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.bench.benchmark import BenchJob, Interrupted, benchmark
+    from flows.bench.benchmark import BenchJob, benchmark
     from flows.bench.paper import GRIDS
     from flows.bench.plan import Grid, make_plan
     from flows.bench.publish import publish
@@ -61,8 +59,4 @@ def bench(
         json=json, markdown=markdown, plots=plots, paper=paper, comet=comet,
         likelihood=likelihood,
     )  # fmt: skip
-    try:
-        benchmark(job, lambda results: publish(job, results))
-    except Interrupted as how_to_go_on:
-        tell("bench_interrupted", str(how_to_go_on))
-        raise typer.Exit(INTERRUPTED) from None
+    benchmark(job, lambda results: publish(job, results))
