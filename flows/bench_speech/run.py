@@ -14,7 +14,7 @@ from flows.bench_speech.engine import open_engine
 from flows.bench_speech.native import NativeLibrary
 from flows.bench_speech.scores import SpeechRow, native_row, rows
 from flows.bench_speech.signature import sign
-from flows.bench_speech.trial import hear
+from flows.bench_speech.trial import run_trial
 from flows.pages.results import print_results, write_json
 from flows.pages.table import Table
 from operators.errors import InputError, UsageError
@@ -63,9 +63,11 @@ def run(job: SpeechBenchJob) -> None:
     trials, native, references = [], [], []
     for clip in tqdm(clips, desc="recordings", disable=not sys.stderr.isatty(), leave=False):
         audio = samples(clip)
-        trials.append(hear(engine, audio, methods, [least or 0.0 for least in certainties], job.interval_s))
+        trials.append(
+            run_trial(engine, audio, methods, [least or 0.0 for least in certainties], job.interval_s)
+        )
         if library is not None:
-            native.append(library.hear(audio, job.interval_s))
+            native.append(library.recognize(audio, job.interval_s))
         references.append(clip.text)
     if not any(trial.encoder_s for trial in trials):
         raise InputError(f"{job.audio[0]}: no speech was found; give recordings in which somebody speaks")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.bench_options import COMMON, GRID, Json, Limit, Markdown, Skip
-from flows.settings.loading import tell_of_idle_bias
+from flows.settings.loading import warn_of_unused_bias
 from flows.settings.options import MODEL, Overrides, takes
 from operators.errors import UsageError
 
@@ -52,7 +52,7 @@ def bench(
         )
     if "heads" in crossed and "heads" not in grid.method:
         raise UsageError("--heads has no effect without the method; put heads among the --methods")
-    tell_of_idle_bias(crossed, grid.method, grid.accept)
+    warn_of_unused_bias(crossed, grid.method, grid.accept)
     job = BenchJob(
         source=source, reference=reference, lag=lag, skip=skip, limit=limit,
         plan=make_plan(common, [grid, *(GRIDS if paper else ())]), repeats=repeat, fresh=fresh,

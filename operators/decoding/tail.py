@@ -82,7 +82,7 @@ class Tail:
         expected = self._base - 1
         best = (0, 0, self._base)
         for place in range(max(0, expected - REACH), min(len(self._draft), expected + REACH + 1)):
-            met = _met(self._draft, place, output)
+            met = _match_length(self._draft, place, output)
             # The longest meeting; among equal ones the nearest, and among these the later.
             best = max(best, (met, -abs(place - expected), place + 1)) if met else best
         return best[0], best[2]
@@ -95,7 +95,7 @@ class Tail:
         self._sure[place] = float(np.exp(row[token] - row[choice]) / np.exp(row - row[choice]).sum())
 
 
-def _met(draft: Sequence[int], place: int, output: Sequence[int]) -> int:
+def _match_length(draft: Sequence[int], place: int, output: Sequence[int]) -> int:
     """How many tokens of the draft up to and including ``place`` equal the last ones of ``output``."""
     count = 0
     while count < min(LOOK_BACK, place + 1, len(output)) and draft[place - count] == output[-1 - count]:
