@@ -51,6 +51,13 @@ class OutputError(SurtitleError):
     event = "output_error"
 
 
+class InterruptedRunError(SurtitleError):
+    """Ctrl-C ended a benchmark before it was finished; the message says what was kept."""
+
+    exit_code = 130
+    event = "bench_interrupted"
+
+
 #: Exit code for a bug in surtitle (``EX_SOFTWARE`` of sysexits.h).
 INTERNAL_EXIT_CODE = 70
 

@@ -94,4 +94,4 @@ def _lines(path: Path) -> Iterator[str]:
     except OSError as error:
         raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
     if not number:
-        raise InputError(f"{path} is empty: give pairs, one a line, with a tab between")
+        raise InputError(f"{path} is empty: give pairs, one per line, separated by a tab")

@@ -41,4 +41,4 @@ def read_texts(path: Path, progress: Callable[[float], None] | None = None) -> I
     except OSError as error:
         raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
     if not number:
-        raise InputError(f"{path} is empty: give texts, one a line")
+        raise InputError(f"{path} is empty: give texts, one per line")

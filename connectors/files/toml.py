@@ -27,7 +27,7 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
-            raise InputError(f"{path}: a {what} takes at most {_MAX_BYTES} bytes, and this is longer")
+            raise InputError(f"{path}: a {what} has at most {_MAX_BYTES} bytes, but this one is longer")
         return tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); check {option}") from None

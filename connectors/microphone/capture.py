@@ -68,7 +68,7 @@ class Capture:
         try:
             stream: InputStream | None = self._open()
             while stream is not None and self._lasts(stream):
-                self.changes.append(f"the {self._name} is gone; waiting for it")
+                self.changes.append(f"the {self._name} was disconnected; waiting for it")
                 stream = self._wait()
                 if stream is not None:
                     self.changes.append(f"the {self._name} is back")

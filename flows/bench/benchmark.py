@@ -27,7 +27,7 @@ from flows.engine.translation import conditioning, open_engine
 from flows.running.dataflow import interrupt_sets
 from flows.running.waiting import Waiting
 from operators.decoding.translator import Translator
-from operators.errors import UsageError
+from operators.errors import InterruptedRunError, UsageError
 from operators.extras import needs_extra
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
@@ -66,15 +66,11 @@ class BenchResults(msgspec.Struct, frozen=True):
     rows: list[MethodRow]
 
 
-class Interrupted(Exception):  # noqa: N818 - it is not an error
-    """Interrupted by Ctrl-C; the message says how to resume."""
-
-
 def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
     """Run the missing trials, compute the rows, and publish them.
 
     The trials are deleted only after that, so a failed write does not require new measurements.
-    Raises `Interrupted`.
+    Raises `InterruptedRunError`.
     """
     corpus = load_corpus(job.source, job.reference, lag=job.lag, skip=job.skip, limit=job.limit)
     comet = None if job.comet is None else _check_comet(job.comet, corpus)
@@ -129,7 +125,7 @@ def _measure(
 
     def go_on() -> None:
         if stop.is_set():
-            raise Interrupted(
+            raise InterruptedRunError(
                 f"interrupted after {len(trials)} of {wanted} trials; the same command continues from there"
             )
 
@@ -147,7 +143,7 @@ def _measure(
 
 def _check_comet(checkpoint: Path, corpus: Corpus) -> str:
     if corpus.references is None:
-        raise UsageError("--comet compares with references; give them with --reference")
+        raise UsageError("--comet needs references; give them with --reference")
     return check_comet(checkpoint)
 
 

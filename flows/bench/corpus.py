@@ -105,8 +105,8 @@ def _from_text(source: Path, lines: slice, lag: int) -> Iterable[BenchSegment]:
     # Each update repeats the whole text so far.
     if sum(len(text) * (1 + len(text.split()) // lag) for _, text in texts) > _MAX_CHARACTERS:
         raise InputError(
-            f"{source}: its lines are too long to grow by {lag} words at a time; give a sentence in each, "
-            "or fewer of them with --limit"
+            f"{source}: its lines are too long to grow by {lag} words at a time; put one sentence on "
+            "each, or take fewer with --limit"
         )
     return (BenchSegment(f"line/{number:06d}", _grow(text, lag)) for number, text in texts)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
+from connectors.files.checksum import sha256_of
 from connectors.machine.cpu import cpu_name
 from flows.bench.corpus import Corpus
 from flows.bench.plan import Plan
 from flows.engine.translation import Engine, closes_unfinished
 from flows.settings.schema import TranslateSettings
-from operators.errors import InputError
 
 #: How speed is counted; see docs/benchmark.md.
 SPEED = "speedup:wall-time-of-all-updates,paired,median-over-repeats|tps:output-tokens/(model-s - prompt-s)"
@@ -120,12 +120,8 @@ def mixing_key(signature: Signature, variants: Sequence[TranslateSettings], mask
 
 def identify(path: Path) -> ModelIdentity:
     """Identify the weights in a file. Raises `InputError`."""
-    try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return ModelIdentity(path.name, path.stat().st_size, digest[:16])
-    except OSError as error:
-        raise InputError(f"{path}: this model cannot be read ({error.strerror})") from None
+    digest = sha256_of(path)
+    return ModelIdentity(path.name, path.stat().st_size, digest[:16])
 
 
 def _hash_of_prompt(engine: Engine) -> str:

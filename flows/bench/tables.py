@@ -48,7 +48,7 @@ def label(row: MethodRow, *, mask: bool) -> str:
 
 def _speed(rows: Sequence[MethodRow]) -> Table:
     return Table(
-        "Speed against re-translation, the first row; and what it comes from",
+        "Speed relative to re-translation (the first row), and where it comes from",
         (
             *("method", "speedup", "range", "tps ratio", "tokens/s", "ms/update p50", "p95"),
             *("A/D", "A/O", "passes/token"),

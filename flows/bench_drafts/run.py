@@ -3,9 +3,7 @@
 from threading import Event as Flag
 
 import msgspec
-import typer
 
-from connectors.messages.log import tell
 from flows.bench.corpus import Corpus
 from flows.bench.plan import Plan
 from flows.bench.signature import sign
@@ -13,10 +11,11 @@ from flows.bench_drafts.publish import Drafts
 from flows.bench_drafts.tables import Costs
 from flows.bench_drafts.ways import Sweep, trajectories, ways
 from flows.engine.translation import Engine, open_engine
-from flows.running.dataflow import INTERRUPTED, interrupt_sets
+from flows.running.dataflow import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
 from operators.decoding.trajectory import Trajectory
+from operators.errors import InterruptedRunError
 
 # Fields of a benchmark's signature that do not affect trajectories.
 _IDLE = {"aggregation", "order", "repeats", "speed", "tokenizer"}
@@ -37,8 +36,7 @@ def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Dra
             made += some
             waiting.doing("drafting", (number + 1) / len(texts))
             if stop.is_set():
-                tell("bench_interrupted", f"interrupted after {number + 1} of {len(texts)} texts")
-                raise typer.Exit(INTERRUPTED)
+                raise InterruptedRunError(f"interrupted after {number + 1} of {len(texts)} texts")
         signature = sign(corpus, engine, Plan((settings,), ()), "none", 1, None)
         waiting.end()
     signed = {name: value for name, value in msgspec.to_builtins(signature).items() if name not in _IDLE}

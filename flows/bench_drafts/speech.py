@@ -7,16 +7,12 @@ from threading import Event as Flag
 from time import perf_counter
 from typing import NamedTuple
 
-import msgspec
-import typer
-
-from connectors.messages.log import tell
 from flows.bench_drafts.publish import Drafts
 from flows.bench_drafts.tables import Costs
 from flows.bench_drafts.ways import Sweep, Way, compared_on, ways
 from flows.bench_speech.corpus import Clip, read_clips, samples
 from flows.bench_speech.signature import sign
-from flows.running.dataflow import INTERRUPTED, interrupt_sets
+from flows.running.dataflow import interrupt_sets
 from flows.running.waiting import Waiting
 from operators.decoding.drafter import Drafter
 from operators.decoding.drive import drive
@@ -26,7 +22,7 @@ from operators.decoding.remembered import Memory, Remembered
 from operators.decoding.respelled import Respelled
 from operators.decoding.session import PrefixSession
 from operators.decoding.trajectory import Trajectory
-from operators.errors import InputError
+from operators.errors import InputError, InterruptedRunError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
 from operators.recognizers.whisper.decoder import MARGIN, speech_task
@@ -98,10 +94,9 @@ def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
             made += _of_utterance(models, audio, ways(sweep))
             waiting.doing("drafting", number / len(utterances))
             if stop.is_set():
-                tell("bench_interrupted", f"interrupted after {number} of {len(utterances)} utterances")
-                raise typer.Exit(INTERRUPTED)
+                raise InterruptedRunError(f"interrupted after {number} of {len(utterances)} utterances")
         waiting.end()
-    signed = msgspec.to_builtins(sign(pair.model, clips, _INTERVAL_S, MARGIN, pair.threads))
+    signed = sign(pair.model, clips, _INTERVAL_S, MARGIN, pair.threads)
     prediction = sweep.prediction
     signature = {name: value for name, value in signed.items() if name not in _IDLE} | {
         "draft_model": pair.draft_model.name,

@@ -7,22 +7,20 @@ from threading import Event as Flag
 from typing import Any, NamedTuple
 
 import msgspec
-import typer
 
 from connectors.files.json_file import read_json
 from connectors.machine.cpu import cpu_name
-from connectors.messages.log import tell
 from flows.bench.signature import identify
 from flows.bench_rooms.measure import measure, record
 from flows.bench_rooms.rows import Mode, Row, row_of
 from flows.bench_rooms.source import Source, read_source
 from flows.engine.leaning import leaning, spell
 from flows.engine.translation import Engine, open_engine
-from flows.running.dataflow import INTERRUPTED, interrupt_sets
+from flows.running.dataflow import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
 from operators.decoding.pass_cost import PassCosts, is_measured
-from operators.errors import InputError, UsageError
+from operators.errors import InputError, InterruptedRunError, UsageError
 from operators.models.memory_plan import MAX_SEQUENCES
 from operators.serving.fill import fill_of
 from operators.serving.simulation import Machine, Recorded, simulate
@@ -149,7 +147,7 @@ class _Run:
         assert self._engine is not None, "partials are translated by a model"
 
         def go_on(fraction: float) -> None:
-            self._waiting.doing("finding out what each update takes", fraction)
+            self._waiting.doing("measuring each update", fraction)
             self._go_on()
 
         return record(self._engine, self._job.settings, self._source, go_on)
@@ -162,8 +160,7 @@ class _Run:
 
     def _go_on(self) -> None:
         if self._stop.is_set():
-            tell("bench_interrupted", "interrupted; nothing was written")
-            raise typer.Exit(INTERRUPTED)
+            raise InterruptedRunError("interrupted; nothing was written")
 
 
 def _check(job: RoomsJob) -> None:

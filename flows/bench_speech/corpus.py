@@ -34,7 +34,7 @@ def read_clips(audio: Sequence[Path], manifest: Path | None) -> list[Clip]:
     texts = _read_manifest(manifest) if manifest else {}
     clips = [Clip(path, texts.get(path.name)) for path in audio]
     if manifest and all(clip.text is None for clip in clips):
-        raise InputError(f"{manifest}: it names none of the recordings; give the one that belongs to them")
+        raise InputError(f"{manifest}: it names none of the recordings; give their own list")
     return clips
 
 

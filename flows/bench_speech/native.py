@@ -38,7 +38,7 @@ class NativeLibrary:
 
         self._transcriber: Any = Transcriber(str(bundled_model()), ModelArch.TINY)
 
-    def hear(self, audio: Samples, interval_s: float) -> NativeTrial:
+    def recognize(self, audio: Samples, interval_s: float) -> NativeTrial:
         """Recognise a recording as if live, with an update after each interval, but as fast as possible."""
         began = perf_counter()
         stream = self._transcriber.create_stream(update_interval=3600.0)

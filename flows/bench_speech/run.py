@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from tqdm import tqdm
@@ -12,8 +13,8 @@ from flows.bench_speech.corpus import read_clips, samples
 from flows.bench_speech.engine import open_engine
 from flows.bench_speech.native import NativeLibrary
 from flows.bench_speech.scores import SpeechRow, native_row, rows
-from flows.bench_speech.signature import SpeechSignature, sign
-from flows.bench_speech.trial import hear
+from flows.bench_speech.signature import sign
+from flows.bench_speech.trial import run_trial
 from flows.pages.results import print_results, write_json
 from flows.pages.table import Table
 from operators.errors import InputError, UsageError
@@ -39,7 +40,7 @@ class SpeechBenchJob(msgspec.Struct, frozen=True, kw_only=True):
 class SpeechBenchResults(msgspec.Struct, frozen=True):
     """The content of the JSON file."""
 
-    signature: SpeechSignature
+    signature: dict[str, Any]
     rows: list[SpeechRow]
 
 
@@ -62,9 +63,11 @@ def run(job: SpeechBenchJob) -> None:
     trials, native, references = [], [], []
     for clip in tqdm(clips, desc="recordings", disable=not sys.stderr.isatty(), leave=False):
         audio = samples(clip)
-        trials.append(hear(engine, audio, methods, [least or 0.0 for least in certainties], job.interval_s))
+        trials.append(
+            run_trial(engine, audio, methods, [least or 0.0 for least in certainties], job.interval_s)
+        )
         if library is not None:
-            native.append(library.hear(audio, job.interval_s))
+            native.append(library.recognize(audio, job.interval_s))
         references.append(clip.text)
     if not any(trial.encoder_s for trial in trials):
         raise InputError(f"{job.audio[0]}: no speech was found; give recordings in which somebody speaks")
@@ -73,7 +76,7 @@ def run(job: SpeechBenchJob) -> None:
         found.append(native_row(native, references))
     signature = sign(engine.folder, clips, job.interval_s, engine.margin, job.threads)
     write_json(job.json, SpeechBenchResults(signature, found))
-    print_results([_times(found), _quality(found)], msgspec.to_builtins(signature), [job.json])
+    print_results([_times(found), _quality(found)], signature, [job.json])
 
 
 def _times(found: Sequence[SpeechRow]) -> Table:

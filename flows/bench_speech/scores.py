@@ -49,7 +49,7 @@ class SpeechRow(msgspec.Struct, frozen=True, kw_only=True):
     finals_equal: int | None = None
 
 
-class _Said(NamedTuple):
+class _Shown(NamedTuple):
     """One update as a viewer sees it."""
 
     shown: str
@@ -76,7 +76,7 @@ def rows(
 
 def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) -> SpeechRow:
     """The row of Moonshine's own library."""
-    said = [[_Said(one.text, one.text, one.is_final) for one in trial.updates] for trial in trials]
+    said = [[_Shown(one.text, one.text, one.is_final) for one in trial.updates] for trial in trials]
     updates = sum(map(len, said))
     stability = _stability(said)
     return SpeechRow(
@@ -108,7 +108,7 @@ def _row(
     count = max(1, len(mine))
     said = [
         [
-            _Said(
+            _Shown(
                 one.text if certainties[place] is None else one.shown[place],
                 one.text,
                 one.is_final,
@@ -144,7 +144,7 @@ def _row(
     )
 
 
-def _settled_s(said: Sequence[Sequence[_Said]]) -> float:
+def _settled_s(said: Sequence[Sequence[_Shown]]) -> float:
     """The mean over all words of the finals, ignoring case and punctuation."""
     waited: list[float] = []
     for clip in said:
@@ -157,7 +157,7 @@ def _settled_s(said: Sequence[Sequence[_Said]]) -> float:
     return sum(waited) / max(1, len(waited))
 
 
-def _wer(said: Sequence[Sequence[_Said]], references: Sequence[str | None]) -> float | None:
+def _wer(said: Sequence[Sequence[_Shown]], references: Sequence[str | None]) -> float | None:
     """The word error rate, pooled over the recordings with a reference."""
     errors = words = 0
     for clip, reference in zip(said, references, strict=True):
@@ -177,7 +177,7 @@ class _Stability(NamedTuple):
     held_back: float
 
 
-def _stability(said: Sequence[Sequence[_Said]]) -> _Stability:
+def _stability(said: Sequence[Sequence[_Shown]]) -> _Stability:
     partials = [one for clip in said for one in clip if not one.is_final]
     held = sum(len(one.whole.split()) - len(one.shown.split()) for one in partials)
     return _Stability(
@@ -187,7 +187,7 @@ def _stability(said: Sequence[Sequence[_Said]]) -> _Stability:
     )
 
 
-def _erased(said: Sequence[Sequence[_Said]], split: Callable[[str], tuple[str, ...]]) -> tuple[float, float]:
+def _erased(said: Sequence[Sequence[_Shown]], split: Callable[[str], tuple[str, ...]]) -> tuple[float, float]:
     """Erased words per word of the finals, and the share of updates that erase any."""
     erased = final = revising = updates = 0
     for clip in said:

@@ -36,7 +36,7 @@ class RecordingTrial(NamedTuple):
     encoder_s: list[float]
 
 
-class _Way:
+class _Variant:
     """One way of decoding, and the state of its open utterance."""
 
     def __init__(self, engine: SpeechEngine, method: SpeechMethod, certainties: Sequence[float]) -> None:
@@ -48,7 +48,7 @@ class _Way:
         self._shown = [""] * len(certainties)
         self._stopped = 0
 
-    def hear(self, window: Window, encoded: Any) -> None:
+    def decode(self, window: Window, encoded: Any) -> None:
         """Decode a window, and record the result."""
         began = perf_counter()
         heard = self._engine.decode(self._method, encoded, self._draft, window, self._stopped)
@@ -80,7 +80,7 @@ class _Way:
         self._stopped = 0
 
 
-def hear(
+def run_trial(
     engine: SpeechEngine,
     audio: Samples,
     methods: Sequence[SpeechMethod],
@@ -92,7 +92,7 @@ def hear(
     segmenter = Segmenter(silero(), interval_s, engine.rules)
     windows = [*segmenter.accept(audio), *segmenter.finish()]
     detector_s = perf_counter() - began
-    ways = [_Way(engine, method, certainties) for method in methods]
+    ways = [_Variant(engine, method, certainties) for method in methods]
     encoder_s: list[float] = []
     for number, window in enumerate(windows):
         began = perf_counter()
@@ -100,5 +100,5 @@ def hear(
         encoder_s.append(perf_counter() - began)
         first = number % len(ways)
         for way in [*ways[first:], *ways[:first]]:
-            way.hear(window, encoded.again())
+            way.decode(window, encoded.again())
     return RecordingTrial(tuple(way.updates for way in ways), detector_s, encoder_s)

@@ -53,7 +53,7 @@ class Input(NamedTuple):
         lines = "1 line was" if source.rejected == 1 else f"{source.rejected} lines were"
         aside = f"put aside in {source.rejected_path}"
         if source.not_kept:
-            aside += f", but for {source.not_kept} that could not be written there"
+            aside += f", except for {source.not_kept} that could not be written there"
         return f"{lines} not valid and {aside}; the others were used"
 
 

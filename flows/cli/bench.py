@@ -5,10 +5,8 @@ from typing import Annotated
 
 import typer
 
-from connectors.messages.log import tell
 from flows.cli.bench_options import COMMON, GRID, Json, Limit, Markdown, Skip
-from flows.running.dataflow import INTERRUPTED
-from flows.settings.loading import tell_of_idle_bias
+from flows.settings.loading import warn_of_unused_bias
 from flows.settings.options import MODEL, Overrides, takes
 from operators.errors import UsageError
 
@@ -40,7 +38,7 @@ def bench(
     surtitle's defaults. An interrupted run resumes when it is started again.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.bench.benchmark import BenchJob, Interrupted, benchmark
+    from flows.bench.benchmark import BenchJob, benchmark
     from flows.bench.paper import GRIDS
     from flows.bench.plan import Grid, make_plan
     from flows.bench.publish import publish
@@ -56,15 +54,11 @@ def bench(
         )
     if "heads" in crossed and "heads" not in grid.method:
         raise UsageError("--heads has no effect without the method; put heads among the --methods")
-    tell_of_idle_bias(crossed, grid.method, grid.accept)
+    warn_of_unused_bias(crossed, grid.method, grid.accept)
     job = BenchJob(
         source=source, reference=reference, lag=lag, skip=skip, limit=limit,
         plan=make_plan(common, [grid, *(GRIDS if paper else ())]), repeats=repeat, fresh=fresh,
         json=json, markdown=markdown, plots=plots, paper=paper, comet=comet,
         likelihood=likelihood,
     )  # fmt: skip
-    try:
-        benchmark(job, lambda results: publish(job, results))
-    except Interrupted as how_to_go_on:
-        tell("bench_interrupted", str(how_to_go_on))
-        raise typer.Exit(INTERRUPTED) from None
+    benchmark(job, lambda results: publish(job, results))

@@ -52,7 +52,7 @@ def trace(
     from flows.pages.trace.tables import print_trace
 
     loaded = load(settings, overrides)
-    loaded.tell_of_idle()
+    loaded.warn_of_unused()
     wanted = loaded.settings.translate
     models = named_files(wanted.model, wanted.template, wanted.draft_model)
     outputs = [("--output", output), ("--json", json)]

@@ -18,7 +18,7 @@ def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
     if settings.engine == "azure":
         service(settings.azure)
         if not is_live:
-            raise UsageError("Azure takes audio no faster than it is spoken: add --realtime")
+            raise UsageError("Azure accepts audio only at the pace of speech: add --realtime")
         with needs_extra("azure", "the recogniser azure"):
             import_module("operators.recognizers.azure.recognizer")
     elif settings.engine in ("vosk", "whisper") and settings.model is None:

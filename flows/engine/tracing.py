@@ -53,7 +53,7 @@ def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
     if len(found) > 1:
         raise UsageError(
             f"{path} has a segment {segment} in {len(found)} streams; name one with --stream: "
-            f"{_some(repr(cleaned(name)) for name in sorted(found))}"
+            f"{_shortened(repr(cleaned(name)) for name in sorted(found))}"
         )
     return next(iter(found.values()))
 
@@ -121,9 +121,9 @@ def _update(partial: Partial, text: str, windows: tuple[Decoding, ...]) -> Updat
 
 def _segments(there: dict[str, set[int]]) -> str:
     if len(there) == 1:
-        return f"the segments {_some(_ranges(next(iter(there.values()))))}"
+        return f"the segments {_shortened(_ranges(next(iter(there.values()))))}"
     return "; ".join(
-        f"{_some(_ranges(numbers))} in stream {cleaned(stream)!r}"
+        f"{_shortened(_ranges(numbers))} in stream {cleaned(stream)!r}"
         for stream, numbers in sorted(there.items())[:_MAX_NAMED]
     ) + ("; …" if len(there) > _MAX_NAMED else "")
 
@@ -136,6 +136,6 @@ def _ranges(numbers: Iterable[int]) -> Iterable[str]:
         yield str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}"
 
 
-def _some(names: Iterable[str]) -> str:
+def _shortened(names: Iterable[str]) -> str:
     listed = list(names)
     return ", ".join(listed[:_MAX_NAMED]) + (", …" if len(listed) > _MAX_NAMED else "")

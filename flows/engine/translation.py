@@ -183,7 +183,7 @@ def _tuning(path: Path, model: LlamaModel, progress: Progress) -> Tuning:
                 probe,
                 usable_cores(),
                 others_s,
-                done=lambda fraction: progress("finding out how many threads are fastest", fraction),
+                done=lambda fraction: progress("measuring which number of threads is fastest", fraction),
             )
 
     return recalled(tuning_key(path), Tuning, measure)
@@ -194,7 +194,7 @@ def _row_step(path: Path, model: LlamaModel, tuning: Tuning, progress: Progress)
         with LlamaProbe(model) as probe:
             return measure_row_step(
                 lambda rows: probe.pass_s(tuning.threads, tuning.ubatch, ROWS[-1], rows),
-                lambda fraction: progress("finding out how logits are computed fastest", fraction),
+                lambda fraction: progress("measuring the fastest way to compute logits", fraction),
             )
 
     return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows

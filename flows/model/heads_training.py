@@ -89,7 +89,7 @@ def _split(corpora: Sequence[Corpus], job: HeadsJob) -> tuple[list[Corpus], list
     held = [Corpus(one.pairs[::_HELD_OUT], one.share) for one in corpora]
     for (path, _), one in zip(job.shares, learned, strict=True):
         if not one.pairs:
-            raise InputError(f"{path}: one pair is held out and none is left to learn from; give more")
+            raise InputError(f"{path}: one pair is held out and none is left to train on; give more")
     return learned, held
 
 

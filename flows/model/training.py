@@ -146,8 +146,8 @@ def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], 
         earlier = read_record(job.record)
         if (earlier.settings, earlier.model, earlier.data) != (record.settings, record.model, record.data):
             raise UsageError(
-                f"{job.state} belongs to a run with other settings or data, which {job.record} tells; "
-                "give those, remove it, or name another file with --output"
+                f"{job.state} belongs to a run with other settings or data (see {job.record}); "
+                "use the same ones, remove it, or name another file with --output"
             )
         try:
             fit.resume(job.state.read_bytes())

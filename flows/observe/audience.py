@@ -50,7 +50,7 @@ class Audience:
         """
         address = self._server.start()
         try:
-            tell("web_opened", f"captions at {self._told(address)}")
+            tell("web_opened", f"captions at {self._shown_address(address)}")
             yield address
         finally:
             self._server.stop()
@@ -80,7 +80,7 @@ class Audience:
         """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)
 
-    def _told(self, address: str) -> str:
+    def _shown_address(self, address: str) -> str:
         if self._server.new_token is not None:
             # A generated token must be printed for viewers. A given one is known already, and stays secret.
             whole = f"{address}?token={self._server.new_token}"

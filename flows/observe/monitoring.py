@@ -94,7 +94,7 @@ class Monitoring:
         if before is None or before.cause == verdict.cause:
             return verdict
         # The problem may be, for instance, a terminal that blocks.
-        Thread(target=_tell_of, args=(verdict,), name="health", daemon=True).start()
+        Thread(target=_report, args=(verdict,), name="health", daemon=True).start()
         return verdict
 
     def observe(self, event: Observed) -> None:
@@ -135,7 +135,7 @@ class Monitoring:
                 self.health.caption(record.key, record.revision, is_answer=not is_lost)
 
 
-def _tell_of(verdict: Verdict) -> None:
+def _report(verdict: Verdict) -> None:
     if verdict.cause is not None:
         tell("health_failing", str(verdict.reason), level=logging.WARNING, cause=verdict.cause)
     else:

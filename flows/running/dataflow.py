@@ -121,7 +121,3 @@ def let_interrupt_set(stop: Flag) -> dict[signal.Signals, Any]:
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         ends.append(signal.SIGHUP)
     return {number: signal.signal(number, interrupt) for number in ends}
-
-
-#: Exit code of a run that Ctrl-C ended (128 + SIGINT).
-INTERRUPTED = 130

@@ -24,21 +24,21 @@ class Loaded(NamedTuple):
     #: The given settings of the translate stage, by key.
     given: frozenset[str]
 
-    def tell_of_idle(self) -> None:
+    def warn_of_unused(self) -> None:
         """Warn about given settings that have no effect in combination with the others."""
         translate = self.settings.translate
-        tell_of_idle_bias(self.given, [translate.method], [translate.accept])
+        warn_of_unused_bias(self.given, [translate.method], [translate.accept])
 
 
 def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
     """Load the settings of a run, and set up messages as they say; raises the errors of `load_settings`."""
     loaded = load(path, overrides)
     begin_messages(loaded.settings.messages.format)
-    loaded.tell_of_idle()
+    loaded.warn_of_unused()
     return loaded.settings
 
 
-def tell_of_idle_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
+def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
     """Warn if a bias was ``given``, but none of the methods or acceptance rules uses one.
 
     Args:

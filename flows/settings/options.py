@@ -71,7 +71,7 @@ TRANSLATION: Group = {
     "model": _option("translate", "model", str, "A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions."),
     "template": _option(
         "translate", "template", str,
-        "few-shot, chat, tower, qwen3, or a .toml file of your own; auto goes by the model.",
+        "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
     ),
     "method": _option(
         "translate", "method", str,

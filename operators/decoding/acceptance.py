@@ -22,7 +22,7 @@ class Acceptance(Protocol):
         """
         ...
 
-    def stood(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
+    def accepted_length(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
         """How many of the first ``proposed`` tokens are accepted: those before the first rejected one.
 
         ``rows`` has shape (positions, vocabulary); the first row judges the first proposed token.
@@ -134,7 +134,7 @@ class WorthAcceptance(Acceptance):
         return float(row[best] - row[proposed]) <= self._price
 
     @override
-    def stood(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
+    def accepted_length(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
         """The place to cut at; among equal ones the last, which erases least."""
         count = len(proposed)
         if count == 0:
@@ -169,10 +169,10 @@ class MinimumBlock(Acceptance):
         return self._rule.accepts(row, best, proposed)
 
     @override
-    def stood(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
+    def accepted_length(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
         """The first ones, and after them as many as the rule accepts."""
         unseen = min(self._unseen, len(proposed))
-        return unseen + self._rule.stood(rows[unseen:], choices[unseen:], proposed[unseen:])
+        return unseen + self._rule.accepted_length(rows[unseen:], choices[unseen:], proposed[unseen:])
 
 
 EXACT = ExactAcceptance()

@@ -74,7 +74,7 @@ class _Growing:
         """Append the accepted part of a draft. If gaps are wanted, the rows are overwritten."""
         draft = verified.draft
         if draft.origin is Origin.DRAFT:
-            self._gaps += _gaps(verified) if self._want_gaps else [0.0] * verified.stood
+            self._gaps += _gaps(verified) if self._want_gaps else [0.0] * verified.accepted_length
         else:
             self._proposed += draft.tree.size
         self.add(
@@ -109,7 +109,7 @@ class _Growing:
 
 def _gaps(verified: Verified) -> list[float]:
     """Logit gap to the next best token where the draft is the best one, else 0. Overwrites the rows."""
-    count = verified.stood
+    count = verified.accepted_length
     rows, best = verified.rows[:count], verified.choices[:count]
     places = np.arange(count)
     top = rows[places, best]

@@ -42,7 +42,7 @@ class _Apart:
     def learn(self, verified: Verified) -> None:
         """Look at the rows of the accepted tokens, and of the model's own next token."""
         if self._is_used:
-            self.least = min(self.least, *gaps_to_next(verified.rows[: verified.stood + 1]))
+            self.least = min(self.least, *gaps_to_next(verified.rows[: verified.accepted_length + 1]))
 
     def draft(self, output: Sequence[int]) -> Drafting:
         """The rest of the last output, if the model itself started in the same way."""

@@ -25,23 +25,25 @@ class CommitRule(msgspec.Struct, frozen=True):
         """Whether anything is ever committed."""
         return self.passes > 0
 
-    def committed(self, stood: Sequence[int], before: Sequence[int], source: Sequence[int]) -> int:
+    def committed(self, clear_passes: Sequence[int], before: Sequence[int], source: Sequence[int]) -> int:
         """Number of committed tokens at the beginning of the draft.
 
-        ``stood`` counts for each draft token the passes in which it was clearly accepted; ``before`` and
-        ``source`` are the token ids of the source that it was made from and of the present one.
+        ``clear_passes`` counts for each draft token the passes that accepted it clearly; ``before`` and
+        ``source`` are the token ids of the source that the draft was made from and of the present one.
         """
         if not self.is_on or not before:
             return 0
-        count = next((place for place, passes in enumerate(stood) if passes < self.passes), len(stood))
-        return min(count, len(stood) * common_prefix(before, source) // len(before))
+        count = next(
+            (place for place, passes in enumerate(clear_passes) if passes < self.passes), len(clear_passes)
+        )
+        return min(count, len(clear_passes) * common_prefix(before, source) // len(before))
 
     def count(
-        self, stood: Sequence[int], committed: int, gaps: Sequence[float], length: int
+        self, clear_passes: Sequence[int], committed: int, gaps: Sequence[float], length: int
     ) -> tuple[int, ...]:
         """The counts for an output of ``length`` tokens, the first ``len(gaps)`` of which were accepted."""
-        counts = list(stood[:committed])
+        counts = list(clear_passes[:committed])
         for place in range(committed, len(gaps)):
-            before = stood[place] if place < len(stood) else 0
+            before = clear_passes[place] if place < len(clear_passes) else 0
             counts.append(before + 1 if gaps[place] >= self.gap else 0)
         return tuple(counts + [0] * (length - len(counts)))

@@ -54,8 +54,8 @@ class Verified(NamedTuple):
     rows: Logits
 
     @property
-    def stood(self) -> int:
-        """Number of tokens that stand."""
+    def accepted_length(self) -> int:
+        """Number of accepted tokens."""
         return len(self.path)
 
     @property

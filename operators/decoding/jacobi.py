@@ -46,7 +46,7 @@ class Jacobi:
         """Take the model's choices after the rejected token as the next guesses."""
         self._tail.learn(verified)
         if verified.draft.origin is Origin.PARALLEL:
-            self._guesses = verified.choices[verified.stood + 1 :]
+            self._guesses = verified.choices[verified.accepted_length + 1 :]
 
     def draft(self, output: Sequence[int]) -> Drafting:
         """Guesses for the rest of the current block, or for the next one; none before the first token."""

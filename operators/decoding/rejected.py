@@ -43,9 +43,11 @@ def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bo
     the trunk has at the places after it.
     """
     tree = verified.draft.tree
-    nodes = _line(tree, verified.path[-1] if verified.path else ROOT) or [*range(verified.stood, tree.trunk)]
+    nodes = _line(tree, verified.path[-1] if verified.path else ROOT) or [
+        *range(verified.accepted_length, tree.trunk)
+    ]
     known = steps or tuple(Step(token) for token in tree.tokens)
-    return Rest(verified.begin + verified.stood, tuple(known[node] for node in nodes), is_whole)
+    return Rest(verified.begin + verified.accepted_length, tuple(known[node] for node in nodes), is_whole)
 
 
 def _line(tree: TokenTree, node: int) -> list[int]:

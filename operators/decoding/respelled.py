@@ -75,7 +75,7 @@ class Respelled:
             ends = np.cumsum([len(self._own.piece(draft.tree.tokens[node])) for node in path])
             text = _text(self._own, (draft.tree.tokens[node] for node in path))
             node, end = ROOT, 0
-            for token in self._behind(output, text):
+            for token in self._tokens_after(output, text):
                 node, begin, end = growing.add(node, token), end, end + len(self._model.piece(token))
                 # A step whose token ends in this one was effective.
                 inside = [one for one, its_end in zip(path, ends, strict=True) if begin < its_end <= end]
@@ -84,7 +84,7 @@ class Respelled:
         origins = (Origin.MODEL if node in stepped else Origin.RECYCLED for node in range(growing.size))
         return Draft(growing.tree, Origin.MODEL, origins=tuple(origins)) if growing.size else None
 
-    def _behind(self, output: Sequence[int], text: bytes) -> list[int]:
+    def _tokens_after(self, output: Sequence[int], text: bytes) -> list[int]:
         """The tokens of ``text`` after ``output``.
 
         These are the tokens that the whole text has there. If the whole text differs before that place,

@@ -56,13 +56,17 @@ class Tail:
         origin = verified.draft.origin
         if origin is Origin.DRAFT:
             self._base = verified.begin
-        if origin is Origin.DRAFT or (origin in (Origin.RECYCLED, Origin.PARALLEL) and verified.stood):
-            for number in range(verified.stood + 1, min(len(verified.draft.tokens), len(verified.rows))):
+        if origin is Origin.DRAFT or (
+            origin in (Origin.RECYCLED, Origin.PARALLEL) and verified.accepted_length
+        ):
+            for number in range(
+                verified.accepted_length + 1, min(len(verified.draft.tokens), len(verified.rows))
+            ):
                 place = self._base + number
                 if place < len(self._tokens):
                     self._correct(place, verified, number)
         # The accepted tokens were added, and the model's own token after them.
-        self._base += verified.stood + 1
+        self._base += verified.accepted_length + 1
 
     def after(self, output: Sequence[int]) -> Continuation:
         """The part of the old output that follows ``output``; empty if it has ended."""
@@ -78,7 +82,7 @@ class Tail:
         expected = self._base - 1
         best = (0, 0, self._base)
         for place in range(max(0, expected - REACH), min(len(self._draft), expected + REACH + 1)):
-            met = _met(self._draft, place, output)
+            met = _match_length(self._draft, place, output)
             # The longest meeting; among equal ones the nearest, and among these the later.
             best = max(best, (met, -abs(place - expected), place + 1)) if met else best
         return best[0], best[2]
@@ -91,7 +95,7 @@ class Tail:
         self._sure[place] = float(np.exp(row[token] - row[choice]) / np.exp(row - row[choice]).sum())
 
 
-def _met(draft: Sequence[int], place: int, output: Sequence[int]) -> int:
+def _match_length(draft: Sequence[int], place: int, output: Sequence[int]) -> int:
     """How many tokens of the draft up to and including ``place`` equal the last ones of ``output``."""
     count = 0
     while count < min(LOOK_BACK, place + 1, len(output)) and draft[place - count] == output[-1 - count]:

@@ -227,8 +227,8 @@ class Translator:
         if lost is not None:
             # Neither shown nor used as a draft; the same text is tried again.
             return _Answer(before, effort, lost)
-        stood = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
-        return _Answer(Window(source, decoded.tokens, stood), effort, decoded.cut)
+        counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
+        return _Answer(Window(source, decoded.tokens, counts), effort, decoded.cut)
 
     def _task(self, key: str, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
         settings = self._settings

@@ -19,7 +19,7 @@ def verify(begin: int, draft: Draft, rows: Logits) -> Verified:
     # All argmaxes in one call: a row costs little compared with its pass.
     choices = best_tokens(rows)
     if draft.tree.is_chain:
-        path: Sequence[int] = range(draft.acceptance.stood(rows, choices, draft.tokens))
+        path: Sequence[int] = range(draft.acceptance.accepted_length(rows, choices, draft.tokens))
     else:
         path = _walk(draft.tree, rows, choices, draft.acceptance)
     return Verified(begin, draft, path, choices, rows)

@@ -116,7 +116,7 @@ class PartialNumbering:
         if hypothesis.segment != self._dropped_of:
             self._dropped_of = hypothesis.segment
             _log.warning(
-                "the recogniser went on with speech of %s from %.1f s on after its end, which is left out",
+                "the recogniser continued a segment of %s after its end; its text from %.1f s on is left out",
                 cleaned(self._stream),
                 hypothesis.start_s,
                 extra={"event": "hypothesis_dropped", "stream": self._stream},

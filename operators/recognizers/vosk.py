@@ -35,7 +35,7 @@ class _Word(msgspec.Struct):
     end: float
 
 
-class _Said(msgspec.Struct):
+class _Result(msgspec.Struct):
     """The library's answer as JSON; times count from the first sample that it got."""
 
     text: str = ""
@@ -126,7 +126,7 @@ class VoskRecognizer(Recognizer):
         self._heard_bytes += len(piece)
         if is_over:
             return self._final(self._decoder.Result())
-        text = msgspec.json.decode(self._decoder.PartialResult(), type=_Said).partial
+        text = msgspec.json.decode(self._decoder.PartialResult(), type=_Result).partial
         before = self._open
         # What was taken for speech may turn out to be none: there is no empty hypothesis until the final.
         if not text or (before and text == before.text):
@@ -142,7 +142,7 @@ class VoskRecognizer(Recognizer):
 
     def _final(self, answer: str) -> list[Hypothesis]:
         """The end of a segment, or of a silence without speech."""
-        said = msgspec.json.decode(answer, type=_Said)
+        said = msgspec.json.decode(answer, type=_Result)
         before, self._open = self._open, None
         if not said.text and before is None:
             return []

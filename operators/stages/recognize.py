@@ -78,7 +78,7 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
     def on_batch(self, values: list[AudioChunk]) -> tuple[list[Partial], bool]:
         partials: list[Partial] = []
         for chunk in values:
-            partials += self._hear(chunk)
+            partials += self._recognize(chunk)
         return partials, self._recognizer is None
 
     @override
@@ -91,7 +91,7 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
         assert self._numbering is not None, "a logic is made for a chunk or from a snapshot"
         return pack(self._numbering.state)
 
-    def _hear(self, chunk: AudioChunk) -> list[Partial]:
+    def _recognize(self, chunk: AudioChunk) -> list[Partial]:
         numbering = self._numbering = self._numbering or PartialNumbering(NumberingState(chunk.stream))
         if self._recognizer is None:
             self._recognizer = self._make_recognizer(chunk.stream)

@@ -56,7 +56,7 @@ def gemma(
     """
     if (architecture := header("general.architecture")) != ARCHITECTURE:
         raise InputError(
-            f"this is a {architecture} model, and only {ARCHITECTURE} can be trained: name another"
+            f"this is a {architecture} model, and only {ARCHITECTURE} can be trained: choose another"
         )
     weights = {_name(name): _value(name, values).to(dtype) for name, values in tensors}
     with torch.device("meta"):

@@ -175,8 +175,8 @@ def test_a_source_that_hands_over_nothing_any_more_is_not_well_unless_it_ended(
 def test_a_microphone_that_is_gone_is_said_in_its_own_words_until_it_is_heard(
     health: Health, clock: Clock
 ) -> None:
-    health.lost("the default microphone is gone; waiting for it")
-    assert health.verdict()[1:] == ("source_lost", "the default microphone is gone; waiting for it")
+    health.lost("the default microphone was disconnected; waiting for it")
+    assert health.verdict()[1:] == ("source_lost", "the default microphone was disconnected; waiting for it")
     health.lost("the default microphone is back")
     assert cause(health) == "source_lost"
     hear(health, clock, 1, QUIET)

@@ -21,7 +21,7 @@ const PARTS = ["recogniser", "queue", "model", "display"];
 const plots = {
     latency: new Plot(place, "Latency from speech", { parts: PARTS, stacked: true, format: milliseconds, least: 500, total: (values) => values[PARTS.length] }),
     ne: new Plot(place, "Erasure (NE)", { parts: ["shown", "raw"], format: two, least: 0.5 }),
-    drafted: new Plot(place, "Drafts that stood (A/D)", { format: share }),
+    drafted: new Plot(place, "Accepted drafts (A/D)", { format: share }),
     output: new Plot(place, "Output from drafts (A/O)", { format: share }),
     overtaken: new Plot(place, "Overtaken updates", { least: 5 }),
     lost: new Plot(place, "Sound lost", { format: (value) => `${value.toFixed(1)} s`, least: 1 }),

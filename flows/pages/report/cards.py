@@ -58,7 +58,7 @@ _FAST = "the same on an infinitely fast machine"
 _FIGURES = (
     _Figure(
         "NE shown",
-        "tokens taken back from the viewer, to each that stayed",
+        "tokens erased after they were shown, per final token",
         lambda of: of.ne_shown,
         _ratio,
         True,

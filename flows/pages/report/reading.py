@@ -100,7 +100,7 @@ def kind_of(events: Path) -> type[Event]:
     kind = event_type_of(events)
     if kind not in (Caption, ErasureRecord):
         raise InputError(
-            f"{events} holds {kind.__name__.lower()} events, which say nothing about what a viewer saw; "
+            f"{events} holds {kind.__name__.lower()} events, which do not show what a viewer saw; "
             "give captions (written with --captions) or an erasure log (--log)"
         )
     return kind

@@ -48,7 +48,7 @@ def stream_tables(report: Report) -> list[Table]:
 
 def _counts(rows: Sequence[StreamFigures]) -> Table:
     return Table(
-        "What was shown, and taken back",
+        "What was shown, and what was erased",
         ("stream", "segments", "unfinished", "updates", "overtaken", "NE raw", "shown"),
         tuple(
             (

@@ -32,7 +32,7 @@ MEANINGS = {
     Origin.RECYCLED: "recycled from the draft’s rejected tail",
     Origin.LOOKED_UP: "looked up in an earlier text",
     Origin.PARALLEL: "guessed in parallel",
-    Origin.MODEL: "drafted by the draft model",
+    Origin.MODEL: "proposed by the draft model",
     Origin.OWN: "the model’s own next token, alone",
 }
 

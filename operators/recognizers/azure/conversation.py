@@ -93,7 +93,7 @@ class Conversation:
         if self.is_over:
             return []
         if isinstance(event, Result):
-            return self._hear(event, heard)
+            return self._receive(event, heard)
         if isinstance(event, Over):
             # The results are complete only if all audio was heard.
             self._end(event.failure or (None if self.is_audio_over else Failure.STOPPED))
@@ -115,7 +115,7 @@ class Conversation:
             self._patience.gave_up()
             self._end(Failure.SILENT)
 
-    def _hear(self, result: Result, heard: int) -> list[Hypothesis]:
+    def _receive(self, result: Result, heard: int) -> list[Hypothesis]:
         self.is_proven = True
         self._patience.answered()
         if self._base + result.begin > heard:

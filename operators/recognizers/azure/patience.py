@@ -81,7 +81,7 @@ class Patience:
         """The connection was given up because it did not answer."""
         self._doublings = min(self._doublings + 1, _MAX_DOUBLINGS)
 
-    def hear(self, pcm: bytes) -> None:
+    def add_audio(self, pcm: bytes) -> None:
         """The service gets this audio: 16-bit samples."""
         samples = np.frombuffer(pcm, "<i2").astype(np.float32)
         # In pieces of a tenth of a second, because a long piece sent again always contains something loud.

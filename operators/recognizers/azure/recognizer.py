@@ -196,7 +196,7 @@ class AzureRecognizer(Recognizer):
             if is_sending:
                 self._reports.connected(lost_s)
             if pcm:
-                self._patience.hear(pcm)
+                self._patience.add_audio(pcm)
                 connection.write(pcm)
             if is_last and not conversation.is_audio_over:
                 connection.end_audio()

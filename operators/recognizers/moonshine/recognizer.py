@@ -32,7 +32,7 @@ class MoonshineTranscriber(DraftingTranscriber):
         self._method = method
 
     @override
-    def _hear(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
+    def _decode_window(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
         encoded = self._model.encode(window.samples)
         tokenizer = self._model.tokenizer
         heard = decode(

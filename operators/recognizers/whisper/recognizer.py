@@ -40,7 +40,7 @@ class WhisperTranscriber(DraftingTranscriber):
         self._method = method
 
     @override
-    def _hear(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript | None:
+    def _decode_window(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript | None:
         encoded = self._model.encode(window.samples, self._prompt)
         piece = encoded.vocabulary.piece
         heard = decode(

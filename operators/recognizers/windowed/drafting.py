@@ -42,7 +42,7 @@ class DraftingTranscriber(Transcriber):
         self._stopped = 0
 
     @abstractmethod
-    def _hear(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript | None:
+    def _decode_window(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript | None:
         """Decode a window; None if the model is lost. Raises `ModelTrouble` if it fails.
 
         ``stopped`` is the number of consecutive windows before it that ended at a doubtful word.
@@ -55,7 +55,7 @@ class DraftingTranscriber(Transcriber):
         if window.is_final:
             # Even if it fails, nothing of it remains for the next utterance.
             self._draft, self._shown, self._stopped = (), "", 0
-        transcript = self._hear(window, draft, stopped)
+        transcript = self._decode_window(window, draft, stopped)
         if transcript is None:
             return shown
         if window.is_final:

@@ -35,7 +35,7 @@ def steady_text(
         end = begin
     whole = "".join(texts).strip()
     steady = _UNCLOSED.prepare("".join(texts[:end]).strip(), is_final=False)
-    return shown if len(shown) > len(steady) and _says(whole, shown) else steady
+    return shown if len(shown) > len(steady) and _starts_with(whole, shown) else steady
 
 
 def _word_begin(texts: Sequence[str], end: int) -> int:
@@ -51,6 +51,6 @@ def _probability(texts: Sequence[str], probability: Callable[[int], float], begi
     return min((probability(n) for n in range(begin, end) if _WORD.search(texts[n])), default=0.0)
 
 
-def _says(text: str, shown: str) -> bool:
+def _starts_with(text: str, shown: str) -> bool:
     """Whether a text begins with the words of another one."""
     return text.startswith(shown) and not _WORD.match(text[len(shown) : len(shown) + 1])

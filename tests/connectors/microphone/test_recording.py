@@ -19,7 +19,7 @@ from tests.virtual_microphone import NAME, VirtualMicrophone
 
 ROOT = Path(__file__).parent.parent.parent.parent
 BACK = f"the microphone {NAME} is back"
-GONE = f"the microphone {NAME} is gone; waiting for it"
+GONE = f"the microphone {NAME} was disconnected; waiting for it"
 
 
 @pytest.fixture(scope="module")

@@ -145,7 +145,7 @@ def test_what_cannot_be_told_is_refused_in_one_sentence(tmp_path: Path, talk: Pa
     (tmp_path / "few").write_text("eins\n")
     partials = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
     for error, kind, words in (
-        (refused(partials), InputError, "say nothing about what a viewer saw"),
+        (refused(partials), InputError, "do not show what a viewer saw"),
         (refused(tmp_path / "none"), InputError, "cannot be read"),
         (refused(erasures, "--simulstream", tmp_path / "x"), UsageError, "has no text for --simulstream"),
         (refused(talk, "--reference", tmp_path / "few"), InputError, "has 1 lines, but"),

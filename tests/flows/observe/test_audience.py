@@ -29,7 +29,7 @@ def test_captions_figures_and_the_end_are_published() -> None:
     observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=4.0)))
     observers.observe(CaptionShown(caption, 1.0))
     observers.observe(UpdateMeasured(ErasureMeter(tokenizer("13a"), "").record(caption), 1.0))
-    one.status(Status(state="no microphone"), "the microphone is gone; waiting for it")
+    one.status(Status(state="no microphone"), "the microphone was disconnected; waiting for it")
     observers.observe(RunEnded())
     with one.served() as address, follow(int(address.rstrip("/").rpartition(":")[2])) as viewer:
         page = viewer.until_over()

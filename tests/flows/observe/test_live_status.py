@@ -97,6 +97,6 @@ def test_the_line_is_drawn_with_each_sound_and_when_the_microphone_changes() -> 
     observers.observe(SoundLost(Losses(dropped_s=1.0)))
     assert [status.state for status in screen.seen] == ["listening"]
     observers.observe(heard(0.3))
-    observers.observe(MicrophoneChanged("the microphone is gone; waiting for it", 0.4))
+    observers.observe(MicrophoneChanged("the microphone was disconnected; waiting for it", 0.4))
     assert [status.state for status in screen.seen] == ["listening", "speech", "no microphone"]
     assert math.isclose(screen.seen[-1].dropped_s, 1.0)

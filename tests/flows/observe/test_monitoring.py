@@ -284,8 +284,8 @@ def test_a_microphone_that_is_gone_is_no_good_health_until_it_is_heard_again() -
     observers.observe(RunBegan())
     observers.observe(SoundHeard(chunk(0.0), 0.1))
     assert monitoring.verdict().is_well
-    observers.observe(MicrophoneChanged("the microphone is gone; waiting for it", 0.2))
-    assert monitoring.verdict()[1:] == ("source_lost", "the microphone is gone; waiting for it")
+    observers.observe(MicrophoneChanged("the microphone was disconnected; waiting for it", 0.2))
+    assert monitoring.verdict()[1:] == ("source_lost", "the microphone was disconnected; waiting for it")
     observers.observe(SoundHeard(chunk(0.3), 0.4))
     assert monitoring.verdict().is_well
     observers.observe(RunEnded())

@@ -26,7 +26,7 @@ def taken(rule: Acceptance, row: np.ndarray) -> set[int]:
 
 
 def standing(rule: Acceptance, rows: np.ndarray, proposed: list[int]) -> int:
-    return rule.stood(rows, rows.argmax(axis=1).tolist(), proposed)
+    return rule.accepted_length(rows, rows.argmax(axis=1).tolist(), proposed)
 
 
 drafts = st.integers(0, 2**32 - 1).map(

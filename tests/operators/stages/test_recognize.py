@@ -181,7 +181,7 @@ def test_what_a_recogniser_says_of_a_segment_after_its_final_is_counted_and_name
     assert brief(partials) == [(0, 0, "One", True), (1, 0, "Two", False), (1, 1, "Two", True)]
     assert numbering.dropped == 3
     assert [record.event for record in caplog.records] == ["hypothesis_dropped"] * 2  # type: ignore[attr-defined]  # of `extra`
-    assert "speech of talk from 0.0 s on after its end" in caplog.text
+    assert "segment of talk after its end; its text from 0.0 s on" in caplog.text
     assert "One" not in caplog.text
 
 

@@ -87,7 +87,7 @@ def test_a_connection_has_proved_itself_by_an_answer_or_by_standing_for_a_minute
 def test_speech_without_an_answer_is_a_failure() -> None:
     course = Course()
     course.conversation.take(Connected(), 0)
-    course.patience.hear(sound(0.1, 0) + sound(20, 3000))
+    course.patience.add_audio(sound(0.1, 0) + sound(20, 3000))
 
     assert course.after(11) is Failure.SILENT
 
@@ -95,12 +95,12 @@ def test_speech_without_an_answer_is_a_failure() -> None:
 def test_an_answer_renews_patience_and_so_does_a_new_connection() -> None:
     course = Course()
     speech = sound(0.1, 0) + sound(20, 3000)
-    course.patience.hear(speech)
+    course.patience.add_audio(speech)
     course.clock.now_s += 9
     course.conversation.take(Connected(), 0)
     assert course.after(2) is None
 
-    course.patience.hear(speech)
+    course.patience.add_audio(speech)
     course.clock.now_s += 11
     course.conversation.take(Result("a", 0, 1, is_final=False), 9)
     assert course.after(0) is None

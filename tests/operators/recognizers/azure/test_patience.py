@@ -30,7 +30,7 @@ def listen(patience: Patience, clock: Clock, *heard: tuple[float, int]) -> bool:
     """Hear sounds (seconds, loudness) as they are made: whether patience is over after them."""
     for seconds, loudness in heard:
         for _ in range(round(seconds * 10)):
-            patience.hear(sound(0.1, loudness))
+            patience.add_audio(sound(0.1, loudness))
             clock.now_s += 0.1
     return patience.is_over
 
@@ -102,7 +102,7 @@ def test_a_cough_needs_no_answer() -> None:
 def test_audio_that_is_sent_again_at_once_leaves_time_to_answer() -> None:
     patience, clock = patience_of(10)
     patience.begin()
-    patience.hear(sound(60, 3000))
+    patience.add_audio(sound(60, 3000))
 
     assert not patience.is_over
     clock.now_s += 10

@@ -50,7 +50,7 @@ class Doubtful(DraftingTranscriber):
         self.heard = 0
 
     @override
-    def _hear(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
+    def _decode_window(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
         self.heard += 2
         pieces = [f" {number}".encode() for number in range(self.heard)]
         may_end = not window.is_final and doubt_of(METHOD, draft, stopped, lambda _token: b"a") is not None
