@@ -9,13 +9,14 @@ from connectors.machine.memory import resident_mb
 from flows.bench_rooms.rows import Mode, Row, row_of
 from flows.bench_rooms.source import Source
 from flows.engine.serving import make_scheduler
-from flows.engine.translation import Engine, translator_settings
+from flows.engine.translation import Engine
 from flows.settings.schema import TranslateSettings
-from operators.decoding.translator import Output, SegmentState, Translator
+from operators.decoding.translator import Output, SegmentState
 from operators.errors import InputError
 from operators.serving.live import RealClock, live
-from operators.serving.rooms import Done, Rooms, Update, Waiting, Working
+from operators.serving.rooms import Done, Update
 from operators.serving.scheduler import Scheduler
+from operators.serving.segments import Translated, rooms_of
 from operators.serving.simulation import Recorded
 
 #: Key of a segment that belongs to no room.
@@ -36,13 +37,13 @@ def measure(
     Raises `InputError` if the model fails.
     """
     with _scheduler(engine, settings, rooms, mode) as scheduler:
-        served, model = _rooms(engine, settings, scheduler, rooms)
+        model = engine.translator(settings, scheduler)
         # The first passes read the weights from disk.
         state, _ = model.update(_WARM_UP, SegmentState(), "Good morning.", is_final=True)
         model.release(_WARM_UP, state)
         arrivals = source.recording.arrivals(rooms, seconds)
         before = scheduler.load
-        lived = live(served, arrivals, RealClock(), _tokens, go_on)
+        lived = live(rooms_of(scheduler, model, keep_up=True), arrivals, RealClock(), _tokens, go_on)
         load = type(before)(*(now - then for now, then in zip(scheduler.load, before, strict=True)))
         return row_of(rooms, mode, lived, load, resident_mb(), simulated=False)
 
@@ -56,9 +57,7 @@ def record(
     """
     recorded: list[Recorded] = []
     with _scheduler(engine, settings, 1, "alone") as scheduler:
-        model = Translator(
-            engine.prompt, scheduler, engine.method(settings), translator_settings(settings, engine.prompt)
-        )
+        model = engine.translator(settings, scheduler)
         state = SegmentState()
         for number, heard in enumerate(source.heard):
             go_on(number / len(source.heard))
@@ -80,25 +79,8 @@ def _scheduler(engine: Engine, settings: TranslateSettings, rooms: int, mode: Mo
         opened.context.close()
 
 
-def _rooms(
-    engine: Engine, settings: TranslateSettings, scheduler: Scheduler, rooms: int
-) -> tuple[Rooms[SegmentState, Output], Translator]:
-    model = Translator(
-        engine.prompt, scheduler, engine.method(settings), translator_settings(settings, engine.prompt)
-    )
-
-    def work(waiting: Waiting, state: SegmentState | None) -> Working[SegmentState, Output]:
-        update = waiting.update
-        return model.updating(update.key, state or SegmentState(), update.text, is_final=update.is_final)
-
-    def release(update: Update, state: SegmentState) -> None:
-        model.release(update.key, state)
-
-    return Rooms(scheduler, work, release, most=rooms), model
-
-
-def _tokens(done: Done[Output]) -> int:
-    return len(_good(done.made, done.update).tokens)
+def _tokens(done: Done[SegmentState, Translated]) -> int:
+    return len(_good(done.made.output, done.update).tokens)
 
 
 def _good(output: Output, update: Update) -> Output:

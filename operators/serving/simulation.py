@@ -148,10 +148,10 @@ def simulate(
     def release(update: Update, _state: None) -> None:
         scheduler.release(update.key)
 
-    def tokens(done: Done[int]) -> int:
+    def tokens(done: Done[None, int]) -> int:
         return done.made
 
-    served = Rooms(scheduler, work, release, most=rooms)
+    served = Rooms(scheduler, work, release)
     return live(served, recording.arrivals(rooms, seconds), clock, tokens, go_on), scheduler
 
 
