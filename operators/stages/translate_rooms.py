@@ -17,7 +17,7 @@ from operators.serving.segments import Translated
 from operators.serving.thread import RoomsThread
 from operators.snapshots import pack, unpack
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
-from operators.stages.wake_ups import Worker, Workers, wake_ups
+from operators.stages.wake_ups import WakeUps, wake
 
 _Rooms = RoomsThread[SegmentState, Translated]
 _Result = Done[SegmentState, Translated] | Exception
@@ -50,14 +50,14 @@ def translate_rooms(
         clock: Says when a translation was done.
         note: Called with the outcome of each update: what was wrong, and details for a person.
     """
-    workers = Workers()
+    wake_ups = WakeUps()
 
     def build(resume: bytes | None) -> _Room:
         state = StageState() if resume is None else unpack(resume, StageState)
-        return _Room(served(), workers.own, clock, state, note)
+        return _Room(served(), wake_ups, clock, state, note)
 
     keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
-    woken: KeyedStream[Partial | None] = op.merge("merge", keyed, wake_ups("wake", flow, keyed, workers))
+    woken: KeyedStream[Partial | None] = op.merge("merge", keyed, wake("wake", flow, keyed, wake_ups))
     translated = op.stateful_batch("segment", woken, build)
     return op.key_rm("unkey", translated)
 
@@ -65,9 +65,11 @@ def translate_rooms(
 class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
     """One stream. Its values are partials, and None to wake it."""
 
-    def __init__(self, served: _Rooms, worker: Worker, clock: Clock, state: StageState, note: Note) -> None:
+    def __init__(
+        self, served: _Rooms, wake_ups: WakeUps, clock: Clock, state: StageState, note: Note
+    ) -> None:
         self._served = served
-        self._worker = worker
+        self._wake_ups = wake_ups
         self._clock = clock
         self._note = note
         #: The open segments as far as they have come back, those of the newest translations last.
@@ -104,7 +106,7 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
             self._restore(partial.stream)
             self._number += 1
             self._pending[self._number] = partial
-            self._worker.began()
+            self._wake_ups.began()
             self._served.hand_in(self._update(partial), self._deliver(partial.stream))
 
     def _restore(self, stream: str) -> None:
@@ -121,11 +123,11 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
         )
 
     def _deliver(self, stream: str) -> Callable[[_Result], None]:
-        results, worker = self._results, self._worker
+        results, wake_ups = self._results, self._wake_ups
 
         def deliver(result: _Result) -> None:
             results.put(result)
-            worker.wake(stream)
+            wake_ups.wake(stream)
 
         return deliver
 
@@ -135,7 +137,7 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
         partial = self._pending.pop(result.update.number)
         for one in result.overtaken:
             del self._pending[one.number]
-        self._worker.ended(1 + len(result.overtaken))
+        self._wake_ups.ended(1 + len(result.overtaken))
         state = self._open.pop(partial.segment, OpenSegment())
         overtaken = state.overtaken + len(result.overtaken)
         output, seconds = result.made

@@ -6,7 +6,7 @@ clock, which may be set back. Therefore wake-ups are values, which a source deli
 
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
-from threading import local
+from threading import Lock
 
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow, operator
@@ -22,34 +22,48 @@ _WAIT_S = 0.002
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Worker:
-    """The wake-ups of one worker. Only `wake` may be called on other threads."""
+class WakeUps:
+    """The wake-ups of a stage, for all workers of a process; thread-safe."""
 
     def __init__(self) -> None:
         self._keys: SimpleQueue[str] = SimpleQueue()
-        #: Number of things that a wake-up will be due for.
-        self.pending = 0
-        #: Whether it may wait: nothing has been handed in since its last turn.
-        self.may_wait = True
-        #: Whether nothing more will be handed in.
-        self.is_over = False
+        self._lock = Lock()
+        self._pending = self._inputs = 0
+        self._may_wait = True
 
-    def wake(self, key: str) -> None:
-        """Let the stage of this worker be called for ``key``."""
-        self._keys.put(key)
+    @property
+    def are_over(self) -> bool:
+        """Whether the inputs of all workers have ended and nothing is pending."""
+        return not self._inputs and not self._pending
 
     def began(self) -> None:
-        """Something began that ends with a wake-up."""
-        self.pending += 1
-        self.may_wait = False
+        """Count something that will end with a wake-up."""
+        with self._lock:
+            self._pending += 1
+            self._may_wait = False
 
     def ended(self, count: int) -> None:
         """So many of these things have ended."""
-        self.pending -= count
+        with self._lock:
+            self._pending -= count
+
+    def input_began(self) -> None:
+        """Count the input of a worker."""
+        with self._lock:
+            self._inputs += 1
+
+    def input_ended(self) -> None:
+        """The input of a worker has ended."""
+        with self._lock:
+            self._inputs -= 1
+
+    def wake(self, key: str) -> None:
+        """Let the stage be called for ``key``."""
+        self._keys.put(key)
 
     def woken(self) -> list[str]:
-        """The keys to wake; waits a moment for the first one."""
-        wait_s, self.may_wait = _WAIT_S if self.may_wait else 0.0, True
+        """The keys to wake; waits a moment for the first one, unless something has just begun."""
+        wait_s, self._may_wait = _WAIT_S if self._may_wait else 0.0, True
         keys: dict[str, None] = {}
         try:
             keys[self._keys.get(block=wait_s > 0, timeout=wait_s)] = None
@@ -59,42 +73,41 @@ class Worker:
             return list(keys)
 
 
-class Workers(local):
-    """The worker of the calling thread: Bytewax runs each worker as a thread."""
-
-    def __init__(self) -> None:
-        self.own = Worker()
-
-
 @operator
-def wake_ups(step_id: str, flow: Dataflow, up: KeyedStream[object], workers: Workers) -> KeyedStream[None]:
-    """The wake-ups of all workers, by key.
+def wake(step_id: str, flow: Dataflow, up: KeyedStream[object], wake_ups: WakeUps) -> KeyedStream[None]:
+    """The wake-ups of this process, by key.
 
     They end when ``up``, the input of the stage, has ended and nothing is pending any more. Something may
     still be on its way to the stage then, so at the end of its input it waits itself for what is pending.
     """
-    op.output("end", up, _End(workers))
-    return op.input("keys", flow, _Source(workers))
+    op.output("end", up, _End(wake_ups))
+    return op.input("keys", flow, _Source(wake_ups))
 
 
 class _Source(DynamicSource[tuple[str, None]]):
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
+    """Delivers on one worker: Bytewax lets a source spin while it waits for other workers to end an epoch."""
+
+    def __init__(self, wake_ups: WakeUps) -> None:
+        self._wake_ups = wake_ups
+        self._lock = Lock()
+        self._is_built = False
 
     @override
     def build(self, step_id: str, worker_index: int, worker_count: int) -> "_Partition":
-        return _Partition(self._workers.own)
+        with self._lock:
+            is_first, self._is_built = not self._is_built, True
+        return _Partition(self._wake_ups if is_first else None)
 
 
 class _Partition(StatelessSourcePartition[tuple[str, None]]):
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(self, wake_ups: WakeUps | None) -> None:
+        self._wake_ups = wake_ups
 
     @override
     def next_batch(self) -> list[tuple[str, None]]:
-        if self._worker.is_over and not self._worker.pending:
+        if self._wake_ups is None or self._wake_ups.are_over:
             raise StopIteration
-        return [(key, None) for key in self._worker.woken()]
+        return [(key, None) for key in self._wake_ups.woken()]
 
     @override
     def next_awake(self) -> datetime:
@@ -104,17 +117,18 @@ class _Partition(StatelessSourcePartition[tuple[str, None]]):
 class _End(DynamicSink[object]):
     """Learns on each worker when no more items will come."""
 
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
+    def __init__(self, wake_ups: WakeUps) -> None:
+        self._wake_ups = wake_ups
 
     @override
     def build(self, step_id: str, worker_index: int, worker_count: int) -> "_EndPartition":
-        return _EndPartition(self._workers.own)
+        return _EndPartition(self._wake_ups)
 
 
 class _EndPartition(StatelessSinkPartition[object]):
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(self, wake_ups: WakeUps) -> None:
+        self._wake_ups = wake_ups
+        wake_ups.input_began()
 
     @override
     def write_batch(self, items: list[object]) -> None:
@@ -122,4 +136,4 @@ class _EndPartition(StatelessSinkPartition[object]):
 
     @override
     def close(self) -> None:
-        self._worker.is_over = True
+        self._wake_ups.input_ended()

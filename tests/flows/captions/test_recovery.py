@@ -77,8 +77,7 @@ def with_any_workers(path: Path, random: Random) -> "Popen[str]":
 def with_rooms(path: Path, random: Random) -> "Popen[str]":
     """With rooms, whose updates are in flight when the run is killed, or sometimes without."""
     rooms = random.choice([2, 4, 4, None])
-    workers = random.randint(1, 2)
-    return start(settings(path.parent, _given(path), recovery=True, workers=workers, rooms=rooms))
+    return start(settings(path.parent, _given(path), recovery=True, rooms=rooms))
 
 
 def as_a_job_of_bytewax(path: Path, random: Random) -> "Popen[str]":

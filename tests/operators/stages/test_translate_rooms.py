@@ -195,7 +195,7 @@ def test_a_worker_goes_on_while_the_model_computes_and_shows_each_result_when_it
         # The model computes, and yet more partials are taken.
         partial("a c", stream="two"),
         partial("b c", stream="three"),
-        lambda: served._places._value == 10_000 - 3,  # type: ignore[attr-defined]  # how many are handed in
+        lambda: served._places._value == 10_000 - 3,
         lambda: not out,
         store.is_open.set,
         # The input goes on, and the results are shown all the same.
