@@ -29,7 +29,7 @@ class Update(NamedTuple):
     segment: int
     text: str
     is_final: bool
-    #: When it arrived, in seconds; and its number in its source.
+    #: When it arrived, in seconds; and a number by which whoever handed it in knows it.
     arrival_s: float = 0.0
     number: int = 0
 
@@ -40,18 +40,19 @@ class Update(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An update, and the updates of its segment that it has overtaken since the last translation."""
+    """An update that waits for its turn."""
 
     update: Update
-    overtaken: Sequence[Update] = ()
+    #: The numbers of the updates of its segment that it has overtaken since the last translation.
+    overtaken: Sequence[int] = ()
 
 
 class Done(NamedTuple, Generic[State, Made]):
     """An update that was translated."""
 
     update: Update
-    #: The updates of its segment that it has overtaken.
-    overtaken: Sequence[Update]
+    #: The numbers of the updates of its segment that it has overtaken.
+    overtaken: Sequence[int]
     #: The state of its segment after it.
     state: State
     made: Made
@@ -69,9 +70,9 @@ class _Room(Generic[State]):
         self._keep_up = keep_up
         # The finals; without ``keep_up``, all updates.
         self._queue: deque[Waiting] = deque()
-        # The newest partial of each segment, with those that it has overtaken. A list that is handed on: a
-        # segment may be overtaken any number of times.
-        self._partials: dict[int, tuple[Update, list[Update]]] = {}
+        # The newest partial of each segment, and the numbers of those that it has overtaken: a list that each
+        # hands on to the next, because there may be very many.
+        self._partials: dict[int, tuple[Update, list[int]]] = {}
         self.states: dict[int, State] = {}
         self.is_busy = False
 
@@ -98,7 +99,7 @@ class _Room(Generic[State]):
         overtaken = []
         if before is not None:
             overtaken = before[1]
-            overtaken.append(before[0])
+            overtaken.append(before[0].number)
         if update.is_final:
             self._partials.pop(update.segment, None)
             self._queue.append(Waiting(update, overtaken))

@@ -87,8 +87,8 @@ class RoomsThread(Generic[State, Made]):
 
     def _end(self, done: Done[State, Made]) -> None:
         deliver = self._deliver.pop((done.update.room, done.update.number))
-        for one in done.overtaken:
-            del self._deliver[one.room, one.number]
+        for number in done.overtaken:
+            del self._deliver[done.update.room, number]
         self._places.release(1 + len(done.overtaken))
         deliver(done)
 

@@ -135,8 +135,8 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
         if isinstance(result, Exception):
             raise result
         partial = self._pending.pop(result.update.number)
-        for one in result.overtaken:
-            del self._pending[one.number]
+        for number in result.overtaken:
+            del self._pending[number]
         self._wake_ups.ended(1 + len(result.overtaken))
         state = self._open.pop(partial.segment, OpenSegment())
         overtaken = state.overtaken + len(result.overtaken)

@@ -110,7 +110,7 @@ def test_overtaken_updates_are_named_by_the_one_that_has_overtaken_them() -> Non
     first, last = (good(results.get(timeout=60)) for _ in range(2))
     thread.close()
     assert (first.update.number, len(first.overtaken)) == (1, 0)
-    assert (last.update.number, [one.number for one in last.overtaken]) == (4, [2, 3])
+    assert (last.update.number, list(last.overtaken)) == (4, [2, 3])
     assert not thread._deliver
 
 
