@@ -1,11 +1,13 @@
 """Measures live rooms on a real model."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from threading import Event as Flag
 
 from msgspec.structs import replace
 
 from connectors.machine.memory import resident_mb
+from flows.bench_rooms.dataflow import live_in_dataflow
 from flows.bench_rooms.rows import Mode, Row, row_of
 from flows.bench_rooms.source import Source
 from flows.engine.serving import make_scheduler
@@ -13,11 +15,14 @@ from flows.engine.translation import Engine
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import Output, SegmentState
 from operators.errors import InputError
+from operators.events import Translation
 from operators.serving.live import RealClock, live
 from operators.serving.rooms import Done, Update
 from operators.serving.scheduler import Scheduler
 from operators.serving.segments import Translated, rooms_of
 from operators.serving.simulation import Recorded
+from operators.serving.thread import RoomsThread
+from operators.trouble import Trouble
 
 #: Key of a segment that belongs to no room.
 _WARM_UP = "warm-up/000000"
@@ -31,10 +36,12 @@ def measure(
     mode: Mode,
     seconds: float,
     go_on: Callable[[], None],
+    stop: Flag,
 ) -> Row:
     """Run a number of rooms for a number of seconds, in their own sessions.
 
-    Raises `InputError` if the model fails.
+    ``go_on`` is called before each pass, and may raise; a dataflow ends when ``stop`` is set. Raises
+    `InputError` if the model fails.
     """
     with _scheduler(engine, settings, rooms, mode) as scheduler:
         model = engine.translator(settings, scheduler)
@@ -43,7 +50,13 @@ def measure(
         model.release(_WARM_UP, state)
         arrivals = source.recording.arrivals(rooms, seconds)
         before = scheduler.load
-        lived = live(rooms_of(scheduler, model, keep_up=True), arrivals, RealClock(), _tokens, go_on)
+        served = rooms_of(scheduler, model, keep_up=True)
+        if mode == "flow":
+            with closing(RoomsThread(served)) as thread:
+                lived = live_in_dataflow(thread, arrivals, _tokens_of, stop)
+            go_on()
+        else:
+            lived = live(served, arrivals, RealClock(), _tokens, go_on)
         load = type(before)(*(now - then for now, then in zip(scheduler.load, before, strict=True)))
         return row_of(rooms, mode, lived, load, resident_mb(), simulated=False)
 
@@ -83,7 +96,16 @@ def _tokens(done: Done[SegmentState, Translated]) -> int:
     return len(_good(done.made.output, done.update).tokens)
 
 
+def _tokens_of(translation: Translation) -> int:
+    _check(translation.trouble, translation.source, "")
+    return len(translation.tokens)
+
+
 def _good(output: Output, update: Update) -> Output:
-    if output.trouble is not None and output.trouble.is_failure:
-        raise InputError(f"the model failed at {update.text[:40]!r}, {output.why}: use another model")
+    _check(output.trouble, update.text, output.why)
     return output
+
+
+def _check(trouble: Trouble | None, text: str, why: str) -> None:
+    if trouble is not None and trouble.is_failure:
+        raise InputError(f"the model failed at {text[:40]!r}, {why or trouble}: use another model")

@@ -28,7 +28,11 @@ def bench_rooms(
         str | None, typer.Option(help="Rooms to simulate, too, up to 100,000.", show_default="none")
     ] = None,
     modes: Annotated[
-        str, typer.Option(help="Translated together (batched) or one after the other (alone).")
+        str,
+        typer.Option(
+            help="Translated together (batched), one after the other (alone), or together by the stage of a "
+            "run (flow)."
+        ),
     ] = "batched,alone",
     seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that the rooms talk.")] = 30.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Segments of the recording to take.")] = None,
