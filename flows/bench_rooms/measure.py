@@ -1,7 +1,7 @@
 """Measures live rooms on a real model."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from threading import Event as Flag
 
 from msgspec.structs import replace
@@ -52,8 +52,11 @@ def measure(
         before = scheduler.load
         served = rooms_of(scheduler, model, keep_up=True)
         if mode == "flow":
-            with closing(RoomsThread(served)) as thread:
+            thread = RoomsThread(served)
+            try:
                 lived = live_in_dataflow(thread, arrivals, _tokens_of, stop)
+            finally:
+                thread.stop()
             go_on()
         else:
             lived = live(served, arrivals, RealClock(), _tokens, go_on)

@@ -80,7 +80,7 @@ class Engine(NamedTuple):
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
         served = RoomsThread(rooms_of(scheduler, self.translator(settings, scheduler), keep_up=keep_up))
         # The program must not end in the middle of a pass.
-        atexit.register(served.close)
+        atexit.register(served.stop)
         return served
 
     def open_anew(self, settings: TranslateSettings) -> Opened:

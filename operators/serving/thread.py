@@ -30,6 +30,7 @@ class RoomsThread(Generic[State, Made]):
         self._places = Semaphore(most)
         # Who gets the result of each update, by its room and number.
         self._deliver: dict[tuple[str, int], Callable[[Done[State, Made] | Exception], None]] = {}
+        self._is_stopped = False
         # A daemon: the program waits for workers that wait for a result, but not for an idle model.
         self._thread = Thread(target=self._run, name="rooms", daemon=True)
         self._thread.start()
@@ -56,9 +57,14 @@ class RoomsThread(Generic[State, Made]):
         self._inbox.put(None)
         self._thread.join()
 
+    def stop(self) -> None:
+        """End the thread after the pass in progress; what is pending is dropped, and nobody is told."""
+        self._is_stopped = True
+        self.close()
+
     def _run(self) -> None:
         is_open = True
-        while is_open or not self._rooms.is_idle:
+        while not self._is_stopped and (is_open or not self._rooms.is_idle):
             try:
                 is_open = self._take_all(is_open=is_open)
                 ended = self._rooms.step()

@@ -197,6 +197,23 @@ def test_it_ends_when_all_that_was_handed_in_is_done() -> None:
     assert not thread._thread.is_alive()
 
 
+def test_it_can_be_stopped_after_the_pass_in_progress() -> None:
+    store, results = Held(3), SimpleQueue[Result]()
+    thread = started(scheduler(2, 64, store))
+    store.is_ready = True
+    for number in range(100):
+        thread.hand_in(said("a b" if number % 2 else "b c", number=number), results.put)
+    assert store.waits.wait(60)
+    with ThreadPoolExecutor(1) as workers:
+        stopping = workers.submit(thread.stop)
+        while not thread._is_stopped:
+            sleep(0.001)
+        store.may_go_on.set()
+        stopping.result(60)
+    assert not thread._thread.is_alive()
+    assert results.qsize() <= 1
+
+
 def test_segments_that_have_ended_or_are_forgotten_hold_no_sessions() -> None:
     store, results = ToyStore(3), SimpleQueue[Result]()
     thread = started(scheduler(2, 64, store))
