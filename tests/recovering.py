@@ -23,32 +23,57 @@ from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from operators.decoding.decoder import OneAtATime
-from operators.decoding.translator import Translator
+from operators.decoding.decoder import Decoder, OneAtATime
+from operators.decoding.forward import Logits
+from operators.decoding.translator import SegmentState, Translator
 from operators.events import AudioChunk
+from operators.models.open_sessions import OpenSessions
 from operators.models.pool import SessionPool
+from operators.models.shared_sessions import SharedSessions
+from operators.models.store import Part
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.serving.scheduler import Scheduler
+from operators.serving.segments import Translated, rooms_of
+from operators.serving.thread import RoomsThread
 from tests.toy import ToyStore, ToyVocabulary
+
+_VOCABULARY = ToyVocabulary()
+_PROMPT = Prompt(_VOCABULARY, (1, 2), " ", (3,), EndOfTurn(_VOCABULARY))
 
 
 class ToyShared(Shared):
     """Models that are toys, and take their time."""
 
-    #: Seconds that an update takes at least.
+    #: Seconds that an update takes at least; with rooms, that a pass takes.
     step_s = 0.005
     _toy: Translator | None = None
+    _toy_rooms: RoomsThread[SegmentState, Translated] | None = None
 
     @override
     def translator(self) -> Translator:
         with self._lock:
             if self._toy is None:
-                settings, vocabulary = self._settings.translate, ToyVocabulary()
-                prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-                pool = SessionPool(ToyStore(1 + settings.sessions), prompt.head, settings.sessions)
-                decoder = OneAtATime(pool)
-                self._toy = _Slow(prompt, decoder, method(settings), translator_settings(settings, prompt))
+                sessions = self._settings.translate.sessions
+                pool = SessionPool(ToyStore(1 + sessions), _PROMPT.head, sessions)
+                self._toy = self._of(_Slow, OneAtATime(pool))
             return self._toy
+
+    @override
+    def rooms(self) -> RoomsThread[SegmentState, Translated]:
+        with self._lock:
+            if self._toy_rooms is None:
+                sessions, store = 4, _SlowStore(5)
+                scheduler = Scheduler(
+                    SharedSessions(store, OpenSessions(store, _PROMPT.head, sessions)), fill=16
+                )
+                rooms = rooms_of(scheduler, self._of(Translator, scheduler), keep_up=self._settings.keeps_up)
+                self._toy_rooms = RoomsThread(rooms)
+            return self._toy_rooms
+
+    def _of(self, kind: type[Translator], decoder: Decoder) -> Translator:
+        settings = self._settings.translate
+        return kind(_PROMPT, decoder, method(settings), translator_settings(settings, _PROMPT))
 
     @override
     def recognizer(self, _stream: str) -> Recognizer:
@@ -60,6 +85,13 @@ class _Slow(Translator):
     def update(self, *arguments: Any, **options: Any) -> Any:
         time.sleep(ToyShared.step_s)
         return super().update(*arguments, **options)
+
+
+class _SlowStore(ToyStore):
+    @override
+    def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
+        time.sleep(ToyShared.step_s)
+        return super().evaluate_parts(parts)
 
 
 class _ToyRecognizer:
@@ -94,7 +126,7 @@ def main(path: Path) -> None:
     with held_outputs(settings.output, parts.outputs), recovery(settings) as how, parts.screen:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)
-        run(dataflow, parts.shared.stop, parts.given.close, how, settings.workers)
+        run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from operators.errors import InputError, OutputError, UsageError
 
 #: Version of the stored data, including the states of all stages. Increase it when one of them changes, and
 #: when the position of a source or sink moves to another module, because its pickle names the module.
-SCHEMA = 4
+SCHEMA = 5
 
 _NAME = "run.json"
 # Initial size of a store and its journal.

@@ -10,12 +10,15 @@ from operators.metrics.quantiles import Quantiles
 from operators.serving.live import Lived
 from operators.serving.scheduler import Load
 
-Mode = Literal["batched", "alone"]
-MODES: tuple[Mode, ...] = ("batched", "alone")
+Mode = Literal["batched", "alone", "flow"]
+MODES: tuple[Mode, ...] = ("batched", "alone", "flow")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A number of rooms, translated together (``batched``) or one after the other (``alone``)."""
+    """A number of rooms, translated together (``batched``) or one after the other (``alone``).
+
+    In a ``flow`` they are translated together by the translate stage of a run.
+    """
 
     rooms: int
     mode: Mode

@@ -34,6 +34,7 @@ from operators.stages.recognize import recognize
 from operators.stages.show import show
 from operators.stages.subtitle import subtitle
 from operators.stages.translate import translate
+from operators.stages.translate_rooms import translate_rooms
 from operators.subtitles.writer import Columns
 from operators.trouble import Trouble
 
@@ -89,9 +90,11 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     def note(trouble: Trouble | None, why: str) -> None:
         parts.observers.observe(ModelAnswered(trouble, why))
 
-    translations = translate(
-        "translate", partials, parts.shared.translator, parts.given.clock, keep_up=keep_up, note=note
-    )
+    shared, clock = parts.shared, parts.given.clock
+    if parts.settings.translate.rooms is None:
+        translations = translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)
+    else:
+        translations = translate_rooms("translate", dataflow, partials, shared.rooms, clock, note=note)
     # A replay translates everything it reads. So overtaken partials are not recorded, and a replay gives the
     # same result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials

@@ -48,7 +48,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
         _check(settings)
         with parts.observers.served() as where:
             if not settings.input.translations and not settings.input.captions:
-                parts.shared.translator()
+                parts.shared.load()
             # A progress line that keeps moving would garble the captions.
             waiting.end()
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.
@@ -80,7 +80,7 @@ def _run(dataflow: Dataflow, parts: Parts) -> None:
         parts.observers.observe(RunBegan())
         with parts.screen, shown_on(parts.screen.notice):
             try:
-                run(dataflow, parts.shared.stop, parts.given.close, how, settings.workers)
+                run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers)
             except SurtitleError:
                 # There will be no summary to report it.
                 for missing in outputs.missing():

@@ -29,7 +29,11 @@ def bench_rooms(
         typer.Option(help="Numbers of rooms to simulate as well, up to 100,000.", show_default="none"),
     ] = None,
     modes: Annotated[
-        str, typer.Option(help="Translated together (batched) or one after the other (alone).")
+        str,
+        typer.Option(
+            help="Translated together (batched), one after the other (alone), or together by the stage of a "
+            "run (flow)."
+        ),
     ] = "batched,alone",
     seconds: Annotated[
         float, typer.Option(min=0.1, max=86_400, help="Seconds of speech in each room.")

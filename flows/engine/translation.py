@@ -27,7 +27,7 @@ from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.prediction import Prediction
 from operators.decoding.rules import acceptance
-from operators.decoding.translator import Translator, TranslatorSettings
+from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
 from operators.errors import InputError
 from operators.languages import language
 from operators.models.llama import BATCH, ContextSettings
@@ -42,7 +42,8 @@ from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
 from operators.serving.fill import fill_of
-from operators.serving.thread import SchedulerThread
+from operators.serving.segments import Translated, rooms_of
+from operators.serving.thread import RoomsThread
 from operators.trouble import ModelTrouble
 
 
@@ -63,17 +64,26 @@ class Engine(NamedTuple):
     draft_costs: Callable[[], PassCosts | None]
     #: The same for passes that many segments share.
     fill_costs: Callable[[], PassCosts]
-    #: Runs the methods of all translators.
-    decoder: Decoder
 
-    def translator(self, settings: TranslateSettings) -> Translator:
-        """A translator that decodes as ``settings`` say; all other settings must be those of the engine."""
+    def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translator:
+        """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
+
+        Its methods run in ``decoder``, or one after the other.
+        """
         return Translator(
             self.prompt,
-            self.decoder,
+            decoder or OneAtATime(self.pool, self.drafts),
             self.method(settings),
             translator_settings(settings, self.prompt),
         )
+
+    def rooms(self, settings: TranslateSettings, *, keep_up: bool) -> RoomsThread[SegmentState, Translated]:
+        """Rooms on a thread of their own; from now on, only that thread may use the engine's sessions."""
+        scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
+        served = RoomsThread(rooms_of(scheduler, self.translator(settings, scheduler), keep_up=keep_up))
+        # The program must not end in the middle of a pass.
+        atexit.register(served.stop)
+        return served
 
     def open_anew(self, settings: TranslateSettings) -> Opened:
         """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
@@ -121,18 +131,11 @@ def _open(path: Path, settings: TranslateSettings, progress: Progress) -> Engine
     check_memory(settings, lambda: footprint(model, context, fill_of(fill_costs())))
     opened = Opened(*open_sessions(settings, model, prompt.head, context, memory))
     draft = open_draft_model(settings, model, prompt.head, context, progress)
-    if settings.rooms is None:
-        decoder: Decoder = OneAtATime(opened.pool, None if draft is None else draft.pool)
-    else:
-        decoder = SchedulerThread(make_scheduler(opened, draft, fill_costs()))
-        # The program must not end in the middle of a pass.
-        atexit.register(decoder.close)
     return Engine(
         path, model, prompt, opened, draft, open_heads(settings, path), context,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
         fill_costs,
-        decoder,
     )  # fmt: skip
 
 

@@ -191,7 +191,6 @@ WORKERS: Group = {
         "workers",
         int,
         "Threads that share the streams of the input.",
-        default="1, or as many as rooms",
     ),
     "rooms": _option(
         "translate",

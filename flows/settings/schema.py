@@ -229,9 +229,8 @@ MAX_WORKERS = 64
 class RunSettings(_Stage, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
-    #: Threads among which the streams are divided; they share one model. Absent for the number of rooms, up
-    #: to 64, or 1.
-    workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] | None = None
+    #: Threads among which the streams are divided; they share one model.
+    workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] = 1
 
 
 class Settings(_Stage, frozen=True, kw_only=True):
@@ -252,11 +251,6 @@ class Settings(_Stage, frozen=True, kw_only=True):
     def is_live(self) -> bool:
         """Whether events come as they happen."""
         return self.input.realtime or self.input.microphone is not None
-
-    @property
-    def workers(self) -> int:
-        """Threads of the flow: each waits for the model on behalf of one room at a time."""
-        return self.run.workers or min(self.translate.rooms or 1, MAX_WORKERS)
 
     @property
     def keeps_up(self) -> bool:

@@ -57,7 +57,7 @@ def live(
     rooms: Rooms[State, Made],
     arrivals: Iterable[Update],
     clock: Clock,
-    tokens: Callable[[Done[Made]], int],
+    tokens: Callable[[Done[State, Made]], int],
     go_on: Callable[[], None] = lambda: None,
 ) -> Lived:
     """Submit all ``arrivals`` in the order of their times, and translate until nothing waits.

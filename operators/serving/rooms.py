@@ -1,18 +1,18 @@
 """Simultaneous rooms: whose update is translated next, and which update is overtaken.
 
-A room has only one update in progress at a time, because its drafts build on each other. Of a segment's
-waiting partials, only the newest is kept, however long the wait; a final is never dropped.
+A room has only one update in progress at a time, because its drafts build on each other. Rooms that keep up
+with live speech translate finals first, and of a segment's waiting partials only the newest; other rooms
+translate every update in its order. A final is never dropped.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from operators.decoding.decoder import Decode
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Decoded
-from operators.serving.admission import Admission
 from operators.serving.job import Job
 from operators.serving.line import Line
 from operators.serving.scheduler import Scheduler
@@ -29,7 +29,7 @@ class Update(NamedTuple):
     segment: int
     text: str
     is_final: bool
-    #: When it arrived, in seconds; and its number in its source.
+    #: When it arrived, in seconds; and a number by which whoever handed it in knows it.
     arrival_s: float = 0.0
     number: int = 0
 
@@ -40,17 +40,21 @@ class Update(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An update, and the updates of its segment that it has overtaken since the last translation."""
+    """An update that waits for its turn."""
 
     update: Update
-    overtaken: tuple[Update, ...] = ()
+    #: The numbers of the updates of its segment that it has overtaken since the last translation.
+    overtaken: Sequence[int] = ()
 
 
-class Done(NamedTuple, Generic[Made]):
+class Done(NamedTuple, Generic[State, Made]):
     """An update that was translated."""
 
     update: Update
-    overtaken: int
+    #: The numbers of the updates of its segment that it has overtaken.
+    overtaken: Sequence[int]
+    #: The state of its segment after it.
+    state: State
     made: Made
 
 
@@ -62,35 +66,53 @@ Working = Generator[Decode, tuple[Decoded, Cost], tuple[State, Made]]
 class _Room(Generic[State]):
     """The waiting updates of one room, and the states of its open segments."""
 
-    def __init__(self) -> None:
-        self.finals: deque[Waiting] = deque()
-        self.partials: dict[int, Waiting] = {}
+    def __init__(self, *, keep_up: bool) -> None:
+        self._keep_up = keep_up
+        # The finals; without ``keep_up``, all updates.
+        self._queue: deque[Waiting] = deque()
+        # The newest partial of each segment, and the numbers of those that it has overtaken: a list that each
+        # hands on to the next, because there may be very many.
+        self._partials: dict[int, tuple[Update, list[int]]] = {}
         self.states: dict[int, State] = {}
-        self.is_busy = self.is_leaving = False
+        self.is_busy = False
 
     @property
     def waits(self) -> bool:
-        return bool(self.finals or self.partials)
+        return bool(self._queue or self._partials)
+
+    @property
+    def next_is_final(self) -> bool:
+        """Whether the update that `next` returns is a final."""
+        return bool(self._queue) and self._queue[0].update.is_final
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has to be remembered."""
+        return not (self.is_busy or self.waits or self.states)
 
     def add(self, update: Update) -> bool:
         """Add an update; return whether it has overtaken another one."""
-        before = (
-            self.partials.pop(update.segment, None) if update.is_final else self.partials.get(update.segment)
-        )
-        waiting = Waiting(update, () if before is None else (*before.overtaken, before.update))
+        if not self._keep_up:
+            self._queue.append(Waiting(update))
+            return False
+        before = self._partials.get(update.segment)
+        overtaken = []
+        if before is not None:
+            overtaken = before[1]
+            overtaken.append(before[0].number)
         if update.is_final:
-            self.partials.pop(update.segment, None)
-            self.finals.append(waiting)
+            self._partials.pop(update.segment, None)
+            self._queue.append(Waiting(update, overtaken))
         else:
             # It takes the place of the one that it overtakes, because the segment has waited since then.
-            self.partials[update.segment] = waiting
+            self._partials[update.segment] = update, overtaken
         return before is not None
 
     def next(self) -> Waiting:
-        """The first waiting final, else the partial that has waited longest."""
-        if self.finals:
-            return self.finals.popleft()
-        return self.partials.pop(next(iter(self.partials)))
+        """The first in the queue, else the partial that has waited longest."""
+        if self._queue:
+            return self._queue.popleft()
+        return Waiting(*self._partials.pop(next(iter(self._partials))))
 
 
 class Rooms(Generic[State, Made]):
@@ -101,20 +123,22 @@ class Rooms(Generic[State, Made]):
         scheduler: Scheduler,
         work: Callable[[Waiting, State | None], Working[State, Made]],
         release: Callable[[Update, State], None],
-        most: int,
+        *,
+        keep_up: bool = True,
     ) -> None:
-        """Admit up to ``most`` rooms.
+        """Take over ``scheduler``: nothing else may use it.
 
         Args:
-            scheduler: Runs the methods; nothing else may use it.
+            scheduler: Runs the methods.
             work: Translates an update, given the state of its segment; the first update has no state.
-            release: Called with the last state of a segment that has ended.
-            most: Maximum number of rooms.
+            release: Called with the last state of a segment that has ended, and the last update of it.
+            keep_up: Translate finals first and only the newest waiting partial of a segment, instead of each
+                update in its order.
         """
         self._scheduler = scheduler
         self._work = work
         self._release = release
-        self._admission = Admission(most)
+        self._keep_up = keep_up
         self._rooms: dict[str, _Room[State]] = {}
         self._line: Line[str] = Line()
         self._working: dict[Job, tuple[Waiting, Working[State, Made]]] = {}
@@ -127,23 +151,31 @@ class Rooms(Generic[State, Made]):
         return not self._line and not self._working
 
     def hand_in(self, update: Update) -> None:
-        """Queue an update. Raises `TooManyRoomsError` if there is no place for its room."""
-        self._admission.admit(update.room)
-        room = self._rooms.setdefault(update.room, _Room())
-        room.is_leaving = False
+        """Queue an update."""
+        room = self._room(update.room)
         self.overtaken += room.add(update)
         if not room.is_busy:
-            self._line.join(update.room, is_final=update.is_final)
+            self._line.join(update.room, is_final=room.next_is_final)
 
-    def leave(self, name: str) -> None:
-        """Free a room's place once its waiting updates are translated."""
-        if name in self._rooms:
-            self._rooms[name].is_leaving = True
+    def restore(self, name: str, segment: int, state: State) -> None:
+        """Set the state of a segment as it was when a run was interrupted, before its next update."""
+        self._room(name).states[segment] = state
+
+    def forget(self, name: str, segment: int) -> None:
+        """Free a segment that has no final, while none of its updates waits; unknown ones are ignored."""
+        room = self._rooms.get(name)
+        if room is not None and segment in room.states:
+            self._release(Update(name, segment, "", is_final=True), room.states.pop(segment))
             self._let_go(name)
 
-    def step(self) -> list[Done[Made]]:
+    def abandon(self, error: Exception) -> None:
+        """Drop all rooms, with what waits in them, because of a defect."""
+        self._scheduler.abandon(error)
+        self._rooms, self._line, self._working = {}, Line(), {}
+
+    def step(self) -> list[Done[State, Made]]:
         """Make the next pass; return the updates that are finished by then."""
-        done = list[Done[Made]]()
+        done = list[Done[State, Made]]()
         while self._line and self._scheduler.has_room(is_final=self._line.has_final):
             name = self._line.next()
             room = self._rooms[name]
@@ -158,13 +190,13 @@ class Rooms(Generic[State, Made]):
 
     def _go_on(
         self, waiting: Waiting, work: Working[State, Made], step: Callable[[], Decode]
-    ) -> list[Done[Made]]:
+    ) -> list[Done[State, Made]]:
         try:
             self._working[self._scheduler.add(step())] = waiting, work
         except StopIteration as end:
             state, made = end.value
             self._end(waiting.update, state)
-            return [Done(waiting.update, len(waiting.overtaken), made)]
+            return [Done(waiting.update, waiting.overtaken, state, made)]
         return []
 
     def _end(self, update: Update, state: State) -> None:
@@ -174,17 +206,18 @@ class Rooms(Generic[State, Made]):
         if update.is_final:
             self._release(update, room.states.pop(update.segment))
         if room.waits:
-            self._line.join(update.room, is_final=bool(room.finals))
+            self._line.join(update.room, is_final=room.next_is_final)
         self._let_go(update.room)
 
+    def _room(self, name: str) -> _Room[State]:
+        room = self._rooms.get(name)
+        if room is None:
+            room = self._rooms[name] = _Room(keep_up=self._keep_up)
+        return room
+
     def _let_go(self, name: str) -> None:
-        room = self._rooms[name]
-        if not room.is_leaving or room.is_busy or room.waits:
-            return
-        for segment, state in room.states.items():
-            self._release(Update(name, segment, "", is_final=True), state)
-        del self._rooms[name]
-        self._admission.leave(name)
+        if self._rooms[name].is_empty:
+            del self._rooms[name]
 
 
 def _answer(work: Working[State, Made], job: Job) -> Decode:

@@ -124,7 +124,7 @@ class Scheduler:
     def _begin(self) -> None:
         """Start the waiting jobs that there is room for."""
         while self._line and len(self._running) < self._most:
-            if self._has_enough and not self._line.has_final:
+            if not self._line.has_final and self._has_enough:
                 break
             job = self._line.next()
             job.begin()

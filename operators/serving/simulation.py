@@ -6,12 +6,13 @@ comes from the recording, even if it has overtaken others in the simulation.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from operators.decoding.decoder import Decode
-from operators.decoding.forward import Decoded, Forward, Method
+from operators.decoding.forward import Decoded, Forward, Logits, Method
 from operators.decoding.pass_cost import PassCosts
 from operators.events import Effort
 from operators.serving.fill import fill_of
@@ -66,6 +67,12 @@ class SimulatedClock:
         self.now_s = max(self.now_s, at_s)
 
 
+@cache
+def _no_logits(rows: int) -> Logits:
+    """Rows for a vocabulary of no tokens."""
+    return np.empty((rows, 0), np.float32)
+
+
 class TimedPasses:
     """`Passes` that compute nothing but take the time that a model would.
 
@@ -92,7 +99,7 @@ class TimedPasses:
         for one, size in zip(asked, sizes, strict=True):
             self._use(one.key)
             length, logits_from = len(one.request.tokens), one.request.logits_from
-            yield Answered(np.empty((length - logits_from, 0), np.float32), length - size)
+            yield Answered(_no_logits(length - logits_from), length - size)
 
     def succeed(self) -> None:
         """Do nothing."""
@@ -140,7 +147,7 @@ def simulate(
 
     def work(waiting: Waiting, _state: None) -> Working[None, int]:
         update = waiting.update
-        own = recorded[update.number].after([recorded[one.number] for one in waiting.overtaken])
+        own = recorded[update.number].after([recorded[number] for number in waiting.overtaken])
         if own.first:
             yield Decode(update.key, _method(own), update.is_final)
         return None, own.output
@@ -148,10 +155,10 @@ def simulate(
     def release(update: Update, _state: None) -> None:
         scheduler.release(update.key)
 
-    def tokens(done: Done[int]) -> int:
+    def tokens(done: Done[None, int]) -> int:
         return done.made
 
-    served = Rooms(scheduler, work, release, most=rooms)
+    served = Rooms(scheduler, work, release)
     return live(served, recording.arrivals(rooms, seconds), clock, tokens, go_on), scheduler
 
 

@@ -1,73 +1,107 @@
-"""A thread that owns a scheduler: workers submit methods and wait for their results.
+"""A thread that owns rooms: workers hand in updates and go on, and get each result as soon as it is there.
 
-No lock is held while the model computes, so the requests of all workers are answered in the same passes.
+No lock is held while the model computes, so the updates of all workers are translated in the same passes.
 """
 
-from concurrent.futures import Future
+from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
-from threading import Thread
+from threading import Semaphore, Thread
+from typing import Generic, TypeVar
 
-from operators.decoding.decoder import Decode
-from operators.decoding.drive import Cost
-from operators.decoding.forward import Decoded
-from operators.serving.job import Job
-from operators.serving.scheduler import Scheduler
+from operators.serving.rooms import Done, Rooms, Update
 
-_Result = tuple[Decoded, Cost]
+State = TypeVar("State")
+Made = TypeVar("Made")
+
+#: Maximum number of updates that are handed in and not yet translated or overtaken. Whoever hands in another
+#: one has to wait, so a source that delivers faster than the model translates cannot fill the memory.
+MAX_PENDING = 10_000
 
 
-class SchedulerThread:
-    """A thread-safe `Decoder`."""
+class RoomsThread(Generic[State, Made]):
+    """Rooms that any thread may use."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        """Take over ``scheduler``: nothing else may use it from now on."""
-        self._scheduler = scheduler
-        # A job to run, a key to release, or None to end the thread.
-        self._inbox: SimpleQueue[tuple[Decode, Future[_Result]] | str | None] = SimpleQueue()
-        self._promised: dict[Job, Future[_Result]] = {}
+    def __init__(self, rooms: Rooms[State, Made], most: int = MAX_PENDING) -> None:
+        """Take over ``rooms``: nothing else may use them from now on. ``most`` is as `MAX_PENDING`."""
+        self._rooms = rooms
+        # What to do next, or None to end the thread.
+        self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._places = Semaphore(most)
+        # Who gets the result of each update, by its room and number.
+        self._deliver: dict[tuple[str, int], Callable[[Done[State, Made] | Exception], None]] = {}
+        self._is_stopped = False
         # A daemon: the program waits for workers that wait for a result, but not for an idle model.
-        self._thread = Thread(target=self._run, name="scheduler", daemon=True)
+        self._thread = Thread(target=self._run, name="rooms", daemon=True)
         self._thread.start()
 
-    def decode(self, asked: Decode) -> tuple[Decoded, Cost]:
-        """Run the method; return its result and effort. Raises `ModelTrouble` if the model fails."""
-        future: Future[_Result] = Future()
-        self._inbox.put((asked, future))
-        return future.result()
+    def hand_in(self, update: Update, deliver: Callable[[Done[State, Made] | Exception], None]) -> None:
+        """Queue an update, whose number must be unique among the pending ones of its room.
 
-    def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are ignored."""
-        self._inbox.put(key)
+        ``deliver`` is called on the thread of the rooms, and must neither block nor raise. It gets the
+        result, unless a newer update overtakes this one; or an error, which is always a defect.
+        """
+        self._places.acquire()
+        self._inbox.put(partial(self._take, update, deliver))
+
+    def restore(self, room: str, segment: int, state: State) -> None:
+        """Set the state of a segment as it was when a run was interrupted, before its next update."""
+        self._inbox.put(partial(self._rooms.restore, room, segment, state))
+
+    def forget(self, room: str, segment: int) -> None:
+        """Free a segment that has no final, while none of its updates is pending."""
+        self._inbox.put(partial(self._rooms.forget, room, segment))
 
     def close(self) -> None:
         """End the thread when all submitted work is done; nothing may be submitted afterwards."""
         self._inbox.put(None)
         self._thread.join()
 
+    def stop(self) -> None:
+        """End the thread after the pass in progress; what is pending is dropped, and nobody is told."""
+        self._is_stopped = True
+        self.close()
+
     def _run(self) -> None:
         is_open = True
-        while is_open or not self._scheduler.is_idle:
-            # Take everything that has come by now into the next pass; when idle, wait for more.
-            while not self._inbox.empty() or (is_open and self._scheduler.is_idle):
-                is_open = self._take(self._inbox.get()) and is_open
+        while not self._is_stopped and (is_open or not self._rooms.is_idle):
             try:
-                ended = self._scheduler.step()
+                is_open = self._take_all(is_open=is_open)
+                ended = self._rooms.step()
             except Exception as error:  # noqa: BLE001 - a defect, which those who wait are to hear of
-                ended = self._scheduler.abandon(error)
-            for job in ended:
-                future = self._promised.pop(job)
-                if job.error is None:
-                    future.set_result(job.result)
-                else:
-                    future.set_exception(job.error)
+                self._abandon(error)
+            else:
+                for done in ended:
+                    self._end(done)
 
-    def _take(self, handed_in: tuple[Decode, Future[_Result]] | str | None) -> bool:
-        """Take the submitted work from the queue; return whether more may come."""
-        if handed_in is None:
-            return False
-        if isinstance(handed_in, str):
-            self._scheduler.release(handed_in)
-        else:
-            asked, future = handed_in
-            self._promised[self._scheduler.add(asked)] = future
-        return True
+    def _take_all(self, *, is_open: bool) -> bool:
+        """Take everything that has come by now into the next pass, and when idle, wait for more.
+
+        Returns whether more may come.
+        """
+        while not self._inbox.empty() or (is_open and self._rooms.is_idle):
+            do = self._inbox.get()
+            if do is None:
+                is_open = False
+            else:
+                do()
+        return is_open
+
+    def _take(self, update: Update, deliver: Callable[[Done[State, Made] | Exception], None]) -> None:
+        self._deliver[update.room, update.number] = deliver
+        self._rooms.hand_in(update)
+
+    def _end(self, done: Done[State, Made]) -> None:
+        deliver = self._deliver.pop((done.update.room, done.update.number))
+        for number in done.overtaken:
+            del self._deliver[done.update.room, number]
+        self._places.release(1 + len(done.overtaken))
+        deliver(done)
+
+    def _abandon(self, error: Exception) -> None:
+        self._rooms.abandon(error)
+        waiting, self._deliver = self._deliver, {}
+        if waiting:
+            self._places.release(len(waiting))
+        for deliver in waiting.values():
+            deliver(error)

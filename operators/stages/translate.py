@@ -1,45 +1,19 @@
 """The translate stage: translates every update of a segment anew, with the last output as the draft."""
 
-import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from time import perf_counter
 
-import msgspec
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
 from operators.clock import Clock
-from operators.decoding.translator import SegmentState, Translator
-from operators.events import Partial, Translation, moment_of
+from operators.decoding.translator import Translator
+from operators.events import Partial, Translation
 from operators.snapshots import pack, unpack
-from operators.text_layout import cleaned
-from operators.trouble import Trouble
-
-_log = logging.getLogger(__name__)
-
-# Maximum number of unfinished segments kept per stream; no recogniser has more than a few. Beyond that, the
-# one that was translated longest ago is dropped, and starts from scratch if it comes again.
-_MAX_OPEN = 1024
-
-
-class OpenSegment(msgspec.Struct, array_like=True):
-    """The state of an open segment."""
-
-    segment: SegmentState = SegmentState()
-    #: The newest partial, while it waits for its turn.
-    waiting: Partial | None = None
-    #: Number of partials that newer ones overtook since the last translation.
-    overtaken: int = 0
-
-
-class StageState(msgspec.Struct, array_like=True):
-    """The state of a stream: its open segments, the most recently served last."""
-
-    open: dict[int, OpenSegment] = {}
-
+from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
 
 # Bytewax compares this time with the wall clock, which may be set back; this time is always in the past.
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,7 +27,7 @@ def translate(
     clock: Clock,
     *,
     keep_up: bool = False,
-    note: Callable[[Trouble | None, str], None] = lambda _trouble, _why: None,
+    note: Note = no_note,
 ) -> Stream[Translation]:
     """Translate partials; those of one stream are translated in order and on one worker.
 
@@ -105,7 +79,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         translator: Translator,
         clock: Clock,
         state: StageState,
-        note: Callable[[Trouble | None, str], None],
+        note: Note,
         *,
         keep_up: bool,
     ) -> None:
@@ -114,13 +88,15 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._note = note
         self._keep_up = keep_up
         self._open = state.open
-        self._due = _AT_ONCE if self._waiting() else None
+        #: What a run with rooms had not translated when it was interrupted.
+        self._pending = state.pending
+        self._due = _AT_ONCE if self._pending or self._waiting() else None
         #: Segments that have waited since an earlier turn.
         self._waited: set[int] = set()
 
     @override
     def on_batch(self, values: list[Partial]) -> tuple[list[Translation], bool]:
-        done = []
+        done = self._catch_up()
         for partial in values:
             if partial.segment not in self._open:
                 self._make_room()
@@ -137,6 +113,8 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
 
     @override
     def on_notify(self) -> tuple[list[Translation], bool]:
+        if self._pending:
+            return self._catch_up(), StatefulBatchLogic.RETAIN
         # A segment that began to wait in this turn waits for the next one, because the finals translated in
         # this turn are shown only when it ends. One segment per turn, as more finals may have come by then.
         due = [partial for partial in self._waiting() if partial.segment in self._waited]
@@ -153,49 +131,39 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     @override
     def on_eof(self) -> tuple[list[Translation], bool]:
         self._due = None
-        return [self._translate(partial) for partial in self._waiting()], StatefulBatchLogic.RETAIN
+        done = self._catch_up()
+        return done + [self._translate(partial) for partial in self._waiting()], StatefulBatchLogic.RETAIN
 
     @override
     def snapshot(self) -> bytes:
-        return pack(StageState(self._open))
+        return pack(StageState(self._open, self._pending))
+
+    def _catch_up(self) -> list[Translation]:
+        """Translate what was pending when the run was interrupted."""
+        pending, self._pending = self._pending, []
+        return [self._translate(partial) for partial in pending]
 
     def _waiting(self) -> list[Partial]:
         return [state.waiting for state in self._open.values() if state.waiting is not None]
 
     def _make_room(self) -> None:
-        if len(self._open) >= _MAX_OPEN:
+        if len(self._open) >= MAX_OPEN:
             # Waiting segments are always kept. The sessions of dropped ones are the first to be evicted.
             quiet = (number for number, state in self._open.items() if state.waiting is None)
             self._open.pop(next(quiet, -1), None)
 
     def _translate(self, partial: Partial) -> Translation:
         began = perf_counter()
-        state = self._open[partial.segment]
+        state = self._open.get(partial.segment, OpenSegment())
         before = state.segment
         after, output = self._translator.update(partial.key, before, partial.text, is_final=partial.is_final)
         # Moved to the end, so that each of several waiting segments gets its turn.
-        del self._open[partial.segment]
+        self._open.pop(partial.segment, None)
         self._waited.discard(partial.segment)
-        name = f"segment {cleaned(partial.key)}"
-        if len(before.windows) <= 1 < len(after.windows):
-            where = {"event": "segment_split", "stream": partial.stream, "segment": partial.segment}
-            _log.warning("%s is longer than the context and is translated in parts", name, extra=where)
-        self._note(output.trouble, f"{name}: {output.why}" if output.why else name)
+        update = Update(partial, before, after, output, state.overtaken)
+        update.report(self._note)
         if partial.is_final:
             self._translator.release(partial.key, after)
         else:
             self._open[partial.segment] = OpenSegment(after)
-        total_s = perf_counter() - began
-        ready_s = self._clock.done(partial.stream, partial.arrival_s, total_s)
-        return Translation(
-            **moment_of(partial),
-            source=partial.text,
-            text="".join(output.pieces),
-            tokens=output.tokens,
-            pieces=output.pieces,
-            started_s=max(partial.arrival_s, ready_s - total_s),
-            ready_s=ready_s,
-            overtaken=state.overtaken,
-            effort=output.effort.with_total(total_s),
-            trouble=output.trouble,
-        )
+        return update.translation(self._clock, perf_counter() - began)

@@ -44,14 +44,15 @@ def test_the_clock_is_wrong_only_where_it_should_be(clock: SteppedClock) -> None
     assert time.monotonic() - monotonic_s == pytest.approx(0, abs=60)
 
 
+@pytest.mark.parametrize("rooms", [[], ["--rooms", "2"]], ids=["alone", "rooms"])
 def test_live_captions_and_subtitles_go_on_when_the_clock_is_set(
-    tmp_path: Path, small: list[str], clock: SteppedClock
+    tmp_path: Path, small: list[str], clock: SteppedClock, rooms: list[str]
 ) -> None:
     given, captions, subtitles = (tmp_path / name for name in ("in.jsonl", "captions.jsonl", "talk.srt"))
     waits = [partial(1, 1.0 + 0.5 * number, revision=number) for number in range(200)]
     given.write_bytes(partial(0, 0.5, is_final=True) + b"".join(waits))
     clock.set(0)
-    command = [SURTITLE, "replay", given, "--realtime", "--quiet", *small]
+    command = [SURTITLE, "replay", given, "--realtime", "--quiet", *small, *rooms]
     command += ["--captions", captions, "--srt", subtitles, "--recovery", tmp_path / "run"]
     with subprocess.Popen(
         list(map(str, command)), env=clock.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

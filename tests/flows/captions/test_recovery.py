@@ -74,6 +74,12 @@ def with_any_workers(path: Path, random: Random) -> "Popen[str]":
     return start(settings(path.parent, _given(path), recovery=True, workers=random.randint(1, 3)))
 
 
+def with_rooms(path: Path, random: Random) -> "Popen[str]":
+    """With rooms, whose updates are in flight when the run is killed, or sometimes without."""
+    rooms = random.choice([2, 4, 4, None])
+    return start(settings(path.parent, _given(path), recovery=True, rooms=rooms))
+
+
 def as_a_job_of_bytewax(path: Path, random: Random) -> "Popen[str]":
     flow = f"tests/recovering.py:flow('{path}')"
     workers = str(random.randint(2, 3))
@@ -84,7 +90,7 @@ def _given(path: Path) -> str:
     return path.read_text().splitlines()[1]
 
 
-@pytest.mark.parametrize("start_it", [with_any_workers, as_a_job_of_bytewax])
+@pytest.mark.parametrize("start_it", [with_any_workers, with_rooms, as_a_job_of_bytewax])
 def test_several_workers_are_killed_and_each_stream_ends_as_if_they_had_never_been(
     tmp_path: Path, start_it: Start
 ) -> None:
@@ -166,7 +172,7 @@ def test_a_recording_goes_on_after_it_was_stopped_and_killed(base: Path) -> None
     assert events(folder) == written
 
 
-@pytest.mark.parametrize("start_it", [with_one_worker, with_any_workers, as_a_job_of_bytewax])
+@pytest.mark.parametrize("start_it", [with_one_worker, with_any_workers, with_rooms, as_a_job_of_bytewax])
 def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
     base: Path, unbroken: Path, start_it: Start
 ) -> None:

@@ -45,6 +45,19 @@ def test_rooms_are_measured_together_and_alone_and_simulated(small: list[str], t
     assert "3, batched, simulated" in done.stdout
 
 
+def test_rooms_are_measured_through_the_stage_of_a_run(small: list[str], tmp_path: Path) -> None:
+    done = surtitle(
+        "bench-rooms", PARTIALS, *small, "--rooms", "3", "--seconds", 3, "--modes", "batched,flow",
+        "--json", tmp_path / "out.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    batched, flow = rows(tmp_path / "out.json")
+    assert (batched["mode"], flow["mode"]) == ("batched", "flow")
+    assert flow["updates"] + flow["dropped"] == batched["updates"] + batched["dropped"] > 0
+    assert flow["finals"] == batched["finals"] > 0
+    assert flow["p50_ms"] <= flow["p95_ms"]
+
+
 def test_translations_are_simulated_without_a_model(small: list[str], tmp_path: Path) -> None:
     saved = tmp_path / "translations.jsonl"
     assert surtitle("replay", PARTIALS, *small, "--save-translations", saved, "--quiet").returncode == 0
@@ -72,7 +85,7 @@ def test_translations_are_simulated_without_a_model(small: list[str], tmp_path: 
         (["{talk}", "--rooms", "x"], "--rooms: 'x' is not a whole number"),
         (["{talk}", "--rooms", "none"], "there are no rooms to measure"),
         (["{talk}", "--simulate", "200000"], "--simulate: there can be 1 to 100000 rooms"),
-        (["{talk}", "--modes", "both"], "--modes: 'both' is no mode; choose from batched, alone"),
+        (["{talk}", "--modes", "both"], "--modes: 'both' is no mode; choose from batched, alone, flow"),
         (["{talk}", "--costs", "{talk}"], "is not a table of costs"),
         (["{talk}", "--costs", "{falling}"], "tokens must ascend"),
         (["{captions}"], "caption events cannot be replayed in rooms"),

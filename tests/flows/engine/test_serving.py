@@ -1,7 +1,7 @@
-"""The engine with rooms: what workers hand in at the same time is answered together, as each is alone."""
+"""The engine with rooms: what is handed in at the same time is translated together, as each is alone."""
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from operators.errors import UsageError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import footprint
-from operators.serving.thread import SchedulerThread
+from operators.serving.rooms import Done, Update
 from tests.tiny_gguf import pieces, write_model
 from tests.tiny_kinds import write_kind
 
@@ -41,21 +41,31 @@ def talk(translator: Translator, room: str) -> list[tuple[str, ...]]:
     return made
 
 
-def at_once(translator: Translator) -> dict[str, list[tuple[str, ...]]]:
-    """What three workers get that work at the same time."""
-    with ThreadPoolExecutor(3) as workers:
-        return dict(zip(TEXTS, workers.map(lambda room: talk(translator, room), TEXTS), strict=True))
+def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[str, ...]]]:
+    """What three rooms get that talk at the same time."""
+    served, results = engine.rooms(shared, keep_up=False), SimpleQueue[Any]()
+    for room, texts in TEXTS.items():
+        for number, text in enumerate(texts):
+            update = Update(room, 0, text, is_final=number == len(texts) - 1, number=number)
+            served.hand_in(update, results.put)
+    served.close()
+    made: dict[str, list[tuple[str, ...]]] = {room: [] for room in TEXTS}
+    for _ in range(sum(map(len, TEXTS.values()))):
+        done = results.get_nowait()
+        assert isinstance(done, Done), done
+        output = done.made.output
+        assert output.trouble is None or not output.trouble.is_loss
+        made[done.update.room].append(output.pieces)
+    return made
 
 
 def close(engine: Engine) -> None:
-    assert isinstance(engine.decoder, SchedulerThread)
-    engine.decoder.close()
     engine.opened.context.close()
 
 
 @pytest.mark.parametrize("kind", ["llama", "mamba", "lfm2"])
 @pytest.mark.parametrize("method", ["ssbd", "recycle"])
-def test_workers_of_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
+def test_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
     tmp_path: Path, kind: str, method: str
 ) -> None:
     path = tmp_path / "model.gguf"
@@ -63,7 +73,7 @@ def test_workers_of_rooms_get_what_each_gets_alone_with_every_kind_of_memory(
     plain, shared = settings(path, method=method), settings(path, method=method, rooms=3)
     alone = open_engine(plain).translator(plain)
     engine = open_engine(shared)
-    got = at_once(engine.translator(shared))
+    got = at_once(engine, shared)
     close(engine)
     assert got == {room: talk(alone, room) for room in TEXTS}
     assert any(pieces for made in got.values() for pieces in made)
@@ -76,7 +86,7 @@ def test_a_draft_model_drafts_for_rooms_too(tmp_path: Path) -> None:
     shared = settings(model, rooms=3, draft_model=str(draft), draft_tree=True, draft_threshold=0.05)
     alone = open_engine(plain).translator(plain)
     engine = open_engine(shared)
-    got = at_once(engine.translator(shared))
+    got = at_once(engine, shared)
     close(engine)
     assert got == {room: talk(alone, room) for room in TEXTS}
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from operators.decoding.forward import Logits
-from operators.decoding.translator import Output
+from operators.decoding.translator import SegmentState
 from operators.models.store import Part
 from operators.serving.live import Lived, live
 from operators.serving.recording import Heard, Recording
 from operators.serving.rooms import Done
+from operators.serving.segments import Translated
 from operators.serving.simulation import SimulatedClock
-from tests.operators.serving.test_rooms import rooms_of
-from tests.operators.serving.toy_rooms import scheduler
+from tests.operators.serving.toy_rooms import scheduler, toy_rooms
 from tests.toy import ToyStore
 
 WORDS = ["a", "a b", "a b c", "a b c d"]
@@ -39,10 +39,10 @@ def run(rooms: int, pass_s: float, most: int | None = None) -> Lived:
     served = scheduler(8, 64, Timed(9, clock, pass_s), most)
     clock.now_s = 0.0  # the head was evaluated before
 
-    def tokens(done: Done[Output]) -> int:
-        return len(done.made.tokens)
+    def tokens(done: Done[SegmentState, Translated]) -> int:
+        return len(done.made.output.tokens)
 
-    return live(rooms_of(served)[0], Recording(TALK).arrivals(rooms, 10.0), clock, tokens)
+    return live(toy_rooms(served), Recording(TALK).arrivals(rooms, 10.0), clock, tokens)
 
 
 def test_a_model_that_is_fast_enough_drops_nothing() -> None:

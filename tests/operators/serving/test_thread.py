@@ -1,50 +1,66 @@
-"""Workers that share a scheduler on a thread of its own."""
+"""Rooms on a thread of their own: whoever hands in an update goes on, and gets its result."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from threading import Event
+from time import sleep
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.decoding.forward import Logits
-from operators.decoding.translator import Output
+from operators.decoding.translator import SegmentState
 from operators.models.store import Part
-from operators.serving.rooms import Update
-from operators.serving.thread import SchedulerThread
-from operators.trouble import ModelTrouble
-from tests.operators.serving.toy_rooms import (
-    POISON,
-    Failing,
-    alone,
-    ask,
-    methods,
-    scheduler,
-    talks,
-    translate_alone,
-    translator,
-)
+from operators.serving.rooms import Done, Update
+from operators.serving.scheduler import Scheduler
+from operators.serving.segments import Translated
+from operators.serving.thread import RoomsThread
+from operators.trouble import ModelTrouble, Trouble
+from tests.operators.serving.toy_rooms import alone, methods, scheduler, talks, toy_rooms, translate_alone
 from tests.toy import ToyStore
+
+Result = Done[SegmentState, Translated] | Exception
+
+
+def started(
+    served: Scheduler, method: str = "retranslate", *, keep_up: bool = False, most: int = 1000
+) -> RoomsThread[SegmentState, Translated]:
+    return RoomsThread(toy_rooms(served, method, keep_up=keep_up), most)
+
+
+def said(text: str, *, room: str = "a", number: int = 0, is_final: bool = False) -> Update:
+    return Update(room, 0, text, is_final, number=number)
+
+
+def good(result: Result) -> Done[SegmentState, Translated]:
+    assert isinstance(result, Done), result
+    return result
 
 
 @given(talks(), methods, st.integers(1, 4))
 @settings(max_examples=30)
-def test_workers_get_what_each_would_get_alone(updates: list[Update], method: str, sessions: int) -> None:
+def test_what_several_threads_hand_in_is_translated_as_if_each_were_alone(
+    updates: list[Update], method: str, sessions: int
+) -> None:
     want = translate_alone(alone(method), updates)
-    thread = SchedulerThread(scheduler(sessions, 16))
-    model = translator(thread, method)
-    by_room: dict[str, list[Update]] = {}
-    for update in updates:
-        by_room.setdefault(update.room, []).append(update)
-    got: dict[tuple[str, int], list[Output]] = {}
+    thread, results = started(scheduler(sessions, 16), method), SimpleQueue[Result]()
+    rooms = {update.room for update in updates}
+
+    def hand_in(room: str) -> None:
+        for number, update in enumerate(updates):
+            if update.room == room:
+                thread.hand_in(update._replace(number=number), results.put)
+
     with ThreadPoolExecutor(8) as workers:
-        for one in workers.map(lambda some: translate_alone(model, some), by_room.values()):
-            got |= one
+        list(workers.map(hand_in, rooms))
     thread.close()
-    assert {key: [one.tokens for one in outputs] for key, outputs in got.items()} == {
-        key: [one.tokens for one in outputs] for key, outputs in want.items()
-    }
+    got: dict[tuple[str, int], list[tuple[int, ...]]] = {}
+    for _ in updates:
+        one = good(results.get_nowait())
+        got.setdefault((one.update.room, one.update.segment), []).append(one.made.output.tokens)
+    assert got == {key: [one.tokens for one in outputs] for key, outputs in want.items()}
 
 
 class Held(ToyStore):
@@ -68,70 +84,144 @@ class Held(ToyStore):
 
 
 def test_what_comes_while_the_model_computes_is_in_the_next_pass_together() -> None:
-    store = Held(7)
-    thread = SchedulerThread(scheduler(6, 64, store))
+    store, results = Held(7), SimpleQueue[Result]()
+    thread = started(scheduler(6, 64, store))
     store.is_ready = True
-    with ThreadPoolExecutor(6) as workers:
-        first = workers.submit(thread.decode, ask([4, 5], key="first"))
-        assert store.waits.wait(60)
-        others = [
-            workers.submit(thread.decode, ask([4, 5, number], key=str(number))) for number in range(1, 5)
-        ]
-        while thread._inbox.qsize() < 4:
-            pass
-        store.may_go_on.set()
-        results = [one.result(60)[0].tokens for one in (first, *others)]
+    thread.hand_in(said("a b", room="first"), results.put)
+    assert store.waits.wait(60)
+    for number in range(4):
+        thread.hand_in(said("a b c", room=str(number)), results.put)
+    assert results.empty()
+    store.may_go_on.set()
+    assert {good(results.get(timeout=60)).update.room for _ in range(5)} == {"first", "0", "1", "2", "3"}
     thread.close()
     assert max(store.sizes) >= 4
-    decoder = alone("retranslate")._decoder
-    prompts = [[4, 5], *([4, 5, number] for number in range(1, 5))]
-    assert results == [decoder.decode(ask(prompt))[0].tokens for prompt in prompts]
 
 
-def test_trouble_with_the_model_reaches_the_worker_that_waits() -> None:
-    thread = SchedulerThread(scheduler(2, 64, Failing(3)))
-    with pytest.raises(ModelTrouble, match="returned -3"):
-        thread.decode(ask([POISON]))
-    assert thread.decode(ask([5]))[0] == alone("retranslate")._decoder.decode(ask([5]))[0]
+def test_overtaken_updates_are_named_by_the_one_that_has_overtaken_them() -> None:
+    store, results = Held(3), SimpleQueue[Result]()
+    thread = started(scheduler(2, 64, store), keep_up=True)
+    store.is_ready = True
+    thread.hand_in(said("a", number=1), results.put)
+    assert store.waits.wait(60)
+    for number, text in enumerate(("a b", "a b c", "a b c d"), 2):
+        thread.hand_in(said(text, number=number), results.put)
+    store.may_go_on.set()
+    first, last = (good(results.get(timeout=60)) for _ in range(2))
+    thread.close()
+    assert (first.update.number, len(first.overtaken)) == (1, 0)
+    assert (last.update.number, list(last.overtaken)) == (4, [2, 3])
+    assert not thread._deliver
+
+
+def test_whoever_hands_in_more_than_there_is_room_for_waits_until_something_is_done() -> None:
+    store, results = Held(3), SimpleQueue[Result]()
+    thread = started(scheduler(2, 64, store), most=2)
+    store.is_ready = True
+    for number in range(2):
+        thread.hand_in(said("a", number=number), results.put)
+    with ThreadPoolExecutor(1) as worker:
+        third = worker.submit(thread.hand_in, said("a b", number=2), results.put)
+        sleep(0.02)
+        assert not third.done()
+        store.may_go_on.set()
+        third.result(60)
+    thread.close()
+    assert [good(results.get_nowait()).update.number for _ in range(3)] == [0, 1, 2]
+
+
+def test_trouble_with_the_model_is_in_the_result_of_its_update_alone() -> None:
+    class Failing(ToyStore):
+        is_broken = False
+
+        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+            if self.is_broken:
+                raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
+            return super().evaluate(sequence, tokens, start, rows)
+
+    store, results = Failing(3), SimpleQueue[Result]()
+    thread = started(scheduler(2, 64, store))
+    for number, is_broken in enumerate((True, False)):
+        store.is_broken = is_broken
+        thread.hand_in(said("a b", number=number), results.put)
+        output = good(results.get(timeout=60)).made.output
+        assert output.trouble is (Trouble.FAILED_PASS if is_broken else None)
+        assert output.why == ("llama_decode returned -3" if is_broken else "")
     thread.close()
 
 
-def test_a_defect_in_a_pass_ends_what_waits_and_not_the_thread() -> None:
-    class Broken(ToyStore):
+@pytest.mark.parametrize("waits", [1, 3])
+def test_a_defect_reaches_all_who_wait_and_does_not_end_the_thread(waits: int) -> None:
+    class Broken(Held):
         is_broken = True
 
         def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if start and self.is_broken:
+            logits = super().evaluate(sequence, tokens, start, rows)
+            if self.is_ready and self.is_broken:
                 self.is_broken = False
                 raise KeyError("a defect")
-            return super().evaluate(sequence, tokens, start, rows)
+            return logits
 
-    thread = SchedulerThread(scheduler(2, 64, Broken(3)))
-    with pytest.raises(KeyError, match="a defect"):
-        thread.decode(ask([5]))
-    assert thread.decode(ask([5]))[0] == alone("retranslate")._decoder.decode(ask([5]))[0]
+    store, results = Broken(3), SimpleQueue[Result]()
+    thread = started(scheduler(2, 64, store), most=waits)
+    store.is_ready = True
+    for number in range(waits):
+        thread.hand_in(said("a", room=str(number)), results.put)
+    store.may_go_on.set()
+    errors = [results.get(timeout=60)]
+    while not results.empty():
+        errors.append(results.get_nowait())
+    assert all(isinstance(error, KeyError) for error in errors)
+    # What was handed in afterwards is translated, and there is room for it.
+    for number in range(waits):
+        thread.hand_in(said("a b", room="later", number=number), results.put)
     thread.close()
+    texts = []
+    while not results.empty():
+        if isinstance(one := results.get_nowait(), Done):
+            texts.append((one.update.room, one.update.text))
+    assert texts[-waits:] == [("later", "a b")] * waits
 
 
 def test_it_ends_when_all_that_was_handed_in_is_done() -> None:
-    store = Held(3)
-    thread = SchedulerThread(scheduler(2, 64, store))
+    store, results = Held(3), SimpleQueue[Result]()
+    thread = started(scheduler(2, 64, store))
     store.is_ready = True
-    with ThreadPoolExecutor(2) as workers:
-        asked = workers.submit(thread.decode, ask([4, 5]))
-        assert store.waits.wait(60)
+    thread.hand_in(said("a b"), results.put)
+    assert store.waits.wait(60)
+    with ThreadPoolExecutor(1) as workers:
         closing = workers.submit(thread.close)
         store.may_go_on.set()
-        assert asked.result(60)[0] == alone("retranslate")._decoder.decode(ask([4, 5]))[0]
         closing.result(60)
+    assert good(results.get_nowait()).update.text == "a b"
     assert not thread._thread.is_alive()
 
 
-def test_released_sessions_are_free() -> None:
-    store = ToyStore(3)
-    thread = SchedulerThread(scheduler(2, 64, store))
-    thread.decode(ask([4, 5], key="a"))
+def test_it_can_be_stopped_after_the_pass_in_progress() -> None:
+    store, results = Held(3), SimpleQueue[Result]()
+    thread = started(scheduler(2, 64, store))
+    store.is_ready = True
+    for number in range(100):
+        thread.hand_in(said("a b" if number % 2 else "b c", number=number), results.put)
+    assert store.waits.wait(60)
+    with ThreadPoolExecutor(1) as workers:
+        stopping = workers.submit(thread.stop)
+        while not thread._is_stopped:
+            sleep(0.001)
+        store.may_go_on.set()
+        stopping.result(60)
+    assert not thread._thread.is_alive()
+    assert results.qsize() <= 1
+
+
+def test_segments_that_have_ended_or_are_forgotten_hold_no_sessions() -> None:
+    store, results = ToyStore(3), SimpleQueue[Result]()
+    thread = started(scheduler(2, 64, store))
+    thread.hand_in(said("a b", room="ended", is_final=True), results.put)
+    thread.hand_in(said("a b", room="open"), results.put)
+    for _ in range(2):
+        results.get(timeout=60)
     assert any(cache.tokens for cache in store.caches[1:])
-    thread.release("a")
+    thread.forget("open", 0)
     thread.close()
     assert not any(cache.tokens for cache in store.caches[1:])

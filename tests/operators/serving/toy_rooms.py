@@ -22,6 +22,7 @@ from operators.models.shared_sessions import SharedSessions
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.serving.rooms import Update
 from operators.serving.scheduler import Scheduler
+from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble, Trouble
 from tests.toy import END, ToyStore, ToyVocabulary
 
@@ -107,6 +108,11 @@ def scheduler(
     stores = [store or ToyStore(sessions + 1), ToyStore(sessions + 1, error=ERROR)]
     passes = [SharedSessions(one, OpenSessions(one, HEAD, sessions)) for one in stores]
     return Scheduler(*passes, fill=fill, most=most, clock=clock)
+
+
+def toy_rooms(served: Scheduler, method: str = "retranslate", *, keep_up: bool = True) -> SegmentRooms:
+    """Rooms as a run has them."""
+    return rooms_of(served, translator(served, method), keep_up=keep_up)
 
 
 def translate_alone(model: Translator, updates: Sequence[Update]) -> dict[tuple[str, int], list[Output]]:

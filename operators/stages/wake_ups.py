@@ -1,0 +1,139 @@
+"""Wakes a stage of a dataflow when something has happened on another thread.
+
+Bytewax calls a stateful stage for a key only when a value for the key arrives, or at a time of the wall
+clock, which may be set back. Therefore wake-ups are values, which a source delivers to the stage.
+"""
+
+from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
+from threading import Lock
+
+from bytewax import operators as op
+from bytewax.dataflow import Dataflow, operator
+from bytewax.inputs import DynamicSource, StatelessSourcePartition
+from bytewax.operators import KeyedStream
+from bytewax.outputs import DynamicSink, StatelessSinkPartition
+from typing_extensions import override
+
+# A worker that has nothing else to do waits this long at a time, and not at all once a wake-up is there. Its
+# other sources wait as long, so it is short, but long enough to leave the processor idle.
+_WAIT_S = 0.002
+# Bytewax compares this time with the wall clock, which may be set back; this time is always in the past.
+_AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class WakeUps:
+    """The wake-ups of a stage, for all workers of a process; thread-safe."""
+
+    def __init__(self) -> None:
+        self._keys: SimpleQueue[str] = SimpleQueue()
+        self._lock = Lock()
+        self._pending = self._inputs = 0
+        self._may_wait = True
+
+    @property
+    def are_over(self) -> bool:
+        """Whether the inputs of all workers have ended and nothing is pending."""
+        return not self._inputs and not self._pending
+
+    def began(self) -> None:
+        """Count something that will end with a wake-up."""
+        with self._lock:
+            self._pending += 1
+            self._may_wait = False
+
+    def ended(self, count: int) -> None:
+        """So many of these things have ended."""
+        with self._lock:
+            self._pending -= count
+
+    def input_began(self) -> None:
+        """Count the input of a worker."""
+        with self._lock:
+            self._inputs += 1
+
+    def input_ended(self) -> None:
+        """The input of a worker has ended."""
+        with self._lock:
+            self._inputs -= 1
+
+    def wake(self, key: str) -> None:
+        """Let the stage be called for ``key``."""
+        self._keys.put(key)
+
+    def woken(self) -> list[str]:
+        """The keys to wake; waits a moment for the first one, unless something has just begun."""
+        wait_s, self._may_wait = _WAIT_S if self._may_wait else 0.0, True
+        keys: dict[str, None] = {}
+        try:
+            keys[self._keys.get(block=wait_s > 0, timeout=wait_s)] = None
+            while True:
+                keys[self._keys.get_nowait()] = None
+        except Empty:
+            return list(keys)
+
+
+@operator
+def wake(step_id: str, flow: Dataflow, up: KeyedStream[object], wake_ups: WakeUps) -> KeyedStream[None]:
+    """The wake-ups of this process, by key.
+
+    They end when ``up``, the input of the stage, has ended and nothing is pending any more. Something may
+    still be on its way to the stage then, so at the end of its input it waits itself for what is pending.
+    """
+    op.output("end", up, _End(wake_ups))
+    return op.input("keys", flow, _Source(wake_ups))
+
+
+class _Source(DynamicSource[tuple[str, None]]):
+    """Delivers on one worker: Bytewax lets a source spin while it waits for other workers to end an epoch."""
+
+    def __init__(self, wake_ups: WakeUps) -> None:
+        self._wake_ups = wake_ups
+        self._lock = Lock()
+        self._is_built = False
+
+    @override
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> "_Partition":
+        with self._lock:
+            is_first, self._is_built = not self._is_built, True
+        return _Partition(self._wake_ups if is_first else None)
+
+
+class _Partition(StatelessSourcePartition[tuple[str, None]]):
+    def __init__(self, wake_ups: WakeUps | None) -> None:
+        self._wake_ups = wake_ups
+
+    @override
+    def next_batch(self) -> list[tuple[str, None]]:
+        if self._wake_ups is None or self._wake_ups.are_over:
+            raise StopIteration
+        return [(key, None) for key in self._wake_ups.woken()]
+
+    @override
+    def next_awake(self) -> datetime:
+        return _AT_ONCE
+
+
+class _End(DynamicSink[object]):
+    """Learns on each worker when no more items will come."""
+
+    def __init__(self, wake_ups: WakeUps) -> None:
+        self._wake_ups = wake_ups
+
+    @override
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> "_EndPartition":
+        return _EndPartition(self._wake_ups)
+
+
+class _EndPartition(StatelessSinkPartition[object]):
+    def __init__(self, wake_ups: WakeUps) -> None:
+        self._wake_ups = wake_ups
+        wake_ups.input_began()
+
+    @override
+    def write_batch(self, items: list[object]) -> None:
+        """Ignore the items."""
+
+    @override
+    def close(self) -> None:
+        self._wake_ups.input_ended()

@@ -1,0 +1,45 @@
+"""Wake-ups: a worker waits for them while it is idle, and for nothing else."""
+
+from threading import Timer
+from time import monotonic, process_time
+
+import pytest
+
+from operators.stages import wake_ups
+from operators.stages.wake_ups import WakeUps
+
+
+def test_an_idle_worker_leaves_the_processor_alone() -> None:
+    wakes = WakeUps()
+    began_s, used_s = monotonic(), process_time()
+    for _ in range(100):
+        assert wakes.woken() == []
+    assert process_time() - used_s < (monotonic() - began_s) / 4
+
+
+def test_a_wake_up_ends_the_wait_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wake_ups, "_WAIT_S", 60.0)
+    wakes = WakeUps()
+    timer = Timer(0.01, wakes.wake, ["a"])
+    timer.start()
+    began_s = monotonic()
+    assert wakes.woken() == ["a"]
+    assert monotonic() - began_s < 30
+    timer.join()
+
+
+def test_a_worker_that_was_given_something_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wake_ups, "_WAIT_S", 60.0)
+    wakes = WakeUps()
+    wakes.began()
+    began_s = monotonic()
+    assert wakes.woken() == []
+    assert monotonic() - began_s < 30
+
+
+def test_several_wake_ups_of_a_key_are_one() -> None:
+    wakes = WakeUps()
+    for key in "abba":
+        wakes.wake(key)
+    assert wakes.woken() == ["a", "b"]
+    assert wakes.woken() == []
