@@ -97,7 +97,7 @@ lint: $(READY) ## check style, types and the direction of imports
 	@.ci/setup
 
 lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrade takes newer versions
-	.venv/bin/uv --no-config pip compile pyproject.toml --extra azure --extra bench --extra web \
+	.venv/bin/uv --no-config pip compile pyproject.toml --extra azure --extra bench --extra kafka --extra web \
 		--group dev --group build \
 		--universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \

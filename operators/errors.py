@@ -46,6 +46,12 @@ class OutputError(SurtitleError):
     exit_code = 4
 
 
+class ClusterError(SurtitleError):
+    """Another process of the cluster was lost (``EX_TEMPFAIL`` of sysexits.h)."""
+
+    exit_code = 75
+
+
 #: Exit code for a bug in surtitle (``EX_SOFTWARE`` of sysexits.h).
 INTERNAL_EXIT_CODE = 70
 

@@ -12,6 +12,7 @@ from connectors.audio.sink import WavSink
 from connectors.callback import CallbackSink
 from connectors.exports.subtitles import Format, SubtitleSink
 from connectors.jsonl.sink import JsonlSink
+from flows.captions.kafka import publish, read
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
@@ -52,6 +53,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     # Observers come after the screen, so that they do not delay the terminal, and shown_s stays the same.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
     _save(captions, "captions", settings.output.captions, parts)
+    publish(captions, "captions", settings.output.kafka.captions, parts)
     _subtitle(captions, parts)
     records = measure("measure", captions, _meter(settings))
     _save(records, "log", settings.output.log, parts)
@@ -75,6 +77,7 @@ def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
         return _input(dataflow, parts)
     translations = _translations(dataflow, parts)
     _save(translations, "translations", parts.settings.output.translations, parts)
+    publish(translations, "translations", parts.settings.output.kafka.translations, parts)
     return display("display", translations, parts.settings.display.mask_k)
 
 
@@ -96,6 +99,7 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     # same result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
     _save(saved, "partials", parts.settings.output.partials, parts)
+    publish(saved, "partials", parts.settings.output.kafka.partials, parts)
     return translations
 
 
@@ -106,7 +110,8 @@ def _admits(door: Door) -> Callable[[Partial], bool]:
 def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
     if parts.given.event_type is Partial:
         return _input(dataflow, parts)
-    audio: Stream[AudioChunk] = op.input("audio", dataflow, parts.given.source)
+    source: Any = parts.given.source
+    audio: Stream[AudioChunk] = op.input("audio", dataflow, source)
     if parts.settings.output.audio:
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
         op.output("save-audio", recorded, WavSink(Path(parts.settings.output.audio), watch=parts.outputs))
@@ -116,8 +121,9 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
-    """The replayed events."""
-    return op.input(parts.given.event_type.__name__.lower(), dataflow, parts.given.source)
+    """The replayed events, or those of a topic."""
+    events: Stream[Any] = op.input(parts.given.event_type.__name__.lower(), dataflow, parts.given.source)
+    return events if parts.settings.input.kafka.topic is None else read(events, parts)
 
 
 def _observed(

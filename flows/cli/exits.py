@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import NoReturn
 
 from connectors.messages.log import tell
-from operators.errors import InputError, InternalError, OutputError, SurtitleError, UsageError
+from operators.errors import ClusterError, InputError, InternalError, OutputError, SurtitleError, UsageError
 
 _EVENTS = {
     UsageError: "usage_error",
     InputError: "input_error",
     OutputError: "output_error",
     InternalError: "internal_error",
+    ClusterError: "cluster_error",
 }
 
 

@@ -17,7 +17,8 @@ from bytewax.testing import cluster_main, run_main
 
 from connectors.recovery.clock import told_of_clock
 from connectors.recovery.folder import store_error
-from operators.errors import SurtitleError
+from flows.running.process import ALONE, Process
+from operators.errors import ClusterError, SurtitleError
 
 
 class Recovery(NamedTuple):
@@ -36,11 +37,13 @@ def run(
     release: Callable[[], None] = lambda: None,
     recovery: Recovery | None = None,
     workers: int = 1,
+    process: Process = ALONE,
 ) -> None:
     """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as in `interrupt_sets`.
 
     ``workers`` is the number of threads among which the streams are divided. ``release`` is called at the end
-    in any case. Raises the `SurtitleError` that a stage raised, without Bytewax' wrappers.
+    in any case. ``process`` says which one of a cluster this is. Raises the `SurtitleError` that a stage
+    raised, without Bytewax' wrappers, and `ClusterError` when another process of the cluster is lost.
     """
     options = {}
     if recovery is not None:
@@ -49,7 +52,9 @@ def run(
     clock = told_of_clock(recovery.config.db_dir) if recovery else nullcontext()
     with interrupt_sets(stop), _no_panic_text(), clock:
         try:
-            if workers == 1:
+            if process.addresses:
+                _run_cluster(dataflow, process, workers, options)
+            elif workers == 1:
                 # Not a cluster of one: its thread that waits for the worker costs a third of the speed.
                 run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
             else:
@@ -61,6 +66,20 @@ def run(
             raise
         finally:
             release()
+
+
+def _run_cluster(dataflow: Dataflow, process: Process, workers: int, options: dict[str, Any]) -> None:
+    addresses = list(process.addresses)
+    try:
+        cluster_main(dataflow, addresses, process.number, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
+    except BaseException as error:
+        # Bytewax panics when a connection breaks; a panic is no `Exception`, and has no public type.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise ClusterError(
+            f"process {process.number} of {len(addresses)} has lost another process of its cluster: start "
+            "all of them again; with a recovery folder, they go on from what was remembered"
+        ) from None
 
 
 @contextmanager
