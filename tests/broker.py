@@ -34,9 +34,14 @@ class Broker:
         self.address = address
         self._config = {"bootstrap.servers": address, "log_level": 0}
 
-    def topic(self, name: str, partitions: int = 2) -> str:
+    @staticmethod
+    def name(begin: str) -> str:
+        """A name for a topic that no other test has."""
+        return f"{begin}-{uuid4().hex[:8]}"
+
+    def topic(self, begin: str, partitions: int = 2) -> str:
         """A new topic, whose name begins so."""
-        topic = f"{name}-{uuid4().hex[:8]}"
+        topic = self.name(begin)
         self.make(topic, partitions)
         return topic
 

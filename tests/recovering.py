@@ -13,18 +13,21 @@ from typing import Any
 from bytewax.dataflow import Dataflow
 from typing_extensions import override
 
+from connectors.messages.log import begin_messages
 from flows.captions.graph import build
 from flows.captions.job import job
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import make_parts
 from flows.captions.recovery import recovery
 from flows.captions.shared import Shared
+from flows.cli.exits import fail
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.translator import Translator
+from operators.errors import SurtitleError
 from operators.events import AudioChunk
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
@@ -98,4 +101,8 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    begin_messages("text")
+    try:
+        main(Path(sys.argv[1]))
+    except SurtitleError as error:
+        fail(error)

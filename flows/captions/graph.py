@@ -9,7 +9,7 @@ from bytewax.dataflow import Dataflow, Stream
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.audio.sink import WavSink
-from connectors.callback import CallbackSink
+from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.exports.subtitles import Format, SubtitleSink
 from connectors.jsonl.sink import JsonlSink
 from flows.captions.kafka import publish, read
@@ -60,7 +60,6 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
 
     def measured(record: ErasureRecord) -> None:
         parts.observers.observe(UpdateMeasured(record, parts.given.now()))
-        parts.given.pace.measured()
 
     def over() -> None:
         # In a Bytewax job, nothing else knows when the last caption was shown.
@@ -68,6 +67,10 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
         parts.observers.observe(RunEnded())
         end()
 
+    # The process that reads a file also has to know what the others have done of it.
+    counted = op.map("key-count", records, lambda record: (record.stream, None))
+    count = FirstProcessSink[None](lambda _: parts.given.pace.measured(), is_here=parts.process.has_files)
+    op.output("count", counted, count)
     op.output("records", records, CallbackSink[ErasureRecord](measured, over))
     return dataflow
 

@@ -22,6 +22,10 @@ def fail(error: SurtitleError) -> NoReturn:
     """Print the error, and exit with its code."""
     _forget_output()
     tell(_EVENTS.get(type(error), "error"), str(error), level=logging.ERROR, exit_code=error.exit_code)
+    if isinstance(error, ClusterError):
+        # Threads of Bytewax that panicked abort a process that ends in the usual way.
+        sys.stderr.flush()
+        os._exit(error.exit_code)
     sys.exit(error.exit_code)
 
 

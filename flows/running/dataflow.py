@@ -2,7 +2,9 @@
 
 import os
 import signal
+import socket
 import sys
+import threading
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -53,7 +55,7 @@ def run(
     with interrupt_sets(stop), _no_panic_text(), clock:
         try:
             if process.addresses:
-                _run_cluster(dataflow, process, workers, options)
+                _run_cluster(dataflow, stop, process, workers, options)
             elif workers == 1:
                 # Not a cluster of one: its thread that waits for the worker costs a third of the speed.
                 run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
@@ -68,10 +70,13 @@ def run(
             release()
 
 
-def _run_cluster(dataflow: Dataflow, process: Process, workers: int, options: dict[str, Any]) -> None:
+def _run_cluster(
+    dataflow: Dataflow, stop: Flag, process: Process, workers: int, options: dict[str, Any]
+) -> None:
     addresses = list(process.addresses)
     try:
-        cluster_main(dataflow, addresses, process.number, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
+        with _signals_end_waiting(stop):
+            cluster_main(dataflow, addresses, process.number, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
     except BaseException as error:
         # Bytewax panics when a connection breaks; a panic is no `Exception`, and has no public type.
         if type(error).__name__ != "PanicException":
@@ -80,6 +85,37 @@ def _run_cluster(dataflow: Dataflow, process: Process, workers: int, options: di
             f"process {process.number} of {len(addresses)} has lost another process of its cluster: start "
             "all of them again; with a recovery folder, they go on from what was remembered"
         ) from None
+
+
+# Seconds in which the main thread reacts to a signal, unless it waits for other processes.
+_REACTS_S = 3.0
+
+
+@contextmanager
+def _signals_end_waiting(stop: Flag) -> Iterator[None]:
+    """End the process on a signal that its main thread does not react to.
+
+    While Bytewax waits for the other processes of a cluster, no handler of a signal runs. Nothing is lost:
+    the flow has not begun.
+    """
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+
+    def watch() -> None:
+        while number := heard.recv(1):
+            if number[0] in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) and not stop.wait(_REACTS_S):
+                os._exit(128 + number[0])
+
+    thread = threading.Thread(target=watch, name="signals", daemon=True)
+    thread.start()
+    before = signal.set_wakeup_fd(told.fileno())
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        told.close()
+        thread.join()
+        heard.close()
 
 
 @contextmanager

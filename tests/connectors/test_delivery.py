@@ -23,7 +23,7 @@ from bytewax.testing import TestingSource, run_main
 import connectors
 from connectors.audio.sink import WavSink
 from connectors.audio.source import AudioFileSource
-from connectors.callback import CallbackSink
+from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.exports.subtitles import SubtitleSink
 from connectors.jsonl.sink import JsonlSink
 from connectors.jsonl.source import JsonlSource
@@ -46,6 +46,7 @@ GUARANTEES: dict[type, str] = {
     WavSink: "exactly once with recovery",
     CallbackSink: "at least once",
     KafkaEventSource: "exactly once with recovery, for what is in the topic once",
+    FirstProcessSink: "at least once",
     KafkaEventSink: "at least once",
 }
 

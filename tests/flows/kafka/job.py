@@ -22,13 +22,20 @@ class Job:
     ) -> None:
         folder.mkdir()
         self.folder, self.broker = folder, broker
-        self.source = broker.topic("in", partitions)
-        self.letters = broker.topic("letters", 1)
-        self.topics = {name: broker.topic(name, 2) for name in TYPES}
+        self.source, self.letters = broker.name("in"), broker.name("letters")
+        self.topics = {name: broker.name(name) for name in TYPES}
+        self.make_topics(partitions)
         self.path = folder / "job.toml"
         self.more = more
         self.recovery = recovery
         self.write()
+
+    def make_topics(self, partitions: int) -> None:
+        """Make its topics; the one that it reads has so many partitions."""
+        self.broker.make(self.source, partitions)
+        self.broker.make(self.letters, 1)
+        for topic in self.topics.values():
+            self.broker.make(topic, 2)
 
     def write(self, workers: int = 1, **given: Any) -> None:
         """Write the settings; ``given`` are those of the input."""

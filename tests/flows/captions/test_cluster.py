@@ -1,0 +1,106 @@
+"""A cluster of several processes translates as one process does, also after one of them was killed."""
+
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+from random import Random
+from subprocess import Popen
+
+import pytest
+
+from tests.killing import events, finish, settings, speech, start, subtitles
+
+#: More with `make test-long`.
+KILLS = int(os.environ.get("SURTITLE_CLUSTER_KILLS", "2"))
+SEGMENTS = 40 * KILLS
+STREAMS = 6
+LOST = 75
+
+
+def addresses(count: int) -> list[str]:
+    """Free ports of this machine."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+    for one in held:
+        one.close()
+    return found
+
+
+class Cluster:
+    """A cluster whose processes have settings of their own in one folder."""
+
+    def __init__(self, folder: Path, given: str, *, recovery: bool = True) -> None:
+        folder.mkdir()
+        self.folder, self.given, self.recovery = folder, given, recovery
+
+    def start(self, count: int, workers: int = 1) -> "list[Popen[str]]":
+        where = addresses(count)
+        return [self._start(where, number, workers) for number in range(count)]
+
+    def _start(self, where: list[str], number: int, workers: int) -> "Popen[str]":
+        path = settings(self.folder, self.given, recovery=self.recovery, workers=workers)
+        mine = path.with_name(f"process{number}.toml")
+        text = path.read_text().replace("[run]\n", f"[run]\naddresses = {where}\nprocess = {number}\n")
+        mine.write_text(text.replace("'", '"'))
+        return start(mine)
+
+
+def end(processes: "list[Popen[str]]") -> None:
+    for process in processes:
+        finish(process)
+
+
+def kill_one(processes: "list[Popen[str]]", log: Path, random: Random) -> None:
+    """Kill a process in the middle; the others end by themselves."""
+    before = log.stat().st_size if log.exists() else 0
+    deadline = time.monotonic() + 60
+    while not (log.exists() and log.stat().st_size > before):
+        assert time.monotonic() < deadline, [one.poll() for one in processes]
+        time.sleep(0.01)
+    time.sleep(random.uniform(0, 0.3))
+    victim = random.choice(processes)
+    victim.kill()
+    for process in processes:
+        _, stderr = process.communicate(timeout=60)
+        if process is not victim:
+            assert process.returncode == LOST, (process.returncode, stderr)
+            assert "has lost another process of its cluster" in stderr
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cluster")
+    speech(folder / "speech.jsonl", SEGMENTS, streams=STREAMS)
+    (folder / "alone").mkdir()
+    finish(start(settings(folder / "alone", given(folder), recovery=False)))
+    return folder
+
+
+def given(base: Path) -> str:
+    return f'partials = "{base}/speech.jsonl"'
+
+
+def test_processes_that_are_killed_and_started_in_other_numbers_end_as_one_that_was_not(base: Path) -> None:
+    cluster, random = Cluster(base / "killed", given(base)), Random(KILLS)
+    for number in range(KILLS):
+        processes = cluster.start(2 if KILLS < 3 else random.choice([2, 3, 4]), workers=1 + number % 2)
+        kill_one(processes, cluster.folder / "log.jsonl", random)
+    end(cluster.start(2, workers=2))
+    assert events(cluster.folder) == events(base / "alone")
+    assert sorted(subtitles(cluster.folder)) == sorted(subtitles(base / "alone"))
+    # One process alone finds that everything is done.
+    finish(start(settings(cluster.folder, given(base), recovery=True)))
+    assert events(cluster.folder) == events(base / "alone")
+
+
+def test_a_process_that_waits_for_the_others_ends_at_once_by_sigterm(base: Path) -> None:
+    cluster = Cluster(base / "waiting", given(base))
+    (process, *others) = [cluster._start(addresses(2), number, 1) for number in (1,)]
+    assert not others
+    time.sleep(2)
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode in (128 + signal.SIGTERM, -signal.SIGTERM), stderr
+    assert not list(cluster.folder.glob("*.jsonl"))
