@@ -13,8 +13,8 @@ import pytest
 from tests.killing import events, finish, settings, speech, start, subtitles
 
 #: More with `make test-long`.
-KILLS = int(os.environ.get("SURTITLE_CLUSTER_KILLS", "2"))
-SEGMENTS = 40 * KILLS
+KILLS = int(os.environ.get("SURTITLE_CLUSTER_KILLS", "1"))
+SEGMENTS = 20 + 20 * KILLS
 STREAMS = 6
 LOST = 75
 
@@ -37,9 +37,9 @@ class Cluster:
 
     def start(self, count: int, workers: int = 1) -> "list[Popen[str]]":
         where = addresses(count)
-        return [self._start(where, number, workers) for number in range(count)]
+        return [self.start_one(where, number, workers) for number in range(count)]
 
-    def _start(self, where: list[str], number: int, workers: int) -> "Popen[str]":
+    def start_one(self, where: list[str], number: int, workers: int = 1) -> "Popen[str]":
         path = settings(self.folder, self.given, recovery=self.recovery, workers=workers)
         mine = path.with_name(f"process{number}.toml")
         text = path.read_text().replace("[run]\n", f"[run]\naddresses = {where}\nprocess = {number}\n")
@@ -85,20 +85,16 @@ def given(base: Path) -> str:
 def test_processes_that_are_killed_and_started_in_other_numbers_end_as_one_that_was_not(base: Path) -> None:
     cluster, random = Cluster(base / "killed", given(base)), Random(KILLS)
     for number in range(KILLS):
-        processes = cluster.start(2 if KILLS < 3 else random.choice([2, 3, 4]), workers=1 + number % 2)
+        processes = cluster.start(2 if KILLS == 1 else random.choice([2, 3, 4]), workers=1 + number % 2)
         kill_one(processes, cluster.folder / "log.jsonl", random)
     end(cluster.start(2, workers=2))
     assert events(cluster.folder) == events(base / "alone")
     assert sorted(subtitles(cluster.folder)) == sorted(subtitles(base / "alone"))
-    # One process alone finds that everything is done.
-    finish(start(settings(cluster.folder, given(base), recovery=True)))
-    assert events(cluster.folder) == events(base / "alone")
 
 
 def test_a_process_that_waits_for_the_others_ends_at_once_by_sigterm(base: Path) -> None:
     cluster = Cluster(base / "waiting", given(base))
-    (process, *others) = [cluster._start(addresses(2), number, 1) for number in (1,)]
-    assert not others
+    process = cluster.start_one(addresses(2), 1)
     time.sleep(2)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=30)
