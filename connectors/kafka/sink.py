@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from functools import partial
+from time import monotonic
 
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -12,8 +13,8 @@ from connectors.kafka.client import Cluster, Connection, made
 from connectors.kafka.messages import Sent
 from operators.errors import OutputError
 
-# Seconds between two looks whether the run is to end while no broker answers.
-_LOOK_S = 0.2
+# Seconds between two looks whether the run is to end while no broker answers, and how long it then waits.
+_LOOK_S, _LAST_S = 0.2, 5.0
 # Larger than any message that is read: whether one is too large is the broker's to say.
 _MAX_BYTES = 100_000_000
 # Bytes that are kept of a message that the broker finds too large.
@@ -80,6 +81,7 @@ class _Partition(StatelessSinkPartition[Sent]):
         self._producer, self._topic, self._connection = producer, topic, connection
         self._stop, self._fails, self._cuts = stop, fails, cuts
         self._refused: KafkaError | None = None
+        self._waits_until: float | None = None
 
     @override
     def write_batch(self, items: list[Sent]) -> None:
@@ -94,10 +96,13 @@ class _Partition(StatelessSinkPartition[Sent]):
         error = self._refused or self._connection.fatal
         if error is not None:
             raise self._fails(error.str())
-        if self._stop.is_set() and len(self._producer):
+        if not self._stop.is_set() or not len(self._producer):
+            return
+        self._waits_until = self._waits_until or monotonic() + _LAST_S
+        if monotonic() >= self._waits_until:
             raise self._fails(
-                f"no broker has answered yet, and {len(self._producer)} messages are left; with a recovery "
-                "folder, the same command writes them later"
+                f"no broker answers, and {len(self._producer)} messages are left; with a recovery folder, "
+                "the same command writes them later"
             )
 
     def _send(self, message: Sent) -> None:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, Generic
 
@@ -78,6 +78,7 @@ class KafkaEventSource(FixedPartitionedSource[E | DeadLetter, KafkaPosition], Ge
         event_type: The type of the events.
         interval_s: Seconds between two snapshots.
         stop: When set, the source ends.
+        rejected: Called for each message that cannot be used, on any worker's thread.
 
     Raises:
         InputError: while the flow runs, when the brokers refuse to be read; without a topic for dead letters
@@ -85,14 +86,19 @@ class KafkaEventSource(FixedPartitionedSource[E | DeadLetter, KafkaPosition], Ge
     """
 
     def __init__(
-        self, given: KafkaInput, event_type: type[E], *, interval_s: float = 10.0, stop: threading.Event
+        self,
+        given: KafkaInput,
+        event_type: type[E],
+        *,
+        stop: threading.Event,
+        interval_s: float = 10.0,
+        rejected: Callable[[], None] = lambda: None,
     ) -> None:
         self.given, self.event_type, self.interval_s, self.stop = given, event_type, interval_s, stop
         self.topic = str(given.topic)
         self.cluster = Cluster(given.brokers, given.client)
         self.connection = Connection(self.cluster, "what is in the topic is read when one does")
-        #: Messages that could not be used, in this run.
-        self.rejected = 0
+        self._rejected, self._rejections = rejected, 0
         self._lock = threading.Lock()
         self._watch: TopicWatch | None = None
         self._began: float | None = None
@@ -120,8 +126,9 @@ class KafkaEventSource(FixedPartitionedSource[E | DeadLetter, KafkaPosition], Ge
                 f"{letter.place}: {letter.reason}; name a topic for such messages in input.kafka.dead_letters"
             )
         with self._lock:
-            self.rejected += 1
-            count = self.rejected
+            self._rejections += 1
+            count = self._rejections
+        self._rejected()
         if count == 10 ** (len(str(count)) - 1):
             many = f"; {count} messages by now" if count > 1 else ""
             tell(
@@ -147,7 +154,8 @@ class KafkaEventSource(FixedPartitionedSource[E | DeadLetter, KafkaPosition], Ge
 class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
     def __init__(self, source: KafkaEventSource[E], slot: int, resume: KafkaPosition | None) -> None:
         self._source, self._slot, self._watch = source, slot, source.watch()
-        self._is_new = resume is None
+        # Partitions that the topic had when the job began; None until they are known.
+        self._first: set[int] | None = None if resume is None else set()
         self._offsets = dict(resume.offsets) if resume else {}
         self._decoder = MessageDecoder(source.event_type, source.given.max_message_bytes)
         self._budget = Budget(source.interval_s)
@@ -170,7 +178,10 @@ class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
 
     def _assign(self) -> None:
         """Start to read the partitions of this slot that are new, or have begun anew."""
-        mine = {number for number in self._watch.partitions if number % SLOTS == self._slot}
+        known = self._watch.partitions
+        mine = {number for number in known if number % SLOTS == self._slot}
+        if self._first is None and known:
+            self._first = mine
         for number in sorted(mine - self._assigned):
             self._begin(number)
         for number in self._assigned & self._watch.begun_anew:
@@ -183,7 +194,7 @@ class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
             low_high = self._ends(consumer, number)
             if low_high is None:
                 return
-            at_end = self._is_new and self._source.given.start == "end"
+            at_end = number in (self._first or ()) and self._source.given.start == "end"
             self._offsets[number] = low_high[at_end]
         consumer.incremental_assign([TopicPartition(self._source.topic, number, self._offsets[number])])
         self._assigned.add(number)

@@ -12,7 +12,7 @@ from connectors.audio.sink import WavSink
 from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.exports.subtitles import Format, SubtitleSink
 from connectors.jsonl.sink import JsonlSink
-from flows.captions.kafka import publish, read
+from flows.captions.kafka import once, publish, read
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
@@ -126,7 +126,10 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
     """The replayed events, or those of a topic."""
     events: Stream[Any] = op.input(parts.given.event_type.__name__.lower(), dataflow, parts.given.source)
-    return events if parts.settings.input.kafka.topic is None else read(events, parts)
+    if parts.settings.input.kafka.topic is not None:
+        return read(events, parts)
+    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    return once(events, parts) if parts.process.addresses else events
 
 
 def _observed(

@@ -16,6 +16,7 @@ from operators.clock import Clock, VirtualClock, WallClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 from operators.extras import needs_extra
+from operators.observed import MessageSkipped
 
 if TYPE_CHECKING:
     from connectors.kafka.source import KafkaEventSource
@@ -105,7 +106,7 @@ def make_input(settings: Settings, observe: Observe, stop: Flag, process: Proces
     elif name == "microphone":
         source = _microphone(settings, observe, stop)
     elif name == "kafka":
-        source = _topic(event_type, settings, stop)
+        source = _topic(event_type, settings, observe, stop)
     else:
         source = _replay(event_type, name, settings, pace.is_ahead, stop, process)
     clock: Clock = WallClock(source.now) if settings.is_live else VirtualClock()
@@ -153,9 +154,15 @@ def _replay(
     )
 
 
-def _topic(event_type: type[Event], settings: Settings, stop: Flag) -> "KafkaEventSource[Any]":
+def _topic(
+    event_type: type[Event], settings: Settings, observe: Observe, stop: Flag
+) -> "KafkaEventSource[Any]":
     with needs_extra("kafka", "input from Kafka"):
         from connectors.kafka.source import KafkaEventSource
     return KafkaEventSource(
-        settings.input.kafka, event_type, interval_s=settings.recovery.interval_s, stop=stop
+        settings.input.kafka,
+        event_type,
+        stop=stop,
+        interval_s=settings.recovery.interval_s,
+        rejected=lambda: observe(MessageSkipped("unusable")),
     )

@@ -10,6 +10,7 @@ from flows.captions.parts import Parts
 from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.extras import needs_extra
+from operators.observed import MessageSkipped
 from operators.stages.deduplicate import deduplicate
 
 if TYPE_CHECKING:
@@ -27,7 +28,14 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
         letters = op.map("dead-letter", parted.falses, lambda letter: letter.message())
         sink = _sink(_input_cluster(parts.settings), given.dead_letters, parts.shared.stop, cuts=True)
         op.output("dead-letters", letters, sink)
-    return deduplicate("deduplicate", parted.trues)
+    return once(parted.trues, parts)
+
+
+def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
+    """The events without repeats, each stream on the worker that translates it."""
+    return deduplicate(
+        "deduplicate", events, lambda _event: parts.observers.observe(MessageSkipped("repeated"))
+    )
 
 
 def publish(events: Stream[Any], name: str, topic: str | None, parts: Parts) -> None:

@@ -1,5 +1,6 @@
 """The deduplicate stage: drops updates that came before, as from a queue that delivers at least once."""
 
+from bisect import bisect_right
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -45,20 +46,25 @@ class Seen(msgspec.Struct, array_like=True):
         return True
 
     def _has_ended(self, segment: int) -> bool:
-        return any(first <= segment <= last for first, last in reversed(self.ended))
+        after = self._after(segment)
+        return after > 0 and segment <= self.ended[after - 1][1]
+
+    def _after(self, segment: int) -> int:
+        """The place of the first range that begins after a segment."""
+        return bisect_right(self.ended, segment, key=lambda known: known[0])
 
     def _end(self, segment: int) -> None:
         """Add a segment to the ranges, joined with its neighbours."""
         first = last = segment
-        apart = []
-        for begin, end in self.ended:
-            if end + 1 == segment:
-                first = begin
-            elif begin - 1 == segment:
-                last = end
-            else:
-                apart.append((begin, end))
-        self.ended = sorted([*apart, (first, last)])[-_MAX_RANGES:]
+        begin = end = self._after(segment)
+        if begin > 0 and self.ended[begin - 1][1] + 1 == segment:
+            begin -= 1
+            first = self.ended[begin][0]
+        if end < len(self.ended) and self.ended[end][0] - 1 == segment:
+            last = self.ended[end][1]
+            end += 1
+        self.ended[begin:end] = [(first, last)]
+        del self.ended[:-_MAX_RANGES]
 
 
 @operator

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import time
 from pathlib import Path
 from random import Random
@@ -10,22 +9,13 @@ from subprocess import Popen
 
 import pytest
 
-from tests.killing import events, finish, settings, speech, start, subtitles
+from tests.killing import events, finish, free_addresses, settings, speech, start, subtitles
 
 #: More with `make test-long`.
 KILLS = int(os.environ.get("SURTITLE_CLUSTER_KILLS", "1"))
 SEGMENTS = 20 + 20 * KILLS
 STREAMS = 6
 LOST = 75
-
-
-def addresses(count: int) -> list[str]:
-    """Free ports of this machine."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    found = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
-    for one in held:
-        one.close()
-    return found
 
 
 class Cluster:
@@ -36,7 +26,7 @@ class Cluster:
         self.folder, self.given, self.recovery = folder, given, recovery
 
     def start(self, count: int, workers: int = 1) -> "list[Popen[str]]":
-        where = addresses(count)
+        where = free_addresses(count)
         return [self.start_one(where, number, workers) for number in range(count)]
 
     def start_one(self, where: list[str], number: int, workers: int = 1) -> "Popen[str]":
@@ -94,7 +84,7 @@ def test_processes_that_are_killed_and_started_in_other_numbers_end_as_one_that_
 
 def test_a_process_that_waits_for_the_others_ends_at_once_by_sigterm(base: Path) -> None:
     cluster = Cluster(base / "waiting", given(base))
-    process = cluster.start_one(addresses(2), 1)
+    process = cluster.start_one(free_addresses(2), 1)
     time.sleep(2)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=30)

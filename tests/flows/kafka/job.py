@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker import Broker, Message
-from tests.killing import TIMES, start
+from tests.killing import TIMES, free_addresses, start
 
 TYPES = ("partials", "translations", "captions")
 
@@ -55,6 +55,17 @@ class Job:
 
     def start(self) -> "subprocess.Popen[str]":
         return start(self.path)
+
+    def start_cluster(self, count: int, workers: int = 1) -> "list[subprocess.Popen[str]]":
+        """A process for each of the addresses, with settings of its own."""
+        where = json.dumps(free_addresses(count))
+        self.write(workers)
+        settings, processes = self.path.read_text(), []
+        for number in range(count):
+            path = self.path.with_name(f"process{number}.toml")
+            path.write_text(settings.replace("[run]\n", f"[run]\naddresses = {where}\nprocess = {number}\n"))
+            processes.append(start(path))
+        return processes
 
     def send(self, partials: list[dict[str, Any]]) -> None:
         self.broker.send(
