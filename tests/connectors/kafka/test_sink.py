@@ -1,5 +1,6 @@
 """The sink of a topic: what it has taken is stored, or the run ends with a sentence."""
 
+import logging
 import threading
 import time
 from threading import Event as Flag
@@ -90,7 +91,7 @@ def test_it_waits_for_a_broker_and_gives_up_only_when_the_run_is_to_end(
         part.close()
 
 
-def test_brokers_that_do_not_answer_are_named_before_the_job_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brokers_that_do_not_answer_are_named_before_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "CONNECT_S", 0.5)
     with pytest.raises(
         InputError, match=r"Kafka cannot be reached at 127\.0\.0\.1:1: .*; check that it runs"
@@ -103,6 +104,7 @@ def test_brokers_that_do_not_answer_are_named_before_the_job_begins(monkeypatch:
 def test_a_lost_connection_is_told_once_and_so_is_its_return(caplog: pytest.LogCaptureFixture) -> None:
     from confluent_kafka import KafkaError
 
+    caplog.set_level(logging.INFO)
     connection = Connection(NOWHERE, "captions wait")
     connection.works()
     for _ in range(3):

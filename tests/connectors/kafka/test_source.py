@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-import connectors.kafka.source as source_module
 from connectors.kafka.settings import KafkaInput
 from connectors.kafka.source import Budget, KafkaEventSource
 from operators.errors import InputError, UsageError
@@ -26,8 +25,8 @@ class Watch:
 
 def partial(number: int) -> Partial:
     return Partial(
-        stream="talk", segment=number, revision=0, is_final=True, text=f"word {number}", start_s=0.0, end_s=1.0,
-        arrival_s=1.0,
+        stream="talk", segment=number, revision=0, is_final=True, text=f"word {number}", start_s=0.0,
+        end_s=1.0, arrival_s=1.0,
     )  # fmt: skip
 
 
@@ -152,7 +151,7 @@ def test_an_error_that_waiting_does_not_heal_ends_the_job(broker: Broker) -> Non
 
 def test_less_is_read_at_a_time_while_the_stages_are_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(source_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     budget = Budget(interval_s=1.0)
     first = budget.left
 

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.broker import IS_FOREIGN, Broker, OwnBroker, a_broker
+from tests.flows.cli.test_app import SURTITLE
 from tests.flows.kafka.job import TYPES, Job, wait_for
 from tests.killing import events, finish, kill, settings, speech, start
 
@@ -147,7 +147,7 @@ def test_updates_that_pile_up_are_overtaken_and_each_final_comes_once(
         return [json.loads(line) for line in text.splitlines()]
 
     def is_done() -> bool:
-        return sum(one["is_final"] for one in log()) == len(finals)
+        return len([one for one in log() if one["is_final"]]) == len(finals)
 
     job.run_until(is_done)
     assert sorted((one["stream"], one["segment"]) for one in log() if one["is_final"]) == sorted(finals)
@@ -211,16 +211,15 @@ def test_a_cluster_reads_a_topic_and_goes_on_after_one_of_it_was_killed(
 def test_the_job_command_reads_and_writes_topics_until_it_is_ended(
     tmp_path: Path, broker: Broker, small: list[str]
 ) -> None:
-    job = Job(
-        tmp_path / "job", broker, recovery=False, more=f'[translate]\nmodel = "{small[1]}"\nthreads = 1\n'
-    )
-    job.path.write_text(job.path.read_text().replace("[translate]\nkeep_up = false\n", ""))
+    job = Job(tmp_path / "job", broker, recovery=False)
+    model = f'[translate]\nmodel = "{small[1]}"\nthreads = 1\n'
+    job.path.write_text(job.path.read_text().replace("[translate]\n", model))
     speech(tmp_path / "speech.jsonl", 2)
     spoken = [json.loads(line) for line in (tmp_path / "speech.jsonl").read_text().splitlines()]
     job.send(spoken)
     recovery = str(tmp_path / "recovery")
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.main", "job", str(job.path), "--recovery", recovery, "--quiet"],
+        [*SURTITLE, "job", str(job.path), "--recovery", recovery, "--quiet"],
         text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     finals = sum(one["is_final"] for one in spoken)

@@ -21,8 +21,8 @@ streams = st.dictionaries(
 
 def partial(stream: str, segment: int, revision: int, updates: int) -> Partial:
     return Partial(
-        stream=stream, segment=segment, revision=revision, is_final=revision == updates - 1, text="", start_s=0.0,
-        end_s=1.0, arrival_s=1.0,
+        stream=stream, segment=segment, revision=revision, is_final=revision == updates - 1, text="",
+        start_s=0.0, end_s=1.0, arrival_s=1.0,
     )  # fmt: skip
 
 
