@@ -19,13 +19,14 @@ Topic = Annotated[
 Broker = Annotated[
     str, msgspec.Meta(pattern=r"^[^\s,/]+:[0-9]{1,5}$", description="addresses such as localhost:9092")
 ]
+Brokers = Annotated[tuple[Broker, ...], msgspec.Meta(min_length=1, max_length=100)]
 
 
 class KafkaInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A topic that events are read from."""
 
     #: Some brokers of the cluster; the client finds the others.
-    brokers: tuple[Broker, ...] = ("localhost:9092",)
+    brokers: Brokers = ("localhost:9092",)
     #: The topic; absent to read none.
     topic: Topic | None = None
     #: The type of its events.
@@ -47,7 +48,7 @@ class KafkaOutput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The topics that events are written to; absent ones are not written."""
 
     #: Some brokers of the cluster; absent for those of the input, with its client's properties.
-    brokers: tuple[Broker, ...] | None = None
+    brokers: Brokers | None = None
     partials: Topic | None = None
     translations: Topic | None = None
     captions: Topic | None = None

@@ -31,7 +31,7 @@ _FIRST_BUDGET, _MIN_BUDGET, _MAX_BUDGET = 256, 16, 16_384
 # Messages read at once.
 _BATCH = 1000
 # Seconds to wait for a broker's answer about a position.
-_ANSWER_S = 5.0
+_ANSWER_S = 2.0
 
 
 class KafkaPosition(msgspec.Struct, frozen=True):
@@ -185,7 +185,6 @@ class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
         for number in sorted(mine - self._assigned):
             self._begin(number)
         for number in self._assigned & self._watch.begun_anew:
-            self._watch.begun_anew.discard(number)
             self._begin_anew(number)
 
     def _begin(self, number: int) -> None:
@@ -233,6 +232,7 @@ class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
         ends = self._ends(consumer, number) if consumer else None
         if consumer is None or ends is None:
             return
+        self._watch.begun_anew.discard(number)
         source, before = self._source, self._offsets[number]
         lost = (
             f"its messages {before} to {ends[0] - 1} were deleted before they were read"
@@ -267,7 +267,8 @@ class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
 
     def _take_error(self, message: Message, error: KafkaError) -> None:
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            self._begin_anew(message.partition())
+            # Until it succeeds: librdkafka does not go on with this partition by itself.
+            self._watch.begun_anew.add(message.partition())
         else:
             self._source.connection.on_error(error)
 

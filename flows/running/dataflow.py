@@ -88,7 +88,7 @@ def _run_cluster(
 
 
 # Seconds in which the main thread reacts to a signal, unless it waits for other processes.
-_REACTS_S = 3.0
+_REACTS_S = 5.0
 
 
 @contextmanager

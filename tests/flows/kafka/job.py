@@ -78,7 +78,7 @@ class Job:
         try:
             wait_for(is_done, process)
             process.send_signal(signal.SIGTERM)
-            _, stderr = process.communicate(timeout=60)
+            _, stderr = process.communicate(timeout=180)
         finally:
             process.kill()
         assert process.returncode == 0, stderr
@@ -101,7 +101,7 @@ def timeless(event: bytes) -> dict[str, Any]:
     return {name: value for name, value in json.loads(event).items() if name not in TIMES}
 
 
-def wait_for(is_done: Callable[[], bool], process: "subprocess.Popen[str]", timeout_s: float = 60.0) -> None:
+def wait_for(is_done: Callable[[], bool], process: "subprocess.Popen[str]", timeout_s: float = 180.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not is_done():
         if process.poll() is not None:

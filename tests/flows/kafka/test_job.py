@@ -101,7 +101,7 @@ def test_without_a_topic_for_them_the_first_bad_message_ends_the_job_in_one_sent
     broker.send(job.source, [(b"talk", b"nonsense")])
     job.path.write_text(job.path.read_text().replace("dead_letters", "# dead_letters"))
     process = job.start()
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=180)
     assert process.returncode == 3
     assert len(stderr.splitlines()) == 1
     assert "message 0 of " in stderr
@@ -193,7 +193,7 @@ def test_a_cluster_reads_a_topic_and_goes_on_after_one_of_it_was_killed(
     wait_for(job.has_logged(half // 2), first)
     second.kill()
     second.communicate()
-    _, stderr = first.communicate(timeout=60)
+    _, stderr = first.communicate(timeout=180)
     assert first.returncode == 75, stderr
     job.send(partials[half:])
     processes = job.start_cluster(2, workers=2)
