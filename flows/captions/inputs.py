@@ -12,7 +12,7 @@ from flows.captions.pace import Pace
 from flows.observe.observer import Observe
 from flows.running.process import Process
 from flows.settings.schema import Settings
-from operators.clock import Clock, VirtualClock, WallClock
+from operators.clock import Clock, LagClock, VirtualClock, WallClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
 from operators.extras import needs_extra
@@ -109,8 +109,13 @@ def make_input(settings: Settings, observe: Observe, stop: Flag, process: Proces
         source = _topic(event_type, settings, observe, stop)
     else:
         source = _replay(event_type, name, settings, pace.is_ahead, stop, process)
-    clock: Clock = WallClock(source.now) if settings.is_live else VirtualClock()
-    return Input(event_type, source, clock, pace)
+    return Input(event_type, source, _clock(name, settings, source.now), pace)
+
+
+def _clock(name: str, settings: Settings, now: Callable[[], float]) -> Clock:
+    if name == "kafka":
+        return LagClock(now)
+    return WallClock(now) if settings.is_live else VirtualClock()
 
 
 def _microphone(settings: Settings, observe: Observe, stop: Flag) -> MicrophoneSource:
