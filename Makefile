@@ -39,8 +39,10 @@ test-tools:
 test: test-tools $(READY) ## run the tests, two at a time
 	.venv/bin/pytest -n 2 --no-loadscope-reorder --ignore tests/train
 
-test-long: $(READY) ## kill runs 320 times and compare what they wrote (15 minutes)
+test-long: $(READY) ## kill runs and clusters 350 times and compare what they wrote (20 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/captions/test_recovery.py
+	SURTITLE_CLUSTER_KILLS=12 SURTITLE_JOB_KILLS=20 .venv/bin/pytest -n 0 \
+		tests/flows/captions/test_cluster.py tests/flows/kafka
 
 # Apart from the rest, as PyTorch is large: half a gigabyte for a CPU, several for a GPU.
 test-train: $(READY) .venv/train ## train tiny models and compare them with llama.cpp (2 minutes, and PyTorch's download)
@@ -97,7 +99,7 @@ lint: $(READY) ## check style, types and the direction of imports
 	@.ci/setup
 
 lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrade takes newer versions
-	.venv/bin/uv --no-config pip compile pyproject.toml --extra azure --extra bench --extra web \
+	.venv/bin/uv --no-config pip compile pyproject.toml --extra azure --extra bench --extra kafka --extra web \
 		--group dev --group build \
 		--universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \

@@ -58,6 +58,13 @@ class InterruptedRunError(SurtitleError):
     event = "bench_interrupted"
 
 
+class ClusterError(SurtitleError):
+    """Another process of the cluster was lost (``EX_TEMPFAIL`` of sysexits.h)."""
+
+    exit_code = 75
+    event = "cluster_error"
+
+
 #: Exit code for a bug in surtitle (``EX_SOFTWARE`` of sysexits.h).
 INTERNAL_EXIT_CODE = 70
 

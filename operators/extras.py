@@ -9,6 +9,7 @@ from operators.errors import UsageError
 EXTRAS = {
     "azure": ("azure",),
     "bench": ("matplotlib",),
+    "kafka": ("confluent_kafka",),
     "train": ("peft", "torch", "transformers"),
     "web": ("starlette", "uvicorn"),
 }

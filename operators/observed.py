@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 
@@ -103,6 +104,13 @@ class RoomRefused(Struct, frozen=True):
     sentence: str
 
 
+class MessageSkipped(Struct, frozen=True):
+    """A message of the input's topic was not used."""
+
+    #: Why not: it is no valid event, or it came before.
+    kind: Literal["unusable", "repeated"]
+
+
 class ModelAnswered(Struct, frozen=True):
     """The language model was asked for a translation."""
 
@@ -151,6 +159,7 @@ Observed = (
     | RecognizerChanged
     | PartialHeard
     | RoomRefused
+    | MessageSkipped
     | ModelAnswered
     | CaptionShown
     | UpdateMeasured

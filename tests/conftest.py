@@ -27,6 +27,8 @@ LONGEST_FIRST = (
     "test_app.py",
     "test_bench.py",
     "test_recovery.py",
+    "test_job.py",
+    "test_cluster.py",
     "test_caption_page.py",
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -75,6 +76,15 @@ def start(*command: str | Path) -> "subprocess.Popen[str]":
         [sys.executable, "-m", *module, *map(str, command)], cwd=ROOT, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
+
+
+def free_addresses(count: int) -> list[str]:
+    """Addresses on this machine that nobody listens at."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+    for one in held:
+        one.close()
+    return found
 
 
 def finish(process: "subprocess.Popen[str]") -> None:

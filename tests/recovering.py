@@ -13,12 +13,14 @@ from typing import Any
 from bytewax.dataflow import Dataflow
 from typing_extensions import override
 
+from connectors.messages.log import begin_messages
 from flows.captions.graph import build
 from flows.captions.job import job
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import make_parts
 from flows.captions.recovery import recovery
 from flows.captions.shared import Shared
+from flows.cli.exits import fail
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.running.dataflow import run
@@ -26,6 +28,7 @@ from flows.settings.loading import load_settings
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState, Translator
+from operators.errors import SurtitleError
 from operators.events import AudioChunk
 from operators.models.open_sessions import OpenSessions
 from operators.models.pool import SessionPool
@@ -123,11 +126,15 @@ def main(path: Path) -> None:
     settings = load_settings(path)
     parts = make_parts(settings, ToyShared, reading=[path])
     dataflow = build(parts)
-    with held_outputs(settings.output, parts.outputs), recovery(settings) as how, parts.screen:
+    with held_outputs(settings.output, parts.outputs), recovery(settings, parts.process) as how, parts.screen:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)
-        run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers)
+        run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers, parts.process)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    begin_messages("text")
+    try:
+        main(Path(sys.argv[1]))
+    except SurtitleError as error:
+        fail(error)

@@ -16,8 +16,8 @@ from connectors.files.watch import OutputWatch
 class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
     """Writes records into one file; takes pairs of a key, which is ignored, and a record.
 
-    One worker writes, however many there are, and no other run can write the file. A resumed run truncates
-    the file to its state at the snapshot.
+    One worker writes, however many there are, and no other run can write the file. Of a cluster, it is one of
+    the first process. A resumed run truncates the file to its state at the snapshot.
 
     Args:
         path: The file; its contents are replaced.
@@ -28,9 +28,11 @@ class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
     """
 
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
-        check_writable(path)
         self.path = path
         self._watch = watch
+        self._is_here = watch is None or watch.is_here
+        if self._is_here:
+            check_writable(path)
 
     @abstractmethod
     def open_file(self, position: P | None, file: int | None) -> RecordFile[T, P]:
@@ -47,7 +49,7 @@ class FileSink(FixedPartitionedSink[T, Held[T, P]], Generic[T, P]):
 
     @override
     def list_parts(self) -> list[str]:
-        return [ONE_FILE]
+        return [ONE_FILE] if self._is_here else []
 
     @override
     def part_fn(self, item_key: str) -> int:

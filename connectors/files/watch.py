@@ -15,10 +15,12 @@ class OutputWatch:
 
     Args:
         observe: Called on the worker's thread for each such change.
+        is_here: Whether this process has the files; False for all but the first one of a cluster.
     """
 
-    def __init__(self, observe: Callable[[OutputChanged], None]) -> None:
+    def __init__(self, observe: Callable[[OutputChanged], None], *, is_here: bool = True) -> None:
         self.observe = observe
+        self.is_here = is_here
         self._files: list[Callable[[], Missing | None]] = []
         self._held: dict[Path, int] = {}
         # Files that did not exist before.

@@ -55,6 +55,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         batch_size: Maximum number of events to deliver at once.
         stop: When set, the source ends before its next batch.
         wait: Given the number of events delivered so far, says whether to deliver nothing for now.
+        is_here: Whether this process has the file; False for all but the first one of a cluster.
 
     Raises:
         InputError: while the flow runs, with file, line, field and what was expected.
@@ -84,6 +85,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         batch_size: int = 64,
         stop: threading.Event | None = None,
         wait: Callable[[int], bool] = lambda _delivered: False,
+        is_here: bool = True,
     ) -> None:
         self.path = path
         self.event_type = event_type
@@ -92,6 +94,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         self.batch_size = batch_size
         self.stop = stop or threading.Event()
         self.wait = wait
+        self.is_here = is_here
         #: Events delivered in this run.
         self.delivered = 0
         #: Lines rejected so far, in this run and in those that it resumed.
@@ -116,7 +119,7 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
 
     @override
     def list_parts(self) -> list[str]:
-        return [ONE_FILE]
+        return [ONE_FILE] if self.is_here else []
 
     @override
     def build_part(

@@ -38,6 +38,9 @@ class RunMetrics:
         build = Info("surtitle_build", "Versions.", registry=self.registry)
         build.info({"version": version("surtitle"), "python": platform.python_version()})
         self._partials = self._counter("partials", "Hypotheses that came from the recogniser or a file.")
+        self._skipped = self._counter(
+            "skipped_messages", "Messages of the input's topic that were not used.", "kind"
+        )
         self._captions = self._counter("captions", "Captions that were shown.", "kind")
         self._segments = self._counter("segments", "Segments that had their first caption.")
         self._overtaken = self._counter("overtaken_partials", "Partials that newer ones overtook.")
@@ -86,6 +89,10 @@ class RunMetrics:
     def partial(self) -> None:
         """Count a hypothesis."""
         self._partials.inc()
+
+    def skipped(self, kind: str) -> None:
+        """Count a message of the input's topic that was not used."""
+        self._labelled(self._skipped, kind).inc()
 
     def record(self, record: ErasureRecord) -> None:
         """Count a caption and its cost."""

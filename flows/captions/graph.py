@@ -9,9 +9,10 @@ from bytewax.dataflow import Dataflow, Stream
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.audio.sink import WavSink
-from connectors.callback import CallbackSink
+from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.exports.subtitles import Format, SubtitleSink
 from connectors.jsonl.sink import JsonlSink
+from flows.captions.kafka import once, publish, read
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
@@ -53,13 +54,13 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     # Observers come after the screen, so that they do not delay the terminal, and shown_s stays the same.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
     _save(captions, "captions", settings.output.captions, parts)
+    publish(captions, "captions", settings.output.kafka.captions, parts)
     _subtitle(captions, parts)
     records = measure("measure", captions, _meter(settings))
     _save(records, "log", settings.output.log, parts)
 
     def measured(record: ErasureRecord) -> None:
         parts.observers.observe(UpdateMeasured(record, parts.given.now()))
-        parts.given.pace.measured()
 
     def over() -> None:
         # In a Bytewax job, nothing else knows when the last caption was shown.
@@ -67,6 +68,10 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
         parts.observers.observe(RunEnded())
         end()
 
+    # The process that reads a file also has to know what the others have done of it.
+    counted = op.map("key-count", records, lambda record: (record.stream, None))
+    count = FirstProcessSink[None](lambda _: parts.given.pace.measured(), is_here=parts.process.has_files)
+    op.output("count", counted, count)
     op.output("records", records, CallbackSink[ErasureRecord](measured, over))
     return dataflow
 
@@ -76,6 +81,7 @@ def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
         return _input(dataflow, parts)
     translations = _translations(dataflow, parts)
     _save(translations, "translations", parts.settings.output.translations, parts)
+    publish(translations, "translations", parts.settings.output.kafka.translations, parts)
     return display("display", translations, parts.settings.display.mask_k)
 
 
@@ -99,6 +105,7 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     # same result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
     _save(saved, "partials", parts.settings.output.partials, parts)
+    publish(saved, "partials", parts.settings.output.kafka.partials, parts)
     return translations
 
 
@@ -109,7 +116,8 @@ def _admits(door: Door) -> Callable[[Partial], bool]:
 def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
     if parts.given.event_type is Partial:
         return _input(dataflow, parts)
-    audio: Stream[AudioChunk] = op.input("audio", dataflow, parts.given.source)
+    source: Any = parts.given.source
+    audio: Stream[AudioChunk] = op.input("audio", dataflow, source)
     if parts.settings.output.audio:
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
         op.output("save-audio", recorded, WavSink(Path(parts.settings.output.audio), watch=parts.outputs))
@@ -119,8 +127,12 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
-    """The replayed events."""
-    return op.input(parts.given.event_type.__name__.lower(), dataflow, parts.given.source)
+    """The replayed events, or those of a topic."""
+    events: Stream[Any] = op.input(parts.given.event_type.__name__.lower(), dataflow, parts.given.source)
+    if parts.settings.input.kafka.topic is not None:
+        return read(events, parts)
+    # Of a cluster, the process that hears an event is then the one that shows its caption: health needs both.
+    return once(events, parts) if parts.process.addresses else events
 
 
 def _observed(

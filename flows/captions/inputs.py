@@ -3,27 +3,33 @@
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from flows.captions.pace import Pace
 from flows.observe.observer import Observe
+from flows.running.process import Process
 from flows.settings.schema import Settings
-from operators.clock import Clock, VirtualClock, WallClock
+from operators.clock import Clock, LagClock, VirtualClock, WallClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption, Event, Partial, Translation
+from operators.extras import needs_extra
+from operators.observed import MessageSkipped
+
+if TYPE_CHECKING:
+    from connectors.kafka.source import KafkaEventSource
 
 #: The events that can be replayed instead of running the stages before them, and their input settings.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
 #: The settings that name an input.
-INPUTS = ("audio", "microphone", *REPLAYED.values())
+INPUTS = ("audio", "microphone", *REPLAYED.values(), "kafka")
 
 # Maximum number of events in one batch of a source whose updates may be overtaken.
 _MAX_AT_ONCE = 1000
 
-Source = AudioFileSource | MicrophoneSource | JsonlSource[Any]
+Source: TypeAlias = "AudioFileSource | MicrophoneSource | JsonlSource[Any] | KafkaEventSource[Any]"
 
 
 class Input(NamedTuple):
@@ -41,8 +47,8 @@ class Input(NamedTuple):
         return self.source.now()
 
     def close(self) -> None:
-        """Close a microphone at the end of the flow, because Bytewax closes no source after an error."""
-        if isinstance(self.source, MicrophoneSource):
+        """Close the source at the end of the flow, because Bytewax closes none after an error."""
+        if not isinstance(self.source, AudioFileSource | JsonlSource):
             self.source.close()
 
     def complaint(self) -> str | None:
@@ -59,37 +65,57 @@ class Input(NamedTuple):
 
 def given_input(settings: Settings) -> str:
     """The name of the given input. Raises `UsageError` unless there is exactly one."""
-    given = [name for name in INPUTS if getattr(settings.input, name)]
+    given = [name for name in INPUTS if name != "kafka" and getattr(settings.input, name)]
+    given += ["kafka"] * (settings.input.kafka.topic is not None)
     if len(given) != 1:
         raise UsageError(
-            f"a flow needs exactly one input: set one of {', '.join(f'input.{name}' for name in INPUTS)}, "
+            f"a flow needs exactly one input: set one of {', '.join(map(_setting, INPUTS))}, "
             f"not {' and '.join(given) or 'none'}"
         )
     return given[0]
 
 
-def make_input(settings: Settings, observe: Observe, stop: Flag) -> Input:
+def _setting(name: str) -> str:
+    return "input.kafka.topic" if name == "kafka" else f"input.{name}"
+
+
+def given_type(settings: Settings) -> type[Event]:
+    """The type of the events of the given input."""
+    name = given_input(settings)
+    kind = settings.input.kafka.events if name == "kafka" else name
+    return next((one for one, replayed in REPLAYED.items() if replayed == kind), AudioChunk)
+
+
+def make_input(settings: Settings, observe: Observe, stop: Flag, process: Process) -> Input:
     """The input that the settings name; it is opened when the flow runs.
 
     Args:
         observe: Called with the events of the input.
         stop: When set, the input ends.
+        process: This process of a cluster, or the only one.
 
     Raises:
         UsageError: unless exactly one input is given; for a microphone that does not exist.
         InputError: for a recording that cannot be read.
     """
     name, pace = given_input(settings), Pace()
-    event_type = next((kind for kind, replayed in REPLAYED.items() if replayed == name), AudioChunk)
+    event_type = given_type(settings)
     source: Source
     if name == "audio":
         source = _recording(settings, observe, stop)
     elif name == "microphone":
         source = _microphone(settings, observe, stop)
+    elif name == "kafka":
+        source = _topic(event_type, settings, observe, stop)
     else:
-        source = _replay(event_type, name, settings, pace.is_ahead, stop)
-    clock: Clock = WallClock(source.now) if settings.is_live else VirtualClock()
-    return Input(event_type, source, clock, pace)
+        source = _replay(event_type, name, settings, pace.is_ahead, stop, process)
+    return Input(event_type, source, _clock(name, settings, source.now), pace)
+
+
+def _clock(name: str, settings: Settings, now: Callable[[], float]) -> Clock:
+    if name == "kafka":
+        return LagClock(now)
+    return WallClock(now) if settings.is_live else VirtualClock()
 
 
 def _microphone(settings: Settings, observe: Observe, stop: Flag) -> MicrophoneSource:
@@ -111,7 +137,12 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
 
 
 def _replay(
-    event_type: type[Event], name: str, settings: Settings, wait: Callable[[int], bool], stop: Flag
+    event_type: type[Event],
+    name: str,
+    settings: Settings,
+    wait: Callable[[int], bool],
+    stop: Flag,
+    process: Process,
 ) -> JsonlSource[Any]:
     return JsonlSource(
         Path(getattr(settings.input, name)),
@@ -124,4 +155,19 @@ def _replay(
         stop=stop,
         # Overtaken updates never get to the log, so the pace cannot count them.
         wait=(lambda _handed: False) if settings.keeps_up else wait,
+        is_here=process.has_files,
+    )
+
+
+def _topic(
+    event_type: type[Event], settings: Settings, observe: Observe, stop: Flag
+) -> "KafkaEventSource[Any]":
+    with needs_extra("kafka", "input from Kafka"):
+        from connectors.kafka.source import KafkaEventSource
+    return KafkaEventSource(
+        settings.input.kafka,
+        event_type,
+        stop=stop,
+        interval_s=settings.recovery.interval_s,
+        rejected=lambda: observe(MessageSkipped("unusable")),
     )

@@ -13,12 +13,14 @@ from bytewax.dataflow import Dataflow
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from flows.captions.graph import build
+from flows.captions.kafka import check_topics
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts
-from flows.captions.recovery import is_bytewax_cluster, is_bytewax_job, take_bytewax_folder
+from flows.captions.recovery import take_bytewax_folder
 from flows.captions.shared import Shared
 from flows.observe.observer import Observe
 from flows.running.dataflow import let_interrupt_set
+from flows.running.process import is_bytewax_job
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
 from operators.observed import RunBegan
@@ -47,6 +49,7 @@ def job(
 
     parts = make_parts(settings, make_shared, reading=reading)
     dataflow = build(parts, end)
+    check_topics(settings)
     with ExitStack() as opened:
         _begin(parts, opened)
         closing.enter_context(opened.pop_all())
@@ -56,13 +59,10 @@ def job(
 def _begin(parts: Parts, opened: ExitStack) -> None:
     """Open everything that the run needs before its first event."""
     settings, is_resumed = parts.settings, False
-    # Processes of a cluster share the files: the one that gets a file's sink locks it.
-    if not is_bytewax_cluster():
-        opened.enter_context(held_outputs(settings.output, parts.outputs))
+    opened.enter_context(held_outputs(settings.output, parts.outputs))
     if is_bytewax_job():
         is_resumed = take_bytewax_folder(settings)
         let_interrupt_set(parts.shared.stop)
     opened.enter_context(parts.observers.served())
     parts.observers.observe(RunBegan())
-    if not is_bytewax_cluster():
-        begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)
+    begin_outputs(settings.output, parts.outputs, is_resumed=is_resumed)

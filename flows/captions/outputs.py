@@ -35,9 +35,10 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
 
 @contextmanager
 def held_outputs(output: OutputSettings, watch: OutputWatch) -> Iterator[None]:
-    """Lock the files against other runs inside the block, as `hold_outputs` does."""
+    """Lock the files against other runs inside the block, as `hold_outputs` does, if they are here."""
     try:
-        hold_outputs(output, watch)
+        if watch.is_here:
+            hold_outputs(output, watch)
         yield
     finally:
         watch.close()
@@ -69,6 +70,8 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
     Raises:
         OutputError: when a file cannot be written.
     """
+    if not watch.is_here:
+        return
     if is_resumed:
         # The resumed run may never write to a file that it has not written yet.
         watch.remove_created()

@@ -13,6 +13,7 @@ from flows.captions.outputs import check_files
 from flows.captions.shared import Shared
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
+from flows.running.process import Process, this_process
 from flows.settings.schema import Settings
 from operators.languages import language
 from operators.observed import RoomRefused
@@ -23,6 +24,8 @@ class Parts(NamedTuple):
     """The parts of a run before it begins: nothing is opened, and no file is changed."""
 
     settings: Settings
+    #: This process of a cluster, or the only one.
+    process: Process
     #: Displays the captions; the runner of the flow closes it.
     screen: Screen
     #: The observers of the run.
@@ -64,17 +67,20 @@ def make_parts(
         InputError: for a recording that cannot be read.
     """
     given_input(settings)
-    check_files(settings, reading)
+    process = this_process(settings)
+    if process.has_files:
+        check_files(settings, reading)
     screen = screen or make_screen(settings)
     watching = RunObservers(settings, screen, observers)
     shared = make_shared(settings, watching.observe)
     return Parts(
         settings,
+        process,
         screen,
         watching,
-        OutputWatch(watching.observe),
+        OutputWatch(watching.observe, is_here=process.has_files),
         shared,
-        make_input(settings, watching.observe, shared.stop),
+        make_input(settings, watching.observe, shared.stop, process),
         _door(settings, watching.observe),
     )
 

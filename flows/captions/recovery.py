@@ -1,36 +1,39 @@
 """Recovery of a run, with surtitle's own runner and with Bytewax'."""
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bytewax.recovery import RecoveryConfig
+
 from connectors.recovery.folder import RecoveryFolder
 from flows.running.dataflow import Recovery
+from flows.running.process import Process
 from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.secret import to_plain
 
 
 @contextmanager
-def recovery(settings: Settings) -> Iterator[Recovery | None]:
-    """The recovery that the settings ask for; the folder is locked for this process inside the block."""
+def recovery(settings: Settings, process: Process) -> Iterator[Recovery | None]:
+    """The recovery that the settings ask for; the folder is locked for this process inside the block.
+
+    Of a cluster, the first process has the folder. The others send their snapshots to it, and Bytewax wants
+    an empty folder of them.
+    """
     if settings.recovery.folder is None:
         yield None
         return
+    if not process.has_files:
+        with tempfile.TemporaryDirectory(prefix="surtitle-") as empty:
+            config = RecoveryConfig(Path(empty))  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+            yield Recovery(config, settings.recovery.interval_s, is_resumed=False)
+        return
     with RecoveryFolder(Path(settings.recovery.folder), _identity(settings)) as folder:
         yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
-
-
-def is_bytewax_job() -> bool:
-    """Whether this process is ``python -m bytewax.run``."""
-    return getattr(sys.modules["__main__"].__spec__, "name", None) == "bytewax.run"
-
-
-def is_bytewax_cluster() -> bool:
-    """Whether this process is one of several of ``python -m bytewax.run``."""
-    return is_bytewax_job() and getattr(sys.modules["__main__"], "addresses", None) is not None
 
 
 def take_bytewax_folder(settings: Settings) -> bool:
@@ -55,7 +58,8 @@ def take_bytewax_folder(settings: Settings) -> bool:
         )
     if given is not None and getattr(program, "addresses", None) is not None:
         raise UsageError(
-            f"{given} can be the folder of one process only: give it more workers (-w) instead of -a"
+            f"{given} can be the folder of one process only: leave out -a, or start each process of the "
+            "cluster with: surtitle job SETTINGS --addresses … --process …"
         )
     return given is not None and RecoveryFolder(given, _identity(settings)).is_resumed
 
@@ -66,5 +70,8 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
     del same["translate"]["rooms"], same["translate"]["memory_mb"]
-    del same["metrics"], same["messages"]
+    del same["metrics"], same["messages"], same["output"]["kafka"]
+    kafka = same["input"].pop("kafka")
+    if kafka["topic"] is not None:
+        same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}
     return same

@@ -15,6 +15,7 @@ from connectors.messages.log import shown_on, tell
 from connectors.terminal.screen import is_gone
 from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input
+from flows.captions.kafka import check_topics
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts, make_screen
 from flows.captions.recovery import recovery
@@ -24,6 +25,7 @@ from flows.engine.recognition import check_recognizer
 from flows.observe.profile import Profile
 from flows.observe.progress import RecordingProgress
 from flows.running.dataflow import interrupt_sets, run
+from flows.running.process import Process
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.errors import InputError, InternalError, OutputError, SurtitleError
@@ -45,7 +47,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
             reading=[settings_file] if settings_file else [],
         )
         dataflow = build(parts)
-        _check(settings)
+        _check(settings, parts.process)
         with parts.observers.served() as where:
             if not settings.input.translations and not settings.input.captions:
                 parts.shared.load()
@@ -65,22 +67,26 @@ def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
     spoken, written = settings.translate.source, settings.translate.target
     tell(
         "run_started", f"captions from {given}, {spoken} to {written}", level=logging.INFO,
-        version=version("surtitle"), input=given, source=getattr(settings.input, given),
+        version=version("surtitle"), input=given, source=_source(settings, given),
         resumed=is_resumed,
     )  # fmt: skip
+
+
+def _source(settings: Settings, given: str) -> str:
+    return str(settings.input.kafka.topic if given == "kafka" else getattr(settings.input, given))
 
 
 def _run(dataflow: Dataflow, parts: Parts) -> None:
     settings, outputs = parts.settings, parts.outputs
     # Only a run that can begin keeps its files: another try may have other settings.
-    with held_outputs(settings.output, outputs), recovery(settings) as how:
+    with held_outputs(settings.output, outputs), recovery(settings, parts.process) as how:
         is_resumed = how is not None and how.is_resumed
         begin_outputs(settings.output, outputs, is_resumed=is_resumed)
         _tell_begin(settings, is_resumed=is_resumed)
         parts.observers.observe(RunBegan())
         with parts.screen, shown_on(parts.screen.notice):
             try:
-                run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers)
+                run(dataflow, parts.shared.stop, parts.given.close, how, settings.run.workers, parts.process)
             except SurtitleError:
                 # There will be no summary to report it.
                 for missing in outputs.missing():
@@ -92,9 +98,11 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
     """Write and print the closing summary; return a sentence for each part that cannot be written."""
     settings, unwritten = parts.settings, []
     # After a killed run, only the log has what was counted before.
-    log = settings.output.log if settings.recovery.folder else None
+    # Of a cluster, each process counts what it has translated, and the first one has the log of all.
+    is_part = bool(settings.recovery.folder or parts.process.addresses) and parts.process.has_files
+    log = settings.output.log if is_part else None
     summary = parts.observers.summary.summary(parts.outputs.missing(), log)
-    if settings.output.summary:
+    if settings.output.summary and parts.process.has_files:
         try:
             write_summary(summary, Path(settings.output.summary))
         except OutputError as error:
@@ -140,12 +148,13 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
         )
 
 
-def _check(settings: Settings) -> None:
+def _check(settings: Settings, process: Process) -> None:
     """Check all inputs before a model is loaded; the source itself checks a recording."""
     given = settings.input
     if given.audio or given.microphone:
         check_recognizer(settings.recognize, is_live=settings.is_live)
     for event_type, name in REPLAYED.items():
         path = getattr(given, name)
-        if path and not given.skip_bad:
+        if path and not given.skip_bad and process.has_files:
             validate(Path(path), event_type)
+    check_topics(settings)

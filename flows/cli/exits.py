@@ -7,13 +7,17 @@ from itertools import pairwise
 from typing import NoReturn
 
 from connectors.messages.log import tell
-from operators.errors import SurtitleError
+from operators.errors import ClusterError, SurtitleError
 
 
 def fail(error: SurtitleError) -> NoReturn:
     """Print the error, and exit with its code."""
     _forget_output()
     tell(error.event, str(error), level=logging.ERROR, exit_code=error.exit_code)
+    if isinstance(error, ClusterError):
+        # Threads of Bytewax that panicked abort a process that ends in the usual way.
+        sys.stderr.flush()
+        os._exit(error.exit_code)
     sys.exit(error.exit_code)
 
 

@@ -17,6 +17,7 @@ from operators.models.open_sessions import Usage
 from operators.observed import (
     LoadingBegan,
     LoadingEnded,
+    MessageSkipped,
     MicrophoneChanged,
     ModelLoaded,
     Observed,
@@ -36,7 +37,7 @@ class Monitoring:
     takes = frozenset(
         {
             RunBegan, RunEnded, LoadingBegan, LoadingEnded, ModelLoaded, SoundHeard, SoundLost,
-            MicrophoneChanged, RecognizerChanged, PartialHeard, UpdateMeasured,
+            MicrophoneChanged, RecognizerChanged, PartialHeard, UpdateMeasured, MessageSkipped,
         }
     )  # fmt: skip
 
@@ -126,6 +127,8 @@ class Monitoring:
             case SoundLost(losses):
                 before, self._losses = self._losses, losses
                 self.metrics.lost(losses.lost_s - before.lost_s, losses.absent_s - before.absent_s)
+            case MessageSkipped(kind):
+                self.metrics.skipped(kind)
             case PartialHeard(partial):
                 self.metrics.partial()
                 self.health.partial(partial.key, partial.revision)

@@ -2,7 +2,9 @@
 
 import os
 import signal
+import socket
 import sys
+import threading
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,7 +19,8 @@ from bytewax.testing import cluster_main, run_main
 
 from connectors.recovery.clock import reporting_clock_changes
 from connectors.recovery.folder import store_error
-from operators.errors import SurtitleError
+from flows.running.process import ALONE, Process
+from operators.errors import ClusterError, SurtitleError
 
 
 class Recovery(NamedTuple):
@@ -36,11 +39,13 @@ def run(
     release: Callable[[], None] = lambda: None,
     recovery: Recovery | None = None,
     workers: int = 1,
+    process: Process = ALONE,
 ) -> None:
     """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as in `interrupt_sets`.
 
     ``workers`` is the number of threads among which the streams are divided. ``release`` is called at the end
-    in any case. Raises the `SurtitleError` that a stage raised, without Bytewax's wrappers.
+    in any case. ``process`` says which one of a cluster this is. Raises the `SurtitleError` that a stage
+    raised, without Bytewax's wrappers, and `ClusterError` when another process of the cluster is lost.
     """
     options = {}
     if recovery is not None:
@@ -49,7 +54,9 @@ def run(
     clock = reporting_clock_changes(recovery.config.db_dir) if recovery else nullcontext()
     with interrupt_sets(stop), _no_panic_text(), clock:
         try:
-            if workers == 1:
+            if process.addresses:
+                _run_cluster(dataflow, stop, process, workers, options)
+            elif workers == 1:
                 # Not a cluster of one: its thread that waits for the worker costs a third of the speed.
                 run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
             else:
@@ -61,6 +68,54 @@ def run(
             raise
         finally:
             release()
+
+
+def _run_cluster(
+    dataflow: Dataflow, stop: Flag, process: Process, workers: int, options: dict[str, Any]
+) -> None:
+    addresses = list(process.addresses)
+    try:
+        with _signals_end_waiting(stop):
+            cluster_main(dataflow, addresses, process.number, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
+    except BaseException as error:
+        # Bytewax panics when a connection breaks; a panic is no `Exception`, and has no public type.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise ClusterError(
+            f"process {process.number} of {len(addresses)} has lost another process of its cluster: start "
+            "all of them again; with a recovery folder, they go on from what was remembered"
+        ) from None
+
+
+# Seconds in which the main thread reacts to a signal, unless it waits for other processes.
+_REACTS_S = 5.0
+
+
+@contextmanager
+def _signals_end_waiting(stop: Flag) -> Iterator[None]:
+    """End the process on a signal that its main thread does not react to.
+
+    While Bytewax waits for the other processes of a cluster, no handler of a signal runs. Nothing is lost:
+    the flow has not begun.
+    """
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+
+    def watch() -> None:
+        while number := heard.recv(1):
+            if number[0] in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) and not stop.wait(_REACTS_S):
+                os._exit(128 + number[0])
+
+    thread = threading.Thread(target=watch, name="signals", daemon=True)
+    thread.start()
+    before = signal.set_wakeup_fd(told.fileno())
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        told.close()
+        thread.join()
+        heard.close()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Reads settings from a TOML file and the command line; errors are one sentence each."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -113,10 +113,17 @@ def _choices(place: str) -> str:
         if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
             return ""
         names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
-        kind = get_type_hints(kind, include_extras=True).get(names.get(name, ""))
+        kind = get_type_hints(kind, include_extras=True).get(names.get(name.partition("[")[0], ""))
     if get_origin(kind) is Literal:
         return ", ".join(map(str, get_args(kind)))
-    return next((one.description for one in getattr(kind, "__metadata__", ()) if one.description), "")
+    return next(_descriptions(kind), "")
+
+
+def _descriptions(kind: Any) -> Iterator[str]:
+    """The descriptions in a type: of itself, of an optional one, of the items of a list."""
+    yield from (one.description for one in getattr(kind, "__metadata__", ()) if one.description)
+    for inner in get_args(kind):
+        yield from _descriptions(inner)
 
 
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:

@@ -201,6 +201,16 @@ WORKERS: Group = {
     ),
 }
 
+CLUSTER: Group = {
+    "addresses": Option(
+        "run", "addresses", str, (), "HOST:PORT of each process of a cluster, with commas between.",
+        "one process", lambda _flag, given: tuple(given.split(",")),
+    ),
+    "process": _option(
+        "run", "process", int, "Number of this process among them; process 0 has the files."
+    ),
+}  # fmt: skip
+
 WEB: Group = {
     "web": _option("web", "enabled", bool, "Show the captions in a browser, too.", "--web"),
     "host": _option(

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
 from operators.decoding import rules
 from operators.decoding.pass_cost import BlockLength
@@ -46,6 +47,7 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     partials: str | None = None
     translations: str | None = None
     captions: str | None = None
+    kafka: KafkaInput = KafkaInput()
     #: Release events at their original pace, instead of as fast as possible.
     realtime: bool = False
     #: Write invalid lines to a ``.rejected`` file and continue.
@@ -175,6 +177,7 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     summary: str | None = None
     #: The recorded sound, as 16 kHz WAV.
     audio: str | None = None
+    kafka: KafkaOutput = KafkaOutput()
 
 
 class WebSettings(_Stage, frozen=True, kw_only=True):
@@ -226,11 +229,21 @@ class RecoverySettings(_Stage, frozen=True, kw_only=True):
 MAX_WORKERS = 64
 
 
+#: ``HOST:PORT`` of a process.
+Address = Annotated[
+    str, msgspec.Meta(pattern=r"^[^\s,;/]+:[0-9]{1,5}$", description="addresses such as 10.0.0.1:2101")
+]
+
+
 class RunSettings(_Stage, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
     #: Threads among which the streams are divided; they share one model.
     workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] = 1
+    #: Addresses of all processes of a cluster, the same list for each of them; empty for one process.
+    addresses: Annotated[tuple[Address, ...], msgspec.Meta(max_length=1000)] = ()
+    #: Number of this process in that list, from 0. The first one reads and writes all files.
+    process: Annotated[int, msgspec.Meta(ge=0, le=999)] = 0
 
 
 class Settings(_Stage, frozen=True, kw_only=True):
@@ -255,4 +268,6 @@ class Settings(_Stage, frozen=True, kw_only=True):
     @property
     def keeps_up(self) -> bool:
         """Whether overtaken updates are skipped."""
-        return self.is_live if self.translate.keep_up is None else self.translate.keep_up
+        if self.translate.keep_up is not None:
+            return self.translate.keep_up
+        return self.is_live or self.input.kafka.topic is not None

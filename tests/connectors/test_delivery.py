@@ -23,10 +23,12 @@ from bytewax.testing import TestingSource, run_main
 import connectors
 from connectors.audio.sink import WavSink
 from connectors.audio.source import AudioFileSource
-from connectors.callback import CallbackSink
+from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.exports.subtitles import SubtitleSink
 from connectors.jsonl.sink import JsonlSink
 from connectors.jsonl.source import JsonlSource
+from connectors.kafka.sink import KafkaEventSink
+from connectors.kafka.source import KafkaEventSource
 from connectors.microphone.source import MicrophoneSource
 from operators.clock import VirtualClock
 from operators.events import AudioChunk, Caption, Partial
@@ -43,6 +45,9 @@ GUARANTEES: dict[type, str] = {
     SubtitleSink: "exactly once with recovery into a regular file",
     WavSink: "exactly once with recovery",
     CallbackSink: "at least once",
+    KafkaEventSource: "exactly once with recovery, for what is in the topic once",
+    FirstProcessSink: "at least once",
+    KafkaEventSink: "at least once",
 }
 
 

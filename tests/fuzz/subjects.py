@@ -1,6 +1,6 @@
 """Everything that reads what others wrote, by name."""
 
-from tests.fuzz import reading, remembered, requests, sound
+from tests.fuzz import messages, reading, remembered, requests, sound
 from tests.fuzz.correct import Subject
 
 SUBJECTS: dict[str, Subject] = {
@@ -10,6 +10,7 @@ SUBJECTS: dict[str, Subject] = {
     "drafts": reading.DRAFTS,
     "journal": remembered.JOURNAL,
     "lines": reading.LINES,
+    "messages": messages.MESSAGES,
     "model": sound.MODEL,
     "recording": sound.RECORDING,
     "replay": reading.REPLAY,

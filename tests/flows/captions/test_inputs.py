@@ -11,6 +11,7 @@ import pytest
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from flows.captions.inputs import Input, make_input
+from flows.running.process import ALONE
 from flows.settings.loading import load_settings
 from operators.clock import VirtualClock, WallClock
 from operators.errors import UsageError
@@ -21,7 +22,7 @@ CAPTIONS = Path(__file__).parents[2] / "samples" / "captions.jsonl"
 
 
 def made(**given: Any) -> Input:
-    return make_input(load_settings(None, {"input": given}), lambda _event: None, Flag())
+    return make_input(load_settings(None, {"input": given}), lambda _event: None, Flag(), ALONE)
 
 
 @pytest.mark.parametrize("given", [{}, {"partials": "a.jsonl", "captions": "b.jsonl"}])

@@ -30,6 +30,8 @@ def surtitle(without: str, *arguments: object, cwd: Path) -> "subprocess.Complet
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "talk.txt").write_text("It was the best of times.\n")
     (tmp_path / "pairs.tsv").write_text("the house\tdas Haus\n")
+    (tmp_path / "in.toml").write_text('[input.kafka]\ntopic = "said"\n')
+    (tmp_path / "out.toml").write_text(f'input.captions = "{CAPTIONS}"\noutput.kafka.captions = "shown"\n')
     (tmp_path / "azure.toml").write_text('[recognize.azure]\nregion = "westeurope"\n')
     with wave.open(str(tmp_path / "talk.wav"), "wb") as speech:
         speech.setparams((1, 2, 16_000, 0, "NONE", ""))
@@ -48,6 +50,8 @@ def folder(tmp_path: Path) -> Path:
             "the recogniser azure",
             "azure",
         ),
+        ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
+        ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
         ("bench", ["bench", "talk.txt", "--plots", "plots"], "--plots", "matplotlib"),
         (
             "train",

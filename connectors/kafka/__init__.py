@@ -1,0 +1,1 @@
+"""Events in topics of Kafka: one JSON object per message, as in a line of a file; the key is the stream."""

