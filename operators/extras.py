@@ -10,7 +10,7 @@ EXTRAS = {
     "azure": ("azure",),
     "bench": ("matplotlib",),
     "train": ("peft", "torch", "transformers"),
-    "web": ("starlette", "uvicorn"),
+    "web": ("starlette", "uvicorn", "websockets"),
 }
 
 

@@ -25,6 +25,7 @@ from operators.observed import (
     PartialHeard,
     RunEnded,
     SoundHeard,
+    SoundRecognized,
     UpdateMeasured,
 )
 from operators.serving.admission import Door
@@ -112,7 +113,11 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
         op.output("save-audio", recorded, WavSink(Path(parts.settings.output.audio), watch=parts.outputs))
     audio = _observed("observe-audio", audio, SoundHeard, parts)
     now = parts.given.now if parts.settings.is_live else None
-    return recognize("recognize", audio, parts.shared.recognizer, now)
+
+    def processed(chunk: AudioChunk, segments: int) -> None:
+        parts.observers.observe(SoundRecognized(chunk, segments))
+
+    return recognize("recognize", audio, parts.shared.recognizer, now, processed)
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
+from connectors.rooms.registry import RoomRegistry
+from connectors.rooms.source import RoomsSource
 from flows.captions.pace import Pace
 from flows.observe.observer import Observe
 from flows.settings.schema import Settings
@@ -18,12 +20,12 @@ from operators.events import AudioChunk, Caption, Event, Partial, Translation
 #: The events that can be replayed instead of running the stages before them, and their input settings.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
 #: The settings that name an input.
-INPUTS = ("audio", "microphone", *REPLAYED.values())
+INPUTS = ("audio", "microphone", "rooms", *REPLAYED.values())
 
 # Maximum number of events in one batch of a source whose updates may be overtaken.
 _MAX_AT_ONCE = 1000
 
-Source = AudioFileSource | MicrophoneSource | JsonlSource[Any]
+Source = AudioFileSource | MicrophoneSource | RoomsSource | JsonlSource[Any]
 
 
 class Input(NamedTuple):
@@ -68,12 +70,14 @@ def given_input(settings: Settings) -> str:
     return given[0]
 
 
-def make_input(settings: Settings, observe: Observe, stop: Flag) -> Input:
+def make_input(settings: Settings, observe: Observe, stop: Flag, rooms: RoomRegistry | None = None) -> Input:
     """The input that the settings name; it is opened when the flow runs.
 
     Args:
+        settings: Name the input.
         observe: Called with the events of the input.
         stop: When set, the input ends.
+        rooms: The rooms, if they are the input.
 
     Raises:
         UsageError: unless exactly one input is given; for a microphone that does not exist.
@@ -86,6 +90,9 @@ def make_input(settings: Settings, observe: Observe, stop: Flag) -> Input:
         source = _recording(settings, observe, stop)
     elif name == "microphone":
         source = _microphone(settings, observe, stop)
+    elif name == "rooms":
+        assert rooms is not None, "whoever chooses rooms as the input makes them"
+        source = RoomsSource(rooms, stop)
     else:
         source = _replay(event_type, name, settings, pace.is_ahead, stop)
     clock: Clock = WallClock(source.now) if settings.is_live else VirtualClock()

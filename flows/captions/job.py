@@ -4,7 +4,7 @@
 ``-r FOLDER -s 1 -b 0`` lets a killed job resume.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
@@ -16,8 +16,7 @@ from flows.captions.graph import build
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts
 from flows.captions.recovery import is_bytewax_cluster, is_bytewax_job, take_bytewax_folder
-from flows.captions.shared import Shared
-from flows.observe.observer import Observe
+from flows.captions.shared import MakeShared, Shared
 from flows.running.dataflow import let_interrupt_set
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
@@ -34,7 +33,7 @@ def flow(path: str) -> Dataflow:
 
 def job(
     settings: Settings,
-    make_shared: Callable[[Settings, Observe], Shared] = Shared,
+    make_shared: MakeShared = Shared,
     reading: Iterable[Path] = (),
 ) -> Dataflow:
     """The dataflow for Bytewax' own runner, which does not return control at the end of the flow."""

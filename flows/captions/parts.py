@@ -1,6 +1,6 @@
 """The parts of a captions run: each is made from the previous ones, and none is changed afterwards."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
 from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.outputs import check_files
-from flows.captions.shared import Shared
+from flows.captions.shared import MakeShared, Shared
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
 from flows.settings.schema import Settings
@@ -43,7 +43,7 @@ def make_screen(settings: Settings) -> Screen:
 
 def make_parts(
     settings: Settings,
-    make_shared: Callable[[Settings, Observe], Shared] = Shared,
+    make_shared: MakeShared = Shared,
     *,
     screen: Screen | None = None,
     observers: Iterable[Observer] = (),
@@ -67,14 +67,15 @@ def make_parts(
     check_files(settings, reading)
     screen = screen or make_screen(settings)
     watching = RunObservers(settings, screen, observers)
-    shared = make_shared(settings, watching.observe)
+    rooms = None if watching.audience is None else watching.audience.rooms
+    shared = make_shared(settings, watching.observe, rooms)
     return Parts(
         settings,
         screen,
         watching,
         OutputWatch(watching.observe),
         shared,
-        make_input(settings, watching.observe, shared.stop),
+        make_input(settings, watching.observe, shared.stop, rooms),
         _door(settings, watching.observe),
     )
 
@@ -82,6 +83,7 @@ def make_parts(
 def _door(settings: Settings, observe: Observe) -> Door | None:
     """The admission of live streams; other streams wait for the model and are never refused."""
     rooms = settings.translate.rooms
-    if rooms is None or not settings.is_live:
+    # The server admits the rooms of its speakers itself.
+    if rooms is None or not settings.is_live or settings.input.rooms:
         return None
     return Door(rooms, monotonic, lambda sentence: observe(RoomRefused(sentence)))

@@ -1,45 +1,81 @@
 """What the workers of a process share: the stop flag, and the models (two would compete for the cores)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event as Flag
 from threading import Lock
+from typing import Protocol
+
+from msgspec.structs import replace
 
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import open_engine
 from flows.observe.observer import Observe
-from flows.settings.schema import Settings
-from operators.decoding.translator import Translator
+from flows.settings.schema import Settings, TranslateSettings
+from operators.decoding.translator import Translates, TranslatorOfEach
+from operators.languages import Direction
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
+
+
+class Rooms(Protocol):
+    """Streams that differ in their languages."""
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """All that there may be, the usual one first."""
+        ...
+
+    def direction(self, stream: str, /) -> Direction:
+        """The languages of a stream."""
+        ...
 
 
 class Shared:
     """The shared resources: one instance per process and flow, thread-safe."""
 
-    def __init__(self, settings: Settings, observe: Observe) -> None:
-        """``observe`` is told about loading, and about events of recognisers."""
+    def __init__(self, settings: Settings, observe: Observe, rooms: Rooms | None = None) -> None:
+        """Load nothing yet.
+
+        Args:
+            settings: Name the models.
+            observe: Called with events of loading and of recognisers.
+            rooms: The languages of each stream, if they differ.
+        """
         self._settings = settings
         self._observe = observe
+        self._rooms = rooms
         self._lock = Lock()
-        self._translator: Translator | None = None
+        self._translator: Translates | None = None
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
-    def translator(self) -> Translator:
+    def translator(self) -> Translates:
         """The process's translator, loaded on first use."""
         with self._lock:
             if self._translator is None:
-                with self._loading():
-                    engine = open_engine(self._settings.translate, self._progress)
-                self._translator = engine.translator(self._settings.translate)
-                self._observe(ModelLoaded(lambda: engine.pool.usage))
+                self._translator = self._open()
             return self._translator
 
-    def recognizer(self, _stream: str) -> Recognizer:
+    def _open(self) -> Translates:
+        settings, rooms = self._settings.translate, self._rooms
+        with self._loading():
+            if rooms is None:
+                engine = open_engine(settings, self._progress)
+            else:
+                engine = open_engine(settings, self._progress, rooms.directions)
+        self._observe(ModelLoaded(lambda: engine.pool.usage))
+        if rooms is None:
+            return engine.translator(settings)
+        translators = {one.code: engine.translator(_to(settings, one)) for one in rooms.directions}
+        return TranslatorOfEach(lambda stream: translators[rooms.direction(stream).code])
+
+    def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for one stream."""
         with self._loading():
             spoken = self._settings.translate.source
+            if self._rooms is not None:
+                spoken = self._rooms.direction(stream).source.name
             return make_recognizer(self._settings.recognize, spoken=spoken, observe=self._observe)
 
     def _progress(self, what: str, fraction: float | None) -> None:
@@ -52,3 +88,11 @@ class Shared:
             yield
         finally:
             self._observe(LoadingEnded())
+
+
+#: Makes the resources of a run.
+MakeShared = Callable[[Settings, Observe, Rooms | None], Shared]
+
+
+def _to(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
+    return replace(settings, source=direction.source.name, target=direction.target.name)

@@ -20,6 +20,7 @@ from flows.cli.bench_speech import bench_speech
 from flows.cli.devices import devices
 from flows.cli.exits import fail, wants_json
 from flows.cli.report import report
+from flows.cli.serve import serve
 from flows.cli.trace import trace
 from flows.model.app import model_app
 from flows.settings.loading import begin_settings
@@ -58,6 +59,7 @@ app.command("bench-rooms")(bench_rooms)
 app.command()(report)
 app.command()(trace)
 app.command()(devices)
+app.command()(serve)
 app.add_typer(model_app, name="model")
 
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]

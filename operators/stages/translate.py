@@ -12,7 +12,7 @@ from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
 from operators.clock import Clock
-from operators.decoding.translator import SegmentState, Translator
+from operators.decoding.translator import SegmentState, Translates
 from operators.events import Partial, Translation, moment_of
 from operators.snapshots import pack, unpack
 from operators.text_layout import cleaned
@@ -49,7 +49,7 @@ _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 def translate(
     step_id: str,
     up: Stream[Partial],
-    translator: Callable[[], Translator],
+    translator: Callable[[], Translates],
     clock: Clock,
     *,
     keep_up: bool = False,
@@ -102,7 +102,7 @@ def translate(
 class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def __init__(
         self,
-        translator: Translator,
+        translator: Translates,
         clock: Clock,
         state: StageState,
         note: Callable[[Trouble | None, str], None],
