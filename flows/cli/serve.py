@@ -28,7 +28,7 @@ from flows.settings.schema import Settings
 
 _LANGUAGES: Group = {
     "to": Option(
-        "rooms", "to", str, (), "Languages of captions for rooms to choose from: German,Spanish.", "German", words
+        "rooms", "to", str, (), "Languages that rooms may be captioned in: German,Spanish.", "German", words
     ),
     "from_": Option(
         "rooms", "from", str, ("--from",), "Languages that rooms may be spoken in.", "English", words

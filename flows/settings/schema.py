@@ -196,8 +196,8 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
 class RoomsSettings(_Stage, frozen=True, kw_only=True):
     """Rooms whose speakers send their sound from a browser. ``translate.rooms`` is their maximum number."""
 
-    #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one needs
-    #: a recogniser that knows them.
+    #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one
+    #: needs a recogniser that knows them.
     spoken: tuple[str, ...] = msgspec.field(name="from", default=())
     #: Languages of captions that rooms may choose from; absent for ``translate.to``.
     written: tuple[str, ...] = msgspec.field(name="to", default=())

@@ -25,9 +25,9 @@ def recognize(
     """Recognise the speech of each stream.
 
     At a stream's last chunk, before a pause, or at the end of the input, its recogniser returns the rest and
-    every segment gets its final. After a last chunk, the stream is over and its state is freed. After a pause,
-    a fresh recogniser continues the numbering. Input that ends without a last chunk was stopped, and a resumed
-    run continues its numbering. A snapshot holds segment numbers and
+    every segment gets its final. After a last chunk, the stream is over and its state is freed. After a
+    pause, a fresh recogniser continues the numbering. Input that ends without a last chunk was stopped, and a
+    resumed run continues its numbering. A snapshot holds segment numbers and
     texts, never the recogniser: a resumed run finishes the open segments with the text they had, and
     continues from the next chunk with a fresh recogniser.
 
@@ -108,8 +108,8 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
             partials += numbering.number(hypotheses, self._arrival(numbering, perf_counter() - began))
         if chunk.is_last or chunk.pauses:
             partials += self._finish(began)
-            # Later chunks under the name of a stream that is over belong to another stream. After a pause, they
-            # continue it, with a recogniser that counts its segments from 0.
+            # Later chunks under the name of a stream that is over belong to another stream. After a pause,
+            # they continue it, with a recogniser that counts its segments from 0.
             self._numbering = None if chunk.is_last else PartialNumbering(numbering.state)
         self._processed(chunk, numbering.state.next_segment)
         return partials
