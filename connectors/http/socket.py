@@ -1,6 +1,6 @@
 """A WebSocket of a browser, with limits on its messages and its end."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -16,7 +16,8 @@ class Socket(WebSocketsSansIOProtocol):
 
     @override
     async def run_asgi(self) -> None:
-        self.scope["extensions"][ABORT] = self.transport.abort  # type: ignore[index, typeddict-unknown-key]
+        extensions: dict[str, Any] = {**(self.scope["extensions"] or {}), ABORT: self.transport.abort}
+        self.scope["extensions"] = extensions
         await super().run_asgi()
 
     @override

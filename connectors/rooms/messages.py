@@ -77,9 +77,10 @@ _encode = msgspec.json.Encoder().encode
 def decoded(text: str) -> FromSpeaker | None:
     """A speaker's message; None if it is none."""
     try:
-        return _decode(text)
+        message: FromSpeaker = _decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
+    return message
 
 
 def encoded(message: ToSpeaker) -> str:

@@ -252,8 +252,9 @@ async def _next(socket: WebSocket) -> str | bytes:
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
-    text = message.get("text")
-    return text if text is not None else message["bytes"]
+    text: str | None = message.get("text")
+    sound: bytes = message.get("bytes") or b""
+    return sound if text is None else text
 
 
 async def _close(socket: WebSocket, code: int, sentence: str = "") -> None:
