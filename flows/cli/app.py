@@ -19,6 +19,7 @@ from flows.cli.bench_rooms import bench_rooms
 from flows.cli.bench_speech import bench_speech
 from flows.cli.devices import devices
 from flows.cli.exits import fail, wants_json
+from flows.cli.loadgen import loadgen
 from flows.cli.report import report
 from flows.cli.serve import serve
 from flows.cli.trace import trace
@@ -56,6 +57,7 @@ app.command()(bench)
 app.command("bench-speech")(bench_speech)
 app.command("bench-drafts")(bench_drafts)
 app.command("bench-rooms")(bench_rooms)
+app.command()(loadgen)
 app.command()(report)
 app.command()(trace)
 app.command()(devices)

@@ -89,7 +89,9 @@ class Serving(Served):
     ) -> Iterator["Speaker"]:
         """A speaker's connection, which has said its opening."""
         address = f"ws://127.0.0.1:{self.port}/rooms"
-        with connect(address, additional_headers=headers, max_size=None, compression=None) as socket:
+        with connect(
+            address, additional_headers=headers, max_size=None, compression=None, close_timeout=1
+        ) as socket:
             if isinstance(opening, dict):
                 opening = json.dumps({"type": "open", "room": "hall", **opening})
             if opening is not None:
