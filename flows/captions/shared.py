@@ -72,11 +72,13 @@ class Shared:
 
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for one stream."""
+        settings, observe = self._settings.recognize, self._observe
+        if self._rooms is not None:
+            # The other rooms do not wait for this one.
+            spoken = self._rooms.direction(stream).source.name
+            return make_recognizer(settings, spoken=spoken, observe=observe)
         with self._loading():
-            spoken = self._settings.translate.source
-            if self._rooms is not None:
-                spoken = self._rooms.direction(stream).source.name
-            return make_recognizer(self._settings.recognize, spoken=spoken, observe=self._observe)
+            return make_recognizer(settings, spoken=self._settings.translate.source, observe=observe)
 
     def _progress(self, what: str, fraction: float | None) -> None:
         self._observe(LoadingAt(what, fraction))
