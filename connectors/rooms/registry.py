@@ -10,6 +10,9 @@ from operators.errors import UsageError
 from operators.events import AudioChunk, Caption
 from operators.languages import Direction, Language, language
 
+# Number of rooms that have left whose languages are remembered.
+_MAX_PAST = 1000
+
 
 class NoPlaceError(UsageError):
     """There is no place for another room."""
@@ -33,6 +36,8 @@ class RoomRegistry:
         self._began_s = now()
         self._lock = Lock()
         self._rooms: dict[str, Room] = {}
+        # The languages of the last rooms, which the flow may ask for when a room has just left.
+        self._directions: dict[str, Direction] = {}
         self._is_closed = False
 
     @property
@@ -70,6 +75,9 @@ class RoomRegistry:
                 raise NoPlaceError(f"{many} of this server {verb} taken; try again when one has ended")
             room = Room(name, direction, self.now())
             self._rooms[room.stream] = room
+            self._directions[room.stream] = direction
+            while len(self._directions) > len(self._rooms) + _MAX_PAST:
+                del self._directions[next(one for one in self._directions if one not in self._rooms)]
         return room
 
     def known(self, key: str) -> Room | None:
@@ -129,8 +137,7 @@ class RoomRegistry:
     def direction(self, stream: str) -> Direction:
         """The languages of a room; the first ones that are offered if there is no such room."""
         with self._lock:
-            room = self._rooms.get(stream)
-        return room.direction if room else Direction(self.spoken[0], self.written[0])
+            return self._directions.get(stream, Direction(self.spoken[0], self.written[0]))
 
     def _leaves(self, room: Room) -> bool:
         if room.is_over:

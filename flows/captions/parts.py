@@ -1,6 +1,6 @@
 """The parts of a captions run: each is made from the previous ones, and none is changed afterwards."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from flows.captions.shared import MakeShared, Shared
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
 from flows.settings.schema import Settings
-from operators.languages import language
+from operators.languages import Direction, language
 from operators.observed import RoomRefused
 from operators.serving.admission import Door
 
@@ -33,6 +33,8 @@ class Parts(NamedTuple):
     given: Input
     #: Admits live streams; None if all are admitted.
     door: Door | None
+    #: The languages of a stream.
+    direction: Callable[[str], Direction]
 
 
 def make_screen(settings: Settings) -> Screen:
@@ -77,7 +79,14 @@ def make_parts(
         shared,
         make_input(settings, watching.observe, shared.stop, rooms),
         _door(settings, watching.observe),
+        rooms.direction if rooms is not None else _one_direction(settings),
     )
+
+
+def _one_direction(settings: Settings) -> Callable[[str], Direction]:
+    """The languages of all streams."""
+    direction = settings.translate.direction
+    return lambda _stream: direction
 
 
 def _door(settings: Settings, observe: Observe) -> Door | None:

@@ -30,6 +30,8 @@ class Flow:
         self._rooms = rooms
         self._hub = hub
         self._heard: dict[str, list[int]] = {}
+        #: Bytes of sound that were heard so far, in all rooms.
+        self.heard = 0
         #: Cleared while the recogniser is busy.
         self.goes = threading.Event()
         self.goes.set()
@@ -53,6 +55,7 @@ class Flow:
     def _hear(self, chunk: AudioChunk) -> None:
         heard = self._heard.setdefault(chunk.stream, [])
         over = chunk.pauses or chunk.is_last
+        self.heard += len(chunk.pcm)
         if chunk.pcm and (not heard or heard[-1] < 0):
             heard.append(0)
         if chunk.pcm:
@@ -82,6 +85,14 @@ class Serving(Served):
         super().__init__(hub, server)
         self.rooms = rooms
         self.flow = flow
+
+    def drop_all(self) -> None:
+        """Cut all connections of the rooms, as a network that fails."""
+        loop = self.hub._loop
+        assert loop is not None
+        for stream in self.hub._streams:
+            for client in stream.clients:
+                loop.call_soon_threadsafe(client.abort)
 
     @contextmanager
     def speaker(

@@ -100,7 +100,7 @@ def test_a_recogniser_that_is_busy_holds_back_the_room_and_no_other() -> None:
 
 def test_a_room_leaves_when_all_its_segments_have_their_last_caption() -> None:
     rooms = registry(rooms=1)
-    room = rooms.open("hall", None, None)
+    room = rooms.open("hall", None, "Hebrew")
     assert rooms.accept(room, bytes(3200), 0.0)
     rooms.end(room)
     sound, last = rooms.take()
@@ -111,6 +111,7 @@ def test_a_room_leaves_when_all_its_segments_have_their_last_caption() -> None:
         rooms.open("another", None, None)
     assert rooms.shown(final(room, 1))
     rooms.open("another", None, None)
+    assert rooms.direction(room.stream).code == "en-he", "its last caption may still be measured"
 
 
 def test_a_silent_room_is_over_as_soon_as_the_recogniser_is_done() -> None:
