@@ -66,5 +66,6 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
     del same["translate"]["rooms"], same["translate"]["memory_mb"]
-    del same["metrics"], same["messages"]
+    # Rooms are not resumed.
+    del same["metrics"], same["messages"], same["rooms"]
     return same

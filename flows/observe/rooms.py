@@ -13,7 +13,13 @@ _SEVERAL_LANGUAGES = ("whisper",)
 
 
 def room_registry(settings: Settings) -> RoomRegistry:
-    """No rooms yet, and what they may be. Raises `UsageError` for languages that cannot be offered."""
+    """No rooms yet, and what they may be.
+
+    Raises:
+        UsageError: for languages that cannot be offered; for a run that is to be resumed.
+    """
+    if settings.recovery.folder is not None:
+        raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
     given = settings.rooms
     spoken = given.spoken or (settings.translate.source,)
     written = given.written or (settings.translate.target,)

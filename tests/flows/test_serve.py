@@ -138,11 +138,13 @@ def test_a_browser_speaks_and_another_one_reads_along(speech: Path, small: list[
     assert [one["shown"] for one in finals(written, "Great hall")] == shown
 
 
-def test_languages_that_cannot_be_served_are_one_sentence() -> None:
+def test_settings_that_cannot_be_served_are_one_sentence() -> None:
     with pytest.raises(UsageError, match="moonshine recognises one language; name only that one"):
         room_registry(load_settings(None, {"rooms": {"from": ["English", "German"]}}))
     with pytest.raises(UsageError, match="'Klingon' is not a language that surtitle knows"):
         room_registry(load_settings(None, {"rooms": {"to": ["Klingon"]}}))
+    with pytest.raises(UsageError, match="rooms end with their server and cannot be resumed"):
+        room_registry(load_settings(None, {"recovery": {"folder": "run"}}))
     both = [Direction.of("English", to) for to in ("German", "Spanish")]
     with pytest.raises(UsageError, match="each model for captions knows one direction; name base"):
         model_for("captions", both)
