@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-train test-long test-anywhere amx soak chaos chaos-hour fuzz lint lock clean
+.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak chaos chaos-hour fuzz lint lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -53,6 +53,12 @@ TORCH := torch==2.13.0
 	.venv/bin/python -m pip --disable-pip-version-check install --quiet --upgrade --target $@ \
 		'$(TORCH)' 'transformers>=5' 'peft>=0.17'
 	@touch $@
+
+image: ## build a container image of the server of rooms, with docker (half an hour)
+	docker build -f deploy/Containerfile -t surtitle .
+
+test-image: $(READY) ## build the image with docker or podman, start it and ask it (half an hour)
+	.venv/bin/python -m tests.deploy.image
 
 amx: $(READY) ## run llama.cpp's AMX kernels on an emulator of AMX (5 minutes)
 	PYTHONPATH=.:.ci .venv/bin/python -m tests.amx

@@ -1,4 +1,4 @@
-"""Draws docs/web-page.png, docs/web-overlay.png and docs/web-control.png: the pages in a real browser.
+"""Draws docs/web-page.png, web-overlay.png, web-control.png and web-speak.png: the pages in a real browser.
 
 PYTHONPATH=. .venv/bin/python docs/web_pictures.py
 
@@ -9,11 +9,17 @@ see and measure nothing.
 import math
 import random
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import unquote
 
+import numpy as np
+import soundfile
 from playwright.sync_api import Page, expect
 
 from tests.browser import open_browser
-from tests.web_pages import speak
+from tests.connectors.rooms.speaking import serving
+from tests.connectors.web.browser import caption
+from tests.web_pages import ENGLISH, GERMAN, speak
 from tests.web_stand_in import CaptionServer, caption_server
 
 HERE = Path(__file__).parent
@@ -25,7 +31,8 @@ STAGE = """() => {
 
 
 def main() -> None:
-    """Draw all three."""
+    """Draw all four."""
+    draw_speaker()
     with open_browser() as browser, caption_server() as captions:
         page = browser.new_page(viewport={"width": 1120, "height": 630})
         page.goto(f"{captions.page}?size=40")
@@ -53,6 +60,46 @@ def main() -> None:
         expect(page.locator("#log li")).to_have_count(4)
         run(captions, page)
         page.screenshot(path=HERE / "web-control.png")
+
+
+def draw_speaker() -> None:
+    """Draw the page of a speaker, whose microphone hears nothing."""
+    with (
+        TemporaryDirectory() as folder,
+        serving() as served,
+        open_browser(silence(Path(folder))) as browser,
+    ):
+        context = browser.new_context(viewport={"width": 1120, "height": 630}, permissions=["microphone"])
+        page = context.new_page()
+        page.goto(served.address)
+        page.get_by_label("Name of the room").fill("Great hall")
+        # The captions are a script's: what the room hears is not captioned.
+        served.flow.goes.clear()
+        page.get_by_role("button", name="Start speaking").click()
+        expect(page.locator("#state-words")).to_have_text("listening")
+        stream = page.evaluate("new URL(document.getElementById('share').dataset.address).pathname")
+        said = list(zip(GERMAN, ENGLISH, strict=True))
+        for segment, (german, english) in enumerate(said[-3:]):
+            final = segment < 2
+            for text in (german[:20], german):
+                served.hub.caption(
+                    caption(
+                        text,
+                        segment,
+                        final=final and text == german,
+                        source=english,
+                        stream=unquote(stream)[9:],
+                    )
+                )
+        expect(page.locator("#captions .text")).to_have_count(3)
+        page.screenshot(path=HERE / "web-speak.png")
+
+
+def silence(folder: Path) -> Path:
+    """A recording of nothing."""
+    path = folder / "silence.wav"
+    soundfile.write(path, np.zeros(16_000, np.int16), 16_000)
+    return path
 
 
 def tell(captions: CaptionServer, page: Page) -> None:

@@ -80,6 +80,9 @@ class AudioChunk(Event, frozen=True, kw_only=True, tag="audio"):
     pcm: bytes
     #: True for the stream's last chunk, which may hold no samples.
     is_last: bool = False
+    #: True if no sound follows for now, as when a speaker's connection is lost: what was said so far is
+    #: final. Such a chunk may hold no samples.
+    pauses: bool = False
 
     @property
     def duration_s(self) -> float:

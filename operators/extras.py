@@ -11,7 +11,7 @@ EXTRAS = {
     "bench": ("matplotlib",),
     "kafka": ("confluent_kafka",),
     "train": ("peft", "torch", "transformers"),
-    "web": ("starlette", "uvicorn"),
+    "web": ("starlette", "uvicorn", "websockets"),
 }
 
 

@@ -90,6 +90,14 @@ class RecognizerChanged(Struct, frozen=True):
     sentence: str
 
 
+class SoundRecognized(Struct, frozen=True):
+    """A recogniser has processed a chunk of sound."""
+
+    chunk: AudioChunk
+    #: Number of segments of the stream so far; each has had its final, or will get it.
+    segments: int
+
+
 class PartialHeard(Struct, frozen=True):
     """A hypothesis came from a recogniser or a file, and now waits for its caption."""
 
@@ -157,6 +165,7 @@ Observed = (
     | RecordingAt
     | RecordingTruncated
     | RecognizerChanged
+    | SoundRecognized
     | PartialHeard
     | RoomRefused
     | MessageSkipped

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -14,12 +15,17 @@ _QUIET = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 
+_HEARD = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
+
 
 @contextmanager
-def open_browser() -> Iterator[Browser]:
+def open_browser(microphone: Path | None = None) -> Iterator[Browser]:
     """A browser without a window.
 
     While it is open Playwright runs an event loop in this thread, so nothing else can.
+
+    Args:
+        microphone: A WAV file that its microphone hears again and again; pages may use it.
 
     Raises:
         RuntimeError: when there is none.
@@ -28,7 +34,8 @@ def open_browser() -> Iterator[Browser]:
     if program is None:
         raise RuntimeError("the tests of the web pages need Chromium: sudo apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_QUIET)
+        heard = [] if microphone is None else [*_HEARD, f"--use-file-for-fake-audio-capture={microphone}"]
+        browser = playwright.chromium.launch(executable_path=program, args=[*_QUIET, *heard])
         try:
             yield browser
         finally:

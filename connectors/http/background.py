@@ -1,5 +1,6 @@
 """Serves a web application on a thread of its own, so that it answers while the model is busy."""
 
+import asyncio
 import contextlib
 import logging
 import socket
@@ -12,7 +13,7 @@ from typing_extensions import override
 from uvicorn import Config, Server
 
 from connectors.http.connection import Connection
-from connectors.http.guard import MAX_HEADER_BYTES
+from connectors.http.guard import MAX_HEADER_BYTES, MAX_MESSAGE_BYTES
 from operators.errors import OutputError
 
 # Seconds for the thread to start.
@@ -50,6 +51,7 @@ class BackgroundServer:
         backlog: int,
         stop_s: float,
         failure: str,
+        has_sockets: bool = False,
     ) -> None:
         """Start to serve.
 
@@ -62,6 +64,7 @@ class BackgroundServer:
             backlog: Connections that may wait to be accepted.
             stop_s: Seconds that connections get to end.
             failure: The error message if the server does not start.
+            has_sockets: Whether the application answers WebSockets.
 
         Raises:
             OutputError: when the server does not start.
@@ -75,7 +78,10 @@ class BackgroundServer:
                 app(ready.set),
                 # uvicorn's other implementation does not limit headers.
                 http=Connection,
-                ws="none",
+                ws=_socket() if has_sockets else "none",
+                ws_max_size=MAX_MESSAGE_BYTES,
+                # Compressed sound is hardly smaller, and a small message could become a large one.
+                ws_per_message_deflate=False,
                 loop="asyncio",
                 lifespan="on",
                 log_config=None,
@@ -103,6 +109,13 @@ class BackgroundServer:
     def _run(self) -> None:
         with contextlib.closing(self._listener):
             self._server.run(sockets=[self._listener])
+
+
+def _socket() -> type[asyncio.Protocol]:
+    # Not imported with this module: only servers with WebSockets need the package websockets.
+    from connectors.http.socket import Socket
+
+    return Socket
 
 
 def quieten() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, ClassVar
 
+import h11
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.config import Config
@@ -87,6 +88,12 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         self._start_idle_timer()
         super().on_response_complete()
+
+    @override
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        # From now on, the WebSocket's own limits apply.
+        self._cancel_idle_timer()
+        super().handle_websocket_upgrade(event)
 
     @override
     def shutdown(self) -> None:

@@ -8,6 +8,8 @@ from connectors.http.access import Access, Refused
 
 #: Maximum bytes of a request's address and headers.
 MAX_HEADER_BYTES = 16 * 1024
+#: Maximum bytes of a WebSocket's message that is read at all; whoever answers may allow less.
+MAX_MESSAGE_BYTES = 1024 * 1024
 
 _SECURITY = {
     # Nothing from other origins, and only scripts from our files: text stays text.
@@ -30,20 +32,18 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         brought_token = False
         app = self._app
         try:
-            if scope["method"] not in ("GET", "HEAD"):
-                raise Refused(405, "surtitle's pages are read-only")  # noqa: TRY301 - one way to refuse
-            if _size(scope) > MAX_HEADER_BYTES:
-                raise Refused(431, "this request is too long")  # noqa: TRY301 - as above
-            if _has_body(scope):
-                raise Refused(413, "a request to surtitle must not have a body")  # noqa: TRY301 - as above
+            _check_form(scope)
             brought_token = self._access.check(Headers(scope=scope), scope["query_string"].decode("latin-1"))
         except Refused as refused:
+            if scope["type"] == "websocket":
+                await _refuse_socket(refused, send)
+                return
             app = PlainTextResponse(
                 f"{refused.sentence}\n", refused.status, {"connection": "close", "cache-control": "no-store"}
             )
@@ -62,6 +62,24 @@ class Guard:
             await send(message)
 
         await app(scope, receive, sent)
+
+
+def _check_form(scope: Scope) -> None:
+    """Refuse a request that is not short, or not only for reading. Raises `Refused`."""
+    if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+        raise Refused(405, "surtitle's pages are read-only")
+    if _size(scope) > MAX_HEADER_BYTES:
+        raise Refused(431, "this request is too long")
+    if _has_body(scope):
+        raise Refused(413, "a request to surtitle must not have a body")
+
+
+async def _refuse_socket(refused: Refused, send: Send) -> None:
+    """Answer the handshake of a WebSocket with an HTTP status (ASGI's extension for that)."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+    start = {"type": "websocket.http.response.start", "status": refused.status, "headers": headers}
+    await send(start)
+    await send({"type": "websocket.http.response.body", "body": f"{refused.sentence}\n".encode()})
 
 
 def _has_body(scope: Scope) -> bool:

@@ -1,7 +1,7 @@
 """The pages of the web server and their event streams."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from connectors.http.access import Access
 from connectors.http.guard import Guard
@@ -20,12 +20,26 @@ from connectors.web.hub import Full, Hub
 _NOT_KEPT = {"cache-control": "no-store"}
 
 
-def web_app(hub: Hub, access: Access, token: str | None, ready: Callable[[], None]) -> Starlette:
+def web_app(
+    hub: Hub,
+    access: Access,
+    token: str | None,
+    ready: Callable[[], None],
+    *,
+    front: str = "index.html",
+    more: Sequence[BaseRoute] = (),
+) -> Starlette:
     """The application that shows the content of ``hub`` to clients that ``access`` admits.
 
-    ``ready`` is called when the event loop can receive from the hub.
+    Args:
+        hub: The streams.
+        access: Admits clients.
+        token: The token of admitted clients.
+        ready: Called when the event loop can receive from the hub.
+        front: The file of the page at ``/``.
+        more: Further routes.
     """
-    pages = _Pages(hub, load_assets())
+    pages = _Pages(hub, load_assets(), front)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -40,6 +54,7 @@ def web_app(hub: Hub, access: Access, token: str | None, ready: Callable[[], Non
 
     return Starlette(
         routes=[
+            *more,
             Route("/", pages.index),
             Route("/streams.json", pages.streams),
             Route("/robots.txt", pages.robots),
@@ -56,19 +71,24 @@ def web_app(hub: Hub, access: Access, token: str | None, ready: Callable[[], Non
 
 
 class _Pages:
-    def __init__(self, hub: Hub, assets: dict[str, Asset]) -> None:
+    def __init__(self, hub: Hub, assets: dict[str, Asset], front: str) -> None:
         self._hub = hub
         self._assets = assets
+        self._front = front
 
     async def index(self, request: Request) -> Response:
-        return self._file("index.html", request)
+        return self._file(self._front, request)
 
     async def streams(self, _request: Request) -> Response:
         return JSONResponse([one._asdict() for one in self._hub.listed()], headers=_NOT_KEPT)
 
     async def events(self, request: Request) -> Response:
+        name = request.path_params["stream"]
+        if not self._hub.may_follow(name, request.query_params.get("view", "")):
+            # The same answer whether there is such a stream or not.
+            raise HTTPException(404)
         # Not a subclass of Response, but it behaves like one.
-        return EventStream(self._hub, request.path_params["stream"], request.headers.get("last-event-id"))  # type: ignore[return-value]
+        return EventStream(self._hub, name, request.headers.get("last-event-id"))  # type: ignore[return-value]
 
     async def page(self, request: Request) -> Response:
         # For any name: the page waits for a stream that does not exist yet.

@@ -17,6 +17,8 @@ class Followed:
         self.is_real = False
         #: Whether clients disconnect as soon as they have everything.
         self.is_closed = False
+        #: What viewers must know to follow it; None for a stream that all viewers may follow.
+        self.secret: str | None = None
 
 
 class Client:
@@ -36,6 +38,12 @@ class Client:
         self.abort = abort
         #: Since when something is being sent to it, on the hub's clock; None while nothing is.
         self.sending_since_s: float | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the stream is over and the client was given everything."""
+        log = self._stream.log
+        return log.is_over and self._position == log.position
 
     def wake(self) -> None:
         """Make it check for news."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hmac
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from time import monotonic
@@ -11,7 +12,7 @@ from connectors.view.status import Status
 from connectors.web.client import Client, Followed
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds
-from connectors.web.streams import ListedStream, Streams
+from connectors.web.streams import MAX_STREAMS, ListedStream, Streams
 from operators.events import Caption, ErasureRecord
 
 # Seconds between two checks of waiting messages.
@@ -46,17 +47,33 @@ class Hub:
         *,
         state: str = "listening",
         most_clients: int = 2000,
+        most_streams: int = MAX_STREAMS,
+        is_private: bool = False,
         bounds: Bounds | None = None,
         patience: ClientTimeouts | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
-        """``streams`` are the streams expected from the start, and ``state`` is their initial state."""
+        """Prepare the streams.
+
+        Args:
+            languages: Those of a stream, unless it is opened with others.
+            streams: The streams expected from the start.
+            state: The initial state of a stream.
+            most_clients: Maximum number of clients.
+            most_streams: Maximum number of remembered streams.
+            is_private: Streams are neither listed nor waited for; each is followed with the secret that it
+                was opened with.
+            bounds: How much of a stream is remembered.
+            patience: How long to wait for clients.
+            now: The time in seconds.
+        """
+        self._is_private = is_private
         self._most_clients = most_clients
         self._timeouts = patience or ClientTimeouts()
         self._now = now
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
-        self._streams = Streams(languages, state, bounds)
+        self._streams = Streams(languages, state, bounds, most_streams)
         self._news: set[Followed] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed_s = float("inf")
@@ -88,10 +105,11 @@ class Hub:
                 stream.log.tell_state(state_of(status, sentence), self._now())
                 self._announce(stream)
 
-    def end(self) -> None:
-        """Publish the end of all streams."""
+    def end(self, name: str | None = None) -> None:
+        """Publish the end of a stream; by default, of all streams."""
         with self.lock:
-            for stream in self._streams.published():
+            named = None if name is None else self._streams.known(name)
+            for stream in self._streams.published() if name is None else [named] if named else []:
                 stream.log.end()
                 self._announce(stream)
 
@@ -103,10 +121,24 @@ class Hub:
                 stream.is_closed = True
                 self._announce(stream)
 
-    def listed(self) -> list[ListedStream]:
-        """The existing streams."""
+    def open(self, name: str, languages: Languages, secret: str) -> None:
+        """Create a stream with its own languages, which is followed with a secret."""
         with self.lock:
-            return self._streams.listed()
+            self._close(self._streams.open(name, languages, secret))
+
+    def listed(self) -> list[ListedStream]:
+        """The existing streams; none if they are private."""
+        with self.lock:
+            return [] if self._is_private else self._streams.listed()
+
+    def may_follow(self, name: str, secret: str) -> bool:
+        """Whether a client with this secret may follow the stream of that name, which need not exist."""
+        if not self._is_private:
+            return True
+        with self.lock:
+            stream = self._streams.known(name)
+        wanted = stream.secret if stream else None
+        return wanted is not None and hmac.compare_digest(secret.encode("utf-8", "replace"), wanted.encode())
 
     # Methods for the server, on the thread of its loop.
 
@@ -181,10 +213,14 @@ class Hub:
     def _publishing(self, name: str) -> Followed:
         """The stream of that name, which is about to publish something."""
         stream, gone = self._streams.publishing(name)
-        if gone is not None:
-            gone.is_closed = True
-            self._announce(gone)
+        self._close(gone)
         return stream
+
+    def _close(self, stream: Followed | None) -> None:
+        """Release the clients of a stream that was removed to make room."""
+        if stream is not None:
+            stream.is_closed = True
+            self._announce(stream)
 
     def _announce(self, stream: Followed) -> None:
         """Wake the stream's clients, once for all messages until then."""

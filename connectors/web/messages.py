@@ -9,6 +9,7 @@ import msgspec
 
 from connectors.view.status import Status
 from operators.events import ErasureRecord
+from operators.languages import Direction
 
 
 class Languages(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +18,12 @@ class Languages(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     target: str
     target_dir: str = "ltr"
+
+
+def languages_of(direction: Direction) -> Languages:
+    """The languages of a stream, for the protocol."""
+    source, target = direction
+    return Languages(source=source.code, target=target.code, target_dir="rtl" if target.is_rtl else "ltr")
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from connectors.http.access import Access, checked_token, is_local
 from connectors.http.listener import listen, shown
@@ -11,6 +11,8 @@ from connectors.web.hub import Hub
 from operators.extras import needs_extra
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from connectors.http.background import BackgroundServer
 
 # Connections in addition to those of clients: for pages and their files.
@@ -20,6 +22,19 @@ _FILE_SHARE = 4
 _BACKLOG = 1024
 # Seconds that connections get to end.
 _STOP_S = 5.0
+
+
+class Speakers(Protocol):
+    """Those who speak in a browser, as opposed to viewers."""
+
+    @property
+    def front(self) -> str:
+        """The file of their page, which is at ``/``."""
+        ...
+
+    def routes(self) -> "list[BaseRoute]":
+        """The routes that they use, WebSockets included."""
+        ...
 
 
 class WebServer:
@@ -34,6 +49,7 @@ class WebServer:
         token: str | None = None,
         names: Sequence[str] = (),
         most_clients: int = 2000,
+        speakers: Speakers | None = None,
     ) -> None:
         """Prepare a server; it listens once it is started.
 
@@ -43,6 +59,7 @@ class WebServer:
             token: The token for viewers; absent to generate one if needed.
             names: Names under which the server is reached, in addition to ``host``.
             most_clients: Maximum number of clients; some connections for pages are added.
+            speakers: Those who speak in a browser, if any may.
 
         Raises:
             UsageError: for an invalid token; without the packages of the extra ``web``.
@@ -57,6 +74,7 @@ class WebServer:
         self.new_token = None if token else self._token
         self._names = names
         self._most_clients = most_clients
+        self._speakers = speakers
         self._server: BackgroundServer | None = None
 
     @property
@@ -78,14 +96,18 @@ class WebServer:
         listener = listen(self._host, self._port, what="captions", instead=instead, backlog=_BACKLOG)
         port = listener.getsockname()[1]
         access = Access(self._host, port, self._token, self._names)
+        front, more = (
+            (self._speakers.front, self._speakers.routes()) if self._speakers else ("index.html", [])
+        )
         self._server = BackgroundServer(
             listener,
-            lambda ready: web_app(self._hub, access, self._token, ready),
+            lambda ready: web_app(self._hub, access, self._token, ready, front=front, more=more),
             name="web",
             most_connections=most_sockets(self._most_clients + _PAGE_CONNECTIONS, _FILE_SHARE),
             backlog=_BACKLOG,
             stop_s=_STOP_S,
             failure="the web server did not start; try again, or leave out --web",
+            has_sockets=self._speakers is not None,
         )
         return f"http://{shown(self._host)}:{port}/"
 

@@ -8,8 +8,8 @@ from connectors.web.client import Followed
 from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds, StreamLog
 
-# Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten.
-_MAX_STREAMS = 64
+#: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten.
+MAX_STREAMS = 64
 
 
 class ListedStream(NamedTuple):
@@ -27,8 +27,9 @@ class ListedStream(NamedTuple):
 class Streams:
     """Creates streams when they are requested, and forgets those that nobody needs."""
 
-    def __init__(self, languages: Languages, state: str, bounds: Bounds | None) -> None:
-        """``state`` is the initial state of a stream."""
+    def __init__(self, languages: Languages, state: str, bounds: Bounds | None, most: int) -> None:
+        """``state`` is the initial state of a stream, ``most`` the maximum number of remembered streams."""
+        self._most = most
         self._languages = languages
         self._state = state
         self._bounds = bounds
@@ -56,7 +57,17 @@ class Streams:
         self._by_name[name] = stream
         stream.is_real = True
         names = [other for other, one in self._by_name.items() if one.is_real]
-        return stream, self._by_name.pop(names[0]) if len(names) > _MAX_STREAMS else None
+        return stream, self._by_name.pop(names[0]) if len(names) > self._most else None
+
+    def open(self, name: str, languages: Languages, secret: str) -> Followed | None:
+        """Create a stream that is followed with a secret; returns one that was removed to make room."""
+        stream = self._create(name, languages)
+        stream.secret = secret
+        return self.publishing(name)[1]
+
+    def known(self, name: str) -> Followed | None:
+        """The stream of that name, if there is one."""
+        return self._by_name.get(name)
 
     def forget_unused(self, name: str) -> None:
         """Forget a stream that never published, once no client waits for it."""
@@ -64,9 +75,9 @@ class Streams:
         if stream is not None and not stream.clients and not stream.is_real:
             del self._by_name[name]
 
-    def _create(self, name: str) -> Followed:
+    def _create(self, name: str, languages: Languages | None = None) -> Followed:
         run = secrets.token_hex(4)
-        stream = Followed(StreamLog(run, self._languages, self._state, self._bounds))
+        stream = Followed(StreamLog(run, languages or self._languages, self._state, self._bounds))
         self._by_name[name] = stream
         return stream
 

@@ -14,7 +14,6 @@ from connectors.exports.subtitles import Format, SubtitleSink
 from connectors.jsonl.sink import JsonlSink
 from flows.captions.kafka import once, publish, read
 from flows.captions.parts import Parts
-from flows.settings.schema import Settings
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language
 from operators.metrics.erasure import ErasureMeter, ErasureState
@@ -26,6 +25,7 @@ from operators.observed import (
     PartialHeard,
     RunEnded,
     SoundHeard,
+    SoundRecognized,
     UpdateMeasured,
 )
 from operators.serving.admission import Door
@@ -56,7 +56,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     _save(captions, "captions", settings.output.captions, parts)
     publish(captions, "captions", settings.output.kafka.captions, parts)
     _subtitle(captions, parts)
-    records = measure("measure", captions, _meter(settings))
+    records = measure("measure", captions, _meter(parts))
     _save(records, "log", settings.output.log, parts)
 
     def measured(record: ErasureRecord) -> None:
@@ -123,7 +123,11 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
         op.output("save-audio", recorded, WavSink(Path(parts.settings.output.audio), watch=parts.outputs))
     audio = _observed("observe-audio", audio, SoundHeard, parts)
     now = parts.given.now if parts.settings.is_live else None
-    return recognize("recognize", audio, parts.shared.recognizer, now)
+
+    def processed(chunk: AudioChunk, segments: int) -> None:
+        parts.observers.observe(SoundRecognized(chunk, segments))
+
+    return recognize("recognize", audio, parts.shared.recognizer, now, processed)
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
@@ -173,12 +177,16 @@ def _subtitle(captions: Stream[Caption], parts: Parts) -> None:
             op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind, watch=parts.outputs))
 
 
-def _meter(settings: Settings) -> Callable[[ErasureState | None], ErasureMeter]:
-    """The factory of a stream's erasure meter."""
-    target = language(settings.translate.target)
+def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:
+    """The factory of a stream's erasure meter, which counts the tokens of the stream's language."""
+    settings = parts.settings
     mask_k = None if settings.input.captions else settings.display.mask_k
-    signature, tokenize = erasure_signature(target.tokenizer, mask_k), tokenizer(target.tokenizer)
-    return lambda resume: ErasureMeter(tokenize, signature, resume)
+
+    def make(stream: str, resume: ErasureState | None) -> ErasureMeter:
+        name = parts.direction(stream).target.tokenizer
+        return ErasureMeter(tokenizer(name), erasure_signature(name, mask_k), resume)
+
+    return make
 
 
 def _partial_of(translation: Translation) -> Partial:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
+from connectors.rooms.registry import RoomRegistry
+from connectors.rooms.source import RoomsSource
 from flows.captions.pace import Pace
 from flows.observe.observer import Observe
 from flows.running.process import Process
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
 #: The events that can be replayed instead of running the stages before them, and their input settings.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
 #: The settings that name an input.
-INPUTS = ("audio", "microphone", *REPLAYED.values(), "kafka")
+INPUTS = ("audio", "microphone", "rooms", *REPLAYED.values(), "kafka")
 
 # Maximum number of events in one batch of a source whose updates may be overtaken.
 _MAX_AT_ONCE = 1000
 
-Source: TypeAlias = "AudioFileSource | MicrophoneSource | JsonlSource[Any] | KafkaEventSource[Any]"
+Source: TypeAlias = (
+    "AudioFileSource | MicrophoneSource | RoomsSource | JsonlSource[Any] | KafkaEventSource[Any]"
+)
 
 
 class Input(NamedTuple):
@@ -48,7 +52,7 @@ class Input(NamedTuple):
 
     def close(self) -> None:
         """Close the source at the end of the flow, because Bytewax closes none after an error."""
-        if not isinstance(self.source, AudioFileSource | JsonlSource):
+        if not isinstance(self.source, AudioFileSource | JsonlSource | RoomsSource):
             self.source.close()
 
     def complaint(self) -> str | None:
@@ -86,13 +90,17 @@ def given_type(settings: Settings) -> type[Event]:
     return next((one for one, replayed in REPLAYED.items() if replayed == kind), AudioChunk)
 
 
-def make_input(settings: Settings, observe: Observe, stop: Flag, process: Process) -> Input:
+def make_input(
+    settings: Settings, observe: Observe, stop: Flag, process: Process, rooms: RoomRegistry | None = None
+) -> Input:
     """The input that the settings name; it is opened when the flow runs.
 
     Args:
+        settings: Name the input.
         observe: Called with the events of the input.
         stop: When set, the input ends.
         process: This process of a cluster, or the only one.
+        rooms: The rooms, if they are the input.
 
     Raises:
         UsageError: unless exactly one input is given; for a microphone that does not exist.
@@ -107,6 +115,9 @@ def make_input(settings: Settings, observe: Observe, stop: Flag, process: Proces
         source = _microphone(settings, observe, stop)
     elif name == "kafka":
         source = _topic(event_type, settings, observe, stop)
+    elif name == "rooms":
+        assert rooms is not None, "whoever chooses rooms as the input makes them"
+        source = RoomsSource(rooms, stop)
     else:
         source = _replay(event_type, name, settings, pace.is_ahead, stop, process)
     return Input(event_type, source, _clock(name, settings, source.now), pace)

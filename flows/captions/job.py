@@ -4,7 +4,7 @@
 ``-r FOLDER -s 1 -b 0`` lets a killed job resume.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
@@ -17,8 +17,7 @@ from flows.captions.kafka import check_topics
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts
 from flows.captions.recovery import take_bytewax_folder
-from flows.captions.shared import Shared
-from flows.observe.observer import Observe
+from flows.captions.shared import MakeShared, Shared
 from flows.running.dataflow import let_interrupt_set
 from flows.running.process import is_bytewax_job
 from flows.settings.loading import begin_settings
@@ -36,7 +35,7 @@ def flow(path: str) -> Dataflow:
 
 def job(
     settings: Settings,
-    make_shared: Callable[[Settings, Observe], Shared] = Shared,
+    make_shared: MakeShared = Shared,
     reading: Iterable[Path] = (),
 ) -> Dataflow:
     """The dataflow for Bytewax's own runner, which does not return control at the end of the flow."""

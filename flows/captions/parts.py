@@ -10,12 +10,12 @@ from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
 from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.outputs import check_files
-from flows.captions.shared import Shared
+from flows.captions.shared import MakeShared, Shared
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
 from flows.running.process import Process, this_process
 from flows.settings.schema import Settings
-from operators.languages import language
+from operators.languages import Direction, language
 from operators.observed import RoomRefused
 from operators.serving.admission import Door
 
@@ -36,6 +36,8 @@ class Parts(NamedTuple):
     given: Input
     #: Admits live streams; None if all are admitted.
     door: Door | None
+    #: The languages of a stream.
+    direction: Callable[[str], Direction]
 
 
 def make_screen(settings: Settings) -> Screen:
@@ -46,7 +48,7 @@ def make_screen(settings: Settings) -> Screen:
 
 def make_parts(
     settings: Settings,
-    make_shared: Callable[[Settings, Observe], Shared] = Shared,
+    make_shared: MakeShared = Shared,
     *,
     screen: Screen | None = None,
     observers: Iterable[Observer] = (),
@@ -72,7 +74,8 @@ def make_parts(
         check_files(settings, reading)
     screen = screen or make_screen(settings)
     watching = RunObservers(settings, screen, observers)
-    shared = make_shared(settings, watching.observe)
+    rooms = None if watching.audience is None else watching.audience.rooms
+    shared = make_shared(settings, watching.observe, rooms)
     return Parts(
         settings,
         process,
@@ -80,14 +83,22 @@ def make_parts(
         watching,
         OutputWatch(watching.observe, is_here=process.has_files),
         shared,
-        make_input(settings, watching.observe, shared.stop, process),
+        make_input(settings, watching.observe, shared.stop, process, rooms),
         _door(settings, watching.observe),
+        rooms.direction if rooms is not None else _one_direction(settings),
     )
+
+
+def _one_direction(settings: Settings) -> Callable[[str], Direction]:
+    """The languages of all streams."""
+    direction = settings.translate.direction
+    return lambda _stream: direction
 
 
 def _door(settings: Settings, observe: Observe) -> Door | None:
     """The admission of live streams; other streams wait for the model and are never refused."""
     rooms = settings.translate.rooms
-    if rooms is None or not settings.is_live:
+    # The server admits the rooms of its speakers itself.
+    if rooms is None or not settings.is_live or settings.input.rooms:
         return None
     return Door(rooms, monotonic, lambda sentence: observe(RoomRefused(sentence)))

@@ -70,7 +70,8 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
     del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
     del same["translate"]["rooms"], same["translate"]["memory_mb"]
-    del same["metrics"], same["messages"], same["output"]["kafka"]
+    # Rooms are not resumed.
+    del same["metrics"], same["messages"], same["rooms"], same["output"]["kafka"]
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}

@@ -57,7 +57,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
             end.enter_context(interrupt_sets(parts.shared.stop))
             _run(dataflow, parts)
             unwritten = _sum_up(parts, profiled, quiet=quiet)
-            if where and settings.input.microphone is None:
+            if where and settings.input.microphone is None and not settings.input.rooms:
                 _stay(where, parts.shared.stop)
         _complain(parts, unwritten)
 

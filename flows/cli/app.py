@@ -20,7 +20,9 @@ from flows.cli.bench_speech import bench_speech
 from flows.cli.devices import devices
 from flows.cli.exits import fail, wants_json
 from flows.cli.job import job
+from flows.cli.loadgen import loadgen
 from flows.cli.report import report
+from flows.cli.serve import serve
 from flows.cli.trace import trace
 from flows.model.app import model_app
 from flows.settings.loading import begin_settings
@@ -56,10 +58,12 @@ app.command()(bench)
 app.command("bench-speech")(bench_speech)
 app.command("bench-drafts")(bench_drafts)
 app.command("bench-rooms")(bench_rooms)
+app.command()(loadgen)
 app.command()(report)
 app.command()(trace)
 app.command()(devices)
 app.command()(job)
+app.command()(serve)
 app.add_typer(model_app, name="model")
 
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]

@@ -1,5 +1,6 @@
 """The draft model: loaded alongside the main model if their vocabularies match, with its own sessions."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -44,17 +45,17 @@ def branches(settings: TranslateSettings) -> int:
     return min(BRANCHES, MAX_SEQUENCES - 1 - settings.sessions) if is_tree else 0
 
 
-def sequences(settings: TranslateSettings, memory: RecurrentMemory | None) -> int:
-    """Number of sequences of a context: head, sessions, and branches (none with recurrent memory)."""
+def sequences(settings: TranslateSettings, memory: RecurrentMemory | None, heads: int) -> int:
+    """Number of sequences of a context: heads, sessions, and branches (one head with recurrent memory)."""
     if memory is not None:
         return memory.sequences(settings.sessions)
-    return settings.sessions + 1 + branches(settings)
+    return settings.sessions + heads + branches(settings)
 
 
 def open_sessions(
     settings: TranslateSettings,
     model: LlamaModel,
-    head: tuple[int, ...],
+    heads: Sequence[tuple[int, ...]],
     context: ContextSettings,
     memory: RecurrentMemory | None,
 ) -> tuple[LlamaContext, SessionPool]:
@@ -63,10 +64,13 @@ def open_sessions(
     ``memory`` must be this model's own, even if ``context`` was made for the other model.
     """
     rollback = memory.rollback if memory else 0
-    own = msgspec.structs.replace(context, sequences=sequences(settings, memory), rollback=rollback)
+    own = msgspec.structs.replace(
+        context, sequences=sequences(settings, memory, len(heads)), rollback=rollback
+    )
     spare = 0 if memory else branches(settings)
     opened = LlamaContext(model, own)
-    return opened, SessionPool(opened, head, settings.sessions, memory, branches=spare)
+    first, *further = heads
+    return opened, SessionPool(opened, first, settings.sessions, memory, branches=spare, further=further)
 
 
 def check_drafted(settings: TranslateSettings) -> None:
@@ -90,7 +94,7 @@ class DraftModel(NamedTuple):
 def open_draft_model(
     settings: TranslateSettings,
     model: LlamaModel,
-    head: tuple[int, ...],
+    heads: Sequence[tuple[int, ...]],
     context: ContextSettings,
     progress: Progress,
 ) -> DraftModel | None:
@@ -115,7 +119,7 @@ def open_draft_model(
         memory = recurrent_memory(draft, settings.sessions)
         # Tokens that only the draft model has must not be drafted.
         context = msgspec.structs.replace(context, tokens=min(model.vocabulary_size, draft.vocabulary_size))
-        opened, pool = open_sessions(settings, draft, head, context, memory)
+        opened, pool = open_sessions(settings, draft, heads, context, memory)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the draft model cannot be used, {trouble}; choose another") from None
     return DraftModel(path, draft, opened, pool)

@@ -1,7 +1,7 @@
 """Builds a translator from its settings: the model, the prompt, the sessions, the method."""
 
 import atexit
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -27,9 +27,9 @@ from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.prediction import Prediction
 from operators.decoding.rules import acceptance
-from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
-from operators.errors import InputError
-from operators.languages import language
+from operators.decoding.translator import SegmentState, Translates, Translator, TranslatorSettings
+from operators.errors import InputError, UsageError
+from operators.languages import Direction, language
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import footprint, recurrent_memory
@@ -53,6 +53,8 @@ class Engine(NamedTuple):
     path: Path
     model: LlamaModel
     prompt: Prompt
+    #: The prompts of all directions that were asked for, by their codes.
+    prompts: Mapping[str, Prompt]
     opened: Opened
     #: The draft model; None if there is none.
     draft: DraftModel | None
@@ -70,17 +72,27 @@ class Engine(NamedTuple):
 
         Its methods run in ``decoder``, or one after the other.
         """
+        prompt = self.prompts.get(settings.direction.code, self.prompt)
         return Translator(
-            self.prompt,
-            decoder or OneAtATime(self.pool, self.drafts),
+            prompt,
+            decoder or self.one_at_a_time(),
             self.method(settings),
-            translator_settings(settings, self.prompt),
+            translator_settings(settings, prompt),
         )
 
-    def rooms(self, settings: TranslateSettings, *, keep_up: bool) -> RoomsThread[SegmentState, Translated]:
-        """Rooms on a thread of their own; from now on, only that thread may use the engine's sessions."""
+    def one_at_a_time(self) -> Decoder:
+        """Runs the methods one after the other, for any number of translators."""
+        return OneAtATime(self.pool, self.drafts)
+
+    def rooms(
+        self, translates: Callable[[Decoder], Translates], *, keep_up: bool
+    ) -> RoomsThread[SegmentState, Translated]:
+        """Rooms on a thread of their own; from now on, only that thread may use the engine's sessions.
+
+        ``translates`` makes what translates, whose methods run in the given decoder.
+        """
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
-        served = RoomsThread(rooms_of(scheduler, self.translator(settings, scheduler), keep_up=keep_up))
+        served = RoomsThread(rooms_of(scheduler, translates(scheduler), keep_up=keep_up))
         # The program must not end in the middle of a pass.
         atexit.register(served.stop)
         return served
@@ -88,8 +100,8 @@ class Engine(NamedTuple):
     def open_anew(self, settings: TranslateSettings) -> Opened:
         """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
         memory = recurrent_memory(self.model, settings.sessions)
-        context = replace(self.context, cells=_cells(settings, self.prompt))
-        return Opened(*open_sessions(settings, self.model, self.prompt.head, context, memory))
+        context = replace(self.context, cells=_cells(settings, [self.prompt]))
+        return Opened(*open_sessions(settings, self.model, (self.prompt.head,), context, memory))
 
     @property
     def pool(self) -> SessionPool:
@@ -107,32 +119,60 @@ class Engine(NamedTuple):
         return method(settings, costs, self.heads, knows_unfinished=self.prompt.knows_unfinished)
 
 
-def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:
-    """Load the model and evaluate the prompt's head for any number of translators; raises `SurtitleError`."""
+def open_engine(
+    settings: TranslateSettings, progress: Progress = silent, directions: Sequence[Direction] = ()
+) -> Engine:
+    """Load the model and evaluate the prompts' heads for any number of translators.
+
+    Args:
+        settings: Name the model and how it decodes.
+        progress: Called with the current step and the fraction that is done.
+        directions: All directions to translate; absent for that of the settings.
+
+    Raises:
+        SurtitleError: without such a model; for several directions on a model for one of them.
+    """
     check_drafted(settings)
     check_heads(settings)
-    path = resolve_model(settings.model, settings.direction, progress=progress)
+    directions = directions or [settings.direction]
+    path = resolve_model(model_for(settings.model, directions), directions[0], progress=progress)
     settings = with_sessions(settings)
     try:
-        return _open(path, settings, progress)
+        return _open(path, settings, directions, progress)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
 
 
-def _open(path: Path, settings: TranslateSettings, progress: Progress) -> Engine:
+def model_for(name: str, directions: Sequence[Direction]) -> str:
+    """The name of one model for all directions. Raises `UsageError` if there is none."""
+    if len(directions) == 1:
+        return name
+    if name == "captions":
+        raise UsageError("each model for captions knows one direction; name base for several, or a file")
+    return "base" if name == "default" else name
+
+
+def _open(
+    path: Path, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
+) -> Engine:
     model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
-    prompt = select_prompt(model, _template(settings.template), settings.source, settings.target)
+    template = _template(settings.template)
+    prompts = {
+        one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions
+    }
+    prompt = prompts[directions[0].code]
+    heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
     tuning = _tuning(path, model, progress) if settings.threads is None else Tuning(settings.threads)
     progress("evaluating the prompt", None)
     row_step = _row_step(path, model, tuning, progress)
     memory = recurrent_memory(model, settings.sessions)
-    context = _context_settings(settings, prompt, tuning, row_step, memory)
+    context = _context_settings(settings, list(prompts.values()), tuning, row_step, memory)
     fill_costs = cache(lambda: _fill_costs(path, model, context, progress))
     check_memory(settings, lambda: footprint(model, context, fill_of(fill_costs())))
-    opened = Opened(*open_sessions(settings, model, prompt.head, context, memory))
-    draft = open_draft_model(settings, model, prompt.head, context, progress)
+    opened = Opened(*open_sessions(settings, model, heads, context, memory))
+    draft = open_draft_model(settings, model, heads, context, progress)
     return Engine(
-        path, model, prompt, opened, draft, open_heads(settings, path), context,
+        path, model, prompt, prompts, opened, draft, open_heads(settings, path), context,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
         fill_costs,
@@ -231,11 +271,15 @@ def _fill_costs(path: Path, model: LlamaModel, context: ContextSettings, progres
 
 
 def _context_settings(
-    settings: TranslateSettings, prompt: Prompt, tuning: Tuning, row_step: int, memory: RecurrentMemory | None
+    settings: TranslateSettings,
+    prompts: Sequence[Prompt],
+    tuning: Tuning,
+    row_step: int,
+    memory: RecurrentMemory | None,
 ) -> ContextSettings:
     return ContextSettings(
-        cells=_cells(settings, prompt),
-        sequences=sequences(settings, memory),
+        cells=_cells(settings, prompts),
+        sequences=sequences(settings, memory, len(prompts)),
         ubatch=tuning.ubatch,
         threads=tuning.threads,
         row_step=row_step,
@@ -243,11 +287,12 @@ def _context_settings(
     )
 
 
-def _cells(settings: TranslateSettings, prompt: Prompt) -> int:
+def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     """Number of tokens that the cache of a context must hold."""
+    tail = max(len(prompt.tail) for prompt in prompts)
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
-    window = settings.max_source + 16 + len(prompt.tail) + output_limit(settings.max_source)
+    window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.
     nodes = Prediction().nodes if settings.draft_tree else 0
-    cells = len(prompt.head) + settings.sessions * window + nodes
+    cells = sum(len(prompt.head) for prompt in prompts) + settings.sessions * window + nodes
     return -(-cells // 256) * 256

@@ -6,13 +6,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from connectors.messages.log import tell
+from connectors.rooms.registry import RoomRegistry
+from connectors.rooms.server import RoomServer
 from connectors.view.status import Status
 from connectors.web.hub import Hub
-from connectors.web.messages import Languages
+from connectors.web.messages import languages_of
 from connectors.web.server import WebServer
+from connectors.web.streams import MAX_STREAMS
+from flows.observe.rooms import room_registry
 from flows.settings.schema import Settings
-from operators.languages import language
-from operators.observed import CaptionShown, Observed, RunEnded, SoundLost, UpdateMeasured
+from operators.observed import (
+    CaptionShown,
+    Observed,
+    RunEnded,
+    SoundLost,
+    SoundRecognized,
+    UpdateMeasured,
+)
 
 #: Environment variable with the token, as an alternative to the settings.
 TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
@@ -21,17 +31,24 @@ TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
 class Audience:
     """Publishes captions, their figures and the status of the run to viewers in browsers."""
 
-    takes = frozenset({CaptionShown, UpdateMeasured, SoundLost, RunEnded})
+    takes = frozenset({SoundRecognized, CaptionShown, UpdateMeasured, SoundLost, RunEnded})
 
     def __init__(self, settings: Settings) -> None:
         """Prepare the hub; nothing listens before `served`.
 
         Raises:
-            UsageError: for an invalid token.
+            UsageError: for an invalid token, or languages of rooms.
         """
         web = settings.web
         self._lost_s = 0.0
-        self._hub = Hub(_languages(settings), _streams(settings), most_clients=web.max_clients)
+        #: The rooms of speakers, if they are the input.
+        self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
+        languages = languages_of(settings.translate.direction)
+        if self.rooms is None:
+            self._hub = Hub(languages, _streams(settings), most_clients=web.max_clients)
+        else:
+            most = max(MAX_STREAMS, 2 * self.rooms.limits.rooms)
+            self._hub = Hub(languages, most_clients=web.max_clients, most_streams=most, is_private=True)
         self._server = WebServer(
             self._hub,
             host=web.host,
@@ -39,6 +56,7 @@ class Audience:
             token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
             names=web.names,
             most_clients=web.max_clients,
+            speakers=None if self.rooms is None else RoomServer(self.rooms, self._hub),
         )
 
     @contextmanager
@@ -68,6 +86,11 @@ class Audience:
         match event:
             case CaptionShown(caption):
                 self._hub.caption(caption)
+                if self.rooms is not None and self.rooms.shown(caption):
+                    self._hub.end(caption.stream)
+            case SoundRecognized(chunk, segments):
+                if self.rooms is not None and self.rooms.processed(chunk, segments):
+                    self._hub.end(chunk.stream)
             case UpdateMeasured(record):
                 self._hub.record(record, self._lost_s)
             case SoundLost(losses):
@@ -88,11 +111,6 @@ class Audience:
         if self._server.needs_token:
             return f"{address} for anyone who adds ?token=… with the token that this run was given"
         return address
-
-
-def _languages(settings: Settings) -> Languages:
-    source, target = language(settings.translate.source), language(settings.translate.target)
-    return Languages(source=source.code, target=target.code, target_dir="rtl" if target.is_rtl else "ltr")
 
 
 def _streams(settings: Settings) -> list[str]:

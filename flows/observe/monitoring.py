@@ -52,7 +52,9 @@ class Monitoring:
         """
         asked = settings.metrics
         address = parse_address(str(asked.listen))
-        self._is_live = settings.is_live
+        # Speakers of rooms may fall silent or leave, and other rooms hide one that is not understood.
+        self._has_one_source = not settings.input.rooms
+        self._is_live = settings.is_live and self._has_one_source
         self._losses = Losses()
         self._usage: Callable[[], Usage] = Usage
         self._told: Verdict | None = None
@@ -123,7 +125,8 @@ class Monitoring:
             case SoundHeard(chunk):
                 self.metrics.heard(chunk.duration_s)
                 peak_dbfs = level(chunk.pcm).peak_dbfs
-                self.health.audio(chunk.duration_s, peak_dbfs, is_live=self._is_live, is_last=chunk.is_last)
+                is_last = chunk.is_last or not self._has_one_source
+                self.health.audio(chunk.duration_s, peak_dbfs, is_live=self._is_live, is_last=is_last)
             case SoundLost(losses):
                 before, self._losses = self._losses, losses
                 self.metrics.lost(losses.lost_s - before.lost_s, losses.absent_s - before.absent_s)

@@ -42,6 +42,8 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     audio: str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
     microphone: str | None = None
+    #: Take the sound of rooms from browsers (``surtitle serve``).
+    rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
     buffer_s: Annotated[float, msgspec.Meta(ge=1.0, le=600.0)] = 30.0
     partials: str | None = None
@@ -196,6 +198,24 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
 
 
+class RoomsSettings(_Stage, frozen=True, kw_only=True):
+    """Rooms whose speakers send their sound from a browser. ``translate.rooms`` is their maximum number."""
+
+    #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one
+    #: needs a recogniser that knows them.
+    spoken: tuple[str, ...] = msgspec.field(name="from", default=())
+    #: Languages of captions that rooms may choose from; absent for ``translate.to``.
+    written: tuple[str, ...] = msgspec.field(name="to", default=())
+    #: Seconds without audible sound after which a room ends.
+    silence_s: Annotated[float, msgspec.Meta(ge=1.0, le=86_400.0)] = 600.0
+    #: Seconds in which a speaker may come back after the connection was lost.
+    linger_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 60.0
+    #: Maximum bytes of one message of sound; a second has 32,000.
+    message_bytes: Annotated[int, msgspec.Meta(ge=2, le=1_048_576)] = 65_536
+    #: Bytes of sound a second that are taken from a speaker; faster sound waits there.
+    bytes_per_second: Annotated[int, msgspec.Meta(ge=32_000, le=10_000_000)] = 64_000
+
+
 class MetricsSettings(_Stage, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
@@ -255,6 +275,7 @@ class Settings(_Stage, frozen=True, kw_only=True):
     display: DisplaySettings = DisplaySettings()
     output: OutputSettings = OutputSettings()
     web: WebSettings = WebSettings()
+    rooms: RoomsSettings = RoomsSettings()
     metrics: MetricsSettings = MetricsSettings()
     messages: MessagesSettings = MessagesSettings()
     recovery: RecoverySettings = RecoverySettings()
@@ -263,7 +284,7 @@ class Settings(_Stage, frozen=True, kw_only=True):
     @property
     def is_live(self) -> bool:
         """Whether events come as they happen."""
-        return self.input.realtime or self.input.microphone is not None
+        return self.input.realtime or self.input.microphone is not None or self.input.rooms
 
     @property
     def keeps_up(self) -> bool:

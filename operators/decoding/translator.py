@@ -5,7 +5,7 @@ Pure: the caller passes the state of a segment in, gets the new state back, and 
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -86,6 +86,46 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     finals_differ: bool = False
     #: Whether the draft is dropped if the source does not extend the previous one.
     drop_revised: bool = False
+
+
+class Translates(Protocol):
+    """Translates updates of segments; the methods are those of `Translator`."""
+
+    def update(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool
+    ) -> tuple[SegmentState, Output]:
+        """Translate the present text of segment ``key``."""
+        ...
+
+    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+        """Like `update`, for a caller that runs the methods of several updates concurrently."""
+        ...
+
+    def release(self, key: str, state: SegmentState) -> None:
+        """Free the sessions of a segment that has ended."""
+        ...
+
+
+class TranslatorOfEach:
+    """Translates each stream with a translator of its own, as its languages require."""
+
+    def __init__(self, of: Callable[[str], Translates]) -> None:
+        """``of`` gives the translator of a stream."""
+        self._of = of
+
+    def update(
+        self, key: str, state: SegmentState, text: str, *, is_final: bool
+    ) -> tuple[SegmentState, Output]:
+        """Translate the present text of segment ``key``."""
+        return self._of(_within(key)).update(key, state, text, is_final=is_final)
+
+    def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
+        """Like `update`, for a caller that runs the methods of several updates concurrently."""
+        return self._of(_within(key)).updating(key, state, text, is_final=is_final)
+
+    def release(self, key: str, state: SegmentState) -> None:
+        """Free the sessions of a segment that has ended."""
+        self._of(_within(key)).release(key, state)
 
 
 class Translator:

@@ -1,4 +1,4 @@
-"""Sessions that share one model's memory: each has its own sequence, and all start with the same head.
+"""Sessions that share one model's memory: each has its own sequence, and starts with the head of its prompt.
 
 A session is only a cache. If it was evicted or lost, it is rebuilt from the prompt's head, which costs time
 but changes no result. Not thread-safe: the owner must serialise access.
@@ -18,7 +18,7 @@ from operators.models.store import SequenceStore
 from operators.prefix import common_prefix
 from operators.trouble import NoRoom
 
-#: The sequence that holds only the head.
+#: The sequence that holds only the first head.
 HEAD = 0
 # Numbers of consecutive failures (2, 8, 32, …) after which the head is evaluated again. The gaps grow because
 # this is expensive and a permanently broken model fails every time.
@@ -66,10 +66,19 @@ class OpenSession(NamedTuple):
 
     sequence: _AnySequence
     session: PrefixSession
+    #: Length of the head that it shares with other sessions.
+    shared: int
+
+
+class _Head(NamedTuple):
+    """The beginning of a prompt, and the sequence that holds only this."""
+
+    number: int
+    tokens: list[int]
 
 
 class OpenSessions:
-    """At most ``size`` sessions that all start with the same ``head``; the least recently used is evicted."""
+    """At most ``size`` sessions that start with one of the heads; the least recently used is evicted."""
 
     def __init__(
         self,
@@ -79,17 +88,33 @@ class OpenSessions:
         memory: RecurrentMemory | None = None,
         *,
         branches: int = 0,
+        further: Sequence[Sequence[int]] = (),
     ) -> None:
-        """Evaluate ``head`` once; the store must have ``size`` + ``branches`` + 1 sequences.
+        """Evaluate the heads once.
 
-        With ``memory``, sequences cannot be cut at arbitrary positions, and the store must have as many as
-        ``memory`` says. With ``branches``, the store must be a `BranchStore`, and sessions answer requests
-        for trees with up to that many branches. The two cannot be combined. Raises `ModelTrouble` if the
-        model fails.
+        The store must have ``size`` + ``branches`` + 1 sequences, and one for each further head. With
+        ``memory``, sequences cannot be cut at arbitrary positions, and the store must have as many as
+        ``memory`` says; then only the first head is shared. With ``branches``, the store must be a
+        `BranchStore`, and sessions answer requests for trees with up to that many branches. The two cannot be
+        combined.
+
+        Args:
+            store: The model's memory.
+            head: What most prompts begin with.
+            size: Maximum number of sessions.
+            memory: The model's recurrent memory, if it has one.
+            branches: Maximum number of branches of a tree.
+            further: What other prompts begin with.
+
+        Raises:
+            ModelTrouble: if the model fails.
         """
         self._store = store
         self._memory = memory
-        self._head = list(head)
+        self._heads = [_Head(HEAD, list(head))]
+        if memory is None:
+            first = size + branches + 1
+            self._heads += [_Head(first + place, list(one)) for place, one in enumerate(further)]
         #: Maximum number of sessions.
         self.most = size
         self._free = list(range(size, 0, -1))
@@ -98,7 +123,7 @@ class OpenSessions:
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
         self._failures = 0
         self._is_head_there = False
-        self._evaluate_head()
+        self._evaluate_heads()
         #: Usage at the last count; it can be read on any thread.
         self.usage = Usage()
         self.count()
@@ -109,17 +134,20 @@ class OpenSessions:
         return self._memory is not None
 
     def refresh(self) -> None:
-        """Evaluate the head again if repeated failures suggest that it is broken.
+        """Evaluate the heads again if repeated failures suggest that they are broken.
 
         This drops all sessions. Raises `ModelTrouble` if the model fails.
         """
         if not self._is_head_there or self._failures in _SUSPICIOUS:
             self._renew()
 
-    def open(self, key: str) -> OpenSession:
-        """Return the session of ``key``, created if necessary; it becomes the most recently used one."""
+    def open(self, key: str, tokens: Sequence[int] = ()) -> OpenSession:
+        """Return the session of ``key``, created if necessary; it becomes the most recently used one.
+
+        A session is created with the head that the requested ``tokens`` begin with.
+        """
         if key not in self._open:
-            self._open[key] = self._begin()
+            self._open[key] = self._begin(self._head_of(tokens))
         self._open.move_to_end(key)
         return self._open[key]
 
@@ -127,7 +155,8 @@ class OpenSessions:
         """Number of tokens to evaluate in order to answer ``request`` in the session of ``key``."""
         if key in self._open:
             return self._open[key].session.size(request)
-        head = min(common_prefix(self._head, list(request.tokens)), request.logits_from)
+        tokens = list(request.tokens)
+        head = min(common_prefix(self._head_of(tokens).tokens, tokens), request.logits_from)
         return len(request.tokens) - head
 
     def fail(self, key: str) -> None:
@@ -151,20 +180,27 @@ class OpenSessions:
 
     def count(self) -> None:
         """Update `usage` with what is held now."""
-        own = sum(max(0, one.session.held - len(self._head)) for one in self._open.values())
-        self.usage = Usage(len(self._open), self.most, len(self._head) + own)
+        heads = sum(len(head.tokens) for head in self._heads)
+        own = sum(max(0, one.session.held - one.shared) for one in self._open.values())
+        self.usage = Usage(len(self._open), self.most, heads + own)
 
-    def _begin(self) -> OpenSession:
+    def _head_of(self, tokens: Sequence[int]) -> _Head:
+        if len(self._heads) == 1:
+            return self._heads[0]
+        return max(self._heads, key=lambda head: common_prefix(head.tokens, list(tokens)))
+
+    def _begin(self, head: _Head) -> OpenSession:
         if not self._free:
             self._drop(next(iter(self._open)))
         sequence = self._sequence(self._free.pop())
-        if self._head:
-            self._store.copy_sequence(HEAD, sequence.number)
+        shared = len(head.tokens)
+        if head.tokens:
+            self._store.copy_sequence(head.number, sequence.number)
         if not self._spare:
-            return OpenSession(sequence, PrefixSession(sequence, self._head))
+            return OpenSession(sequence, PrefixSession(sequence, head.tokens), shared)
         store = cast(BranchStore, self._store)
         branching = BranchingSequence(sequence, sequence.number, store, self._spare, self._drop_others)
-        return OpenSession(branching, BranchingSession(branching, self._head))
+        return OpenSession(branching, BranchingSession(branching, head.tokens), shared)
 
     def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
         if self._memory is None:
@@ -173,23 +209,25 @@ class OpenSessions:
             self._store,
             number,
             self._memory.spares_of(number, self.most),
-            RecurrentHead(HEAD, self._head),
+            RecurrentHead(HEAD, self._heads[0].tokens),
             self._memory,
             self._drop_others,
         )
 
-    def _evaluate_head(self) -> None:
-        if self._head:
-            best_tokens(self._store.evaluate(HEAD, self._head, 0, 1))
+    def _evaluate_heads(self) -> None:
+        for head in self._heads:
+            if head.tokens:
+                best_tokens(self._store.evaluate(head.number, head.tokens, 0, 1))
         self._is_head_there = True
 
     def _renew(self) -> None:
-        """Evaluate the head again: all sessions share it, so it may be the broken part."""
+        """Evaluate the heads again: all sessions share them, so they may be the broken part."""
         self._failures += 1
         self._is_head_there = False
         self._drop_others(HEAD)
-        self._store.cut_sequence(HEAD, 0)
-        self._evaluate_head()
+        for head in self._heads:
+            self._store.cut_sequence(head.number, 0)
+        self._evaluate_heads()
 
     def _drop_others(self, number: int) -> None:
         for key in [key for key, one in self._open.items() if one.sequence.number != number]:

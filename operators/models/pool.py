@@ -28,10 +28,11 @@ class SessionPool:
         memory: RecurrentMemory | None = None,
         *,
         branches: int = 0,
+        further: Sequence[Sequence[int]] = (),
     ) -> None:
-        """Evaluate ``head`` once; takes the arguments of `OpenSessions` and raises the same errors."""
+        """Evaluate the heads once; takes the arguments of `OpenSessions` and raises the same errors."""
         #: For an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread.
-        self.sessions = OpenSessions(store, head, size, memory, branches=branches)
+        self.sessions = OpenSessions(store, head, size, memory, branches=branches, further=further)
         self._lock = Lock()
 
     @property

@@ -51,7 +51,7 @@ class SharedSessions:
 
     def _alone(self, asked: Asked) -> Answered:
         try:
-            session = self._sessions.open(asked.key).session
+            session = self._sessions.open(asked.key, asked.request.tokens).session
             logits = session.forward(asked.request)
         except ModelTrouble as trouble:
             return Answered(trouble)
@@ -62,7 +62,7 @@ class SharedSessions:
         tokens = sum(map(self.size, asked))
         if len(asked) == 1 or tokens > self._store.largest_pass or self._sessions.is_recurrent:
             return None
-        opened = [self._sessions.open(one.key) for one in asked]
+        opened = [self._sessions.open(one.key, one.request.tokens) for one in asked]
         try:
             try:
                 return self._pass(asked, opened)

@@ -3,7 +3,7 @@
 from time import perf_counter
 from typing import NamedTuple
 
-from operators.decoding.translator import Output, SegmentState, Translator
+from operators.decoding.translator import Output, SegmentState, Translates
 from operators.serving.rooms import Rooms, Update, Waiting, Working
 from operators.serving.scheduler import Scheduler
 
@@ -20,7 +20,7 @@ class Translated(NamedTuple):
 SegmentRooms = Rooms[SegmentState, Translated]
 
 
-def rooms_of(scheduler: Scheduler, translator: Translator, *, keep_up: bool) -> SegmentRooms:
+def rooms_of(scheduler: Scheduler, translator: Translates, *, keep_up: bool) -> SegmentRooms:
     """Rooms on ``scheduler``, which must also be the translator's decoder; ``keep_up`` is as in `Rooms`."""
 
     def work(waiting: Waiting, state: SegmentState | None) -> Working[SegmentState, Translated]:

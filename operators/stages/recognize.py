@@ -20,12 +20,14 @@ def recognize(
     up: Stream[AudioChunk],
     make_recognizer: Callable[[str], Recognizer],
     now: Callable[[], float] | None = None,
+    processed: Callable[[AudioChunk, int], None] = lambda _chunk, _segments: None,
 ) -> Stream[Partial]:
     """Recognise the speech of each stream.
 
-    At a stream's last chunk, or at the end of the input, its recogniser returns the rest and every segment
-    gets its final. After a last chunk, the stream is over and its state is freed. Input that ends without a
-    last chunk was stopped, and a resumed run continues its numbering. A snapshot holds segment numbers and
+    At a stream's last chunk, before a pause, or at the end of the input, its recogniser returns the rest and
+    every segment gets its final. After a last chunk, the stream is over and its state is freed. After a
+    pause, a fresh recogniser continues the numbering. Input that ends without a last chunk was stopped, and a
+    resumed run continues its numbering. A snapshot holds segment numbers and
     texts, never the recogniser: a resumed run finishes the open segments with the text they had, and
     continues from the next chunk with a fresh recogniser.
 
@@ -36,6 +38,7 @@ def recognize(
         now: The present on the streams' clock, in seconds, for audio that comes as it is spoken. Without it,
             a partial arrives when its audio ends plus the seconds that the recogniser took: recognition as if
             live, without queueing.
+        processed: Called after each chunk, with the number of segments of its stream so far.
 
     Example:
         >>> from bytewax import operators as op
@@ -57,7 +60,7 @@ def recognize(
 
     def build(resume: bytes | None) -> _Listening:
         state = None if resume is None else unpack(resume, NumberingState)
-        return _Listening(make_recognizer, now, state)
+        return _Listening(make_recognizer, now, processed, state)
 
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
@@ -67,10 +70,12 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
         self,
         make_recognizer: Callable[[str], Recognizer],
         now: Callable[[], float] | None,
+        processed: Callable[[AudioChunk, int], None],
         resume: NumberingState | None,
     ) -> None:
         self._make_recognizer = make_recognizer
         self._now = now
+        self._processed = processed
         self._recognizer: Recognizer | None = None
         self._numbering = PartialNumbering(resume) if resume else None
 
@@ -79,7 +84,7 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
         partials: list[Partial] = []
         for chunk in values:
             partials += self._recognize(chunk)
-        return partials, self._recognizer is None
+        return partials, self._numbering is None
 
     @override
     def on_eof(self) -> tuple[list[Partial], bool]:
@@ -93,17 +98,20 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
 
     def _recognize(self, chunk: AudioChunk) -> list[Partial]:
         numbering = self._numbering = self._numbering or PartialNumbering(NumberingState(chunk.stream))
-        if self._recognizer is None:
+        if self._recognizer is None and chunk.pcm:
             self._recognizer = self._make_recognizer(chunk.stream)
         partials = numbering.finish_resumed(self._arrival(numbering, 0.0))
         numbering.heard_s = chunk.start_s + chunk.duration_s
         began = perf_counter()
-        hypotheses = self._recognizer.accept(chunk)
-        partials += numbering.number(hypotheses, self._arrival(numbering, perf_counter() - began))
-        if chunk.is_last:
+        if self._recognizer is not None:
+            hypotheses = self._recognizer.accept(chunk)
+            partials += numbering.number(hypotheses, self._arrival(numbering, perf_counter() - began))
+        if chunk.is_last or chunk.pauses:
             partials += self._finish(began)
-            # Later chunks under the same name belong to another stream.
-            self._numbering = None
+            # Later chunks under the name of a stream that is over belong to another stream. After a pause,
+            # they continue it, with a recogniser that counts its segments from 0.
+            self._numbering = None if chunk.is_last else PartialNumbering(numbering.state)
+        self._processed(chunk, numbering.state.next_segment)
         return partials
 
     def _finish(self, began: float | None = None) -> list[Partial]:

@@ -10,7 +10,7 @@ from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
 from operators.clock import Clock
-from operators.decoding.translator import Translator
+from operators.decoding.translator import Translates
 from operators.events import Partial, Translation
 from operators.snapshots import pack, unpack
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
@@ -23,7 +23,7 @@ _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 def translate(
     step_id: str,
     up: Stream[Partial],
-    translator: Callable[[], Translator],
+    translator: Callable[[], Translates],
     clock: Clock,
     *,
     keep_up: bool = False,
@@ -76,7 +76,7 @@ def translate(
 class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def __init__(
         self,
-        translator: Translator,
+        translator: Translates,
         clock: Clock,
         state: StageState,
         note: Note,

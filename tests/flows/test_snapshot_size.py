@@ -82,7 +82,7 @@ def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_4_kib_in
     translated = translate("translate", stream, _Verbose, VirtualClock())  # type: ignore[arg-type]  # as far as it is used
     meter = tokenizer("13a")
     records = measure(
-        "measure", display("display", translated, 3), lambda state: ErasureMeter(meter, "", state)
+        "measure", display("display", translated, 3), lambda _stream, state: ErasureMeter(meter, "", state)
     )
     op.output("out", records, TestingSink([]))
     init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated

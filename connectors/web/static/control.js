@@ -3,7 +3,7 @@
 import { follow } from "./connection.js";
 import { Plot } from "./plot.js";
 import { finished } from "./protocol.js";
-import { name, path, reachable } from "./stream.js";
+import { events, name, path, reachable } from "./stream.js";
 
 // Entries of the list that are kept.
 const KEPT = 100;
@@ -68,7 +68,7 @@ function tellState() {
     if (now !== state) by("state-words").textContent = state = now;
 }
 
-follow(`${path}/events`, {
+follow(events, {
     changed(now, before) {
         latest = now;
         if (now.figures !== before.figures) figures(now.figures);

@@ -7,7 +7,7 @@ import { bindDialogs, bindKeys, bindTools } from "./controls.js";
 import { finished } from "./protocol.js";
 import { Follower } from "./scroll.js";
 import { DEFAULTS, apply, query, remember, remembered, valid } from "./settings.js";
-import { name, path, reachable } from "./stream.js";
+import { events, name, path, reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 
 const root = document.documentElement;
@@ -15,7 +15,7 @@ const by = (id) => document.getElementById(id);
 const given = new URLSearchParams(location.search);
 document.title = `${name} – captions`;
 
-if (["1", "true", "on"].includes(given.get("overlay"))) runOverlay(`${path}/events`, valid(given));
+if (["1", "true", "on"].includes(given.get("overlay"))) runOverlay(events, valid(given));
 else runPage();
 
 function runPage() {
@@ -66,7 +66,7 @@ function runPage() {
     bindKeys(actions);
     by("live").addEventListener("click", () => { toLive(); by("scroller").focus({ preventScroll: true }); });
     dress();
-    follow(`${path}/events`, {
+    follow(events, {
         changed(now, before) {
             known = now;
             if (now.segments !== before.segments || now.language !== before.language) {

@@ -1,5 +1,6 @@
 """The engine with rooms: what is handed in at the same time is translated together, as each is alone."""
 
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -43,7 +44,7 @@ def talk(translator: Translator, room: str) -> list[tuple[str, ...]]:
 
 def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[str, ...]]]:
     """What three rooms get that talk at the same time."""
-    served, results = engine.rooms(shared, keep_up=False), SimpleQueue[Any]()
+    served, results = engine.rooms(partial(engine.translator, shared), keep_up=False), SimpleQueue[Any]()
     for room, texts in TEXTS.items():
         for number, text in enumerate(texts):
             update = Update(room, 0, text, is_final=number == len(texts) - 1, number=number)

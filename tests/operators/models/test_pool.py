@@ -8,11 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.decoder import Decode
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Logits, Task, best_tokens
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
+from operators.models.open_sessions import OpenSessions
 from operators.models.pool import SessionPool
+from operators.models.shared_sessions import SharedSessions
+from operators.serving.scheduler import Scheduler
 from operators.trouble import ModelTrouble, NoRoom
 from tests.toy import END, Poisoned, ToyCache, ToyStore
 
@@ -52,6 +56,39 @@ def test_releasing_at_any_point_changes_nothing(work: list[tuple[str, list[int]]
             decoded, _ = drive(ssbd(task, BiasedAcceptance(0.2)), session)
         assert decoded == steady[number]
         drafts[key] = decoded.tokens
+
+
+OTHERS = ((1, 5), (2, 3, 4))
+
+
+@given(updates, st.integers(1, 3))
+def test_sessions_of_several_prompts_say_what_each_says_alone(
+    work: list[tuple[str, list[int]]], size: int
+) -> None:
+    """The key of a segment decides its prompt: the first head, a further one, or none of them."""
+    heads = dict(zip("abcd", ((*HEAD,), *OTHERS, (6,)), strict=True))
+    store = ToyStore(size + 1 + len(OTHERS))
+    shared = SharedSessions(store, OpenSessions(store, HEAD, size, further=OTHERS))
+    alone = Scheduler(SharedSessions(other := ToyStore(9), OpenSessions(other, (), 8)), fill=64)
+    together = Scheduler(shared, fill=64)
+    drafts: dict[str, tuple[int, ...]] = {}
+    for key, source in work:
+        task = Task([*heads[key], *source], drafts.get(key, ()), frozenset([END]), 10)
+        want, _ = alone.decode(Decode(key, ssbd(task, BiasedAcceptance(0.2))))
+        got, _ = together.decode(Decode(key, ssbd(task, BiasedAcceptance(0.2))))
+        assert got == want
+        drafts[key] = got.tokens
+
+
+def test_each_head_is_evaluated_once_for_all_sessions_that_begin_with_it() -> None:
+    store = ToyStore(2 + 1 + len(OTHERS))
+    sessions = OpenSessions(store, HEAD, 2, further=OTHERS)
+    for number, head in enumerate((HEAD, *OTHERS, HEAD, *OTHERS)):
+        request = Forward([*head, 6], len(head))
+        assert sessions.size(str(number), request) == 1
+        session = sessions.open(str(number), request.tokens).session
+        session.forward(request)
+        assert session.reused == len(head)
 
 
 def test_the_head_is_evaluated_once_for_all_sessions() -> None:

@@ -131,6 +131,37 @@ def test_a_stream_that_begins_again_after_its_last_chunk_is_another_one() -> Non
     assert first.calls == second.calls == ["finish", "close"]
 
 
+def test_a_pause_finishes_the_segment_and_a_fresh_recogniser_goes_on_with_its_numbers() -> None:
+    pause = AudioChunk(stream="talk", start_s=0.1, pcm=b"", pauses=True)
+    first = Scripted([[says(0, "one")]], at_finish=[says(0, "one.", is_final=True)])
+    second = Scripted([[says(0, "two", is_final=True)]])
+
+    assert brief(run([*chunks(1, is_last=False), pause, pause, *chunks(1, first=1)], first, second)) == [
+        (0, 0, "one", False),
+        (0, 1, "one.", True),
+        (1, 0, "two", True),
+    ]
+    assert first.calls == second.calls == ["finish", "close"]
+
+
+def test_each_processed_chunk_is_reported_with_the_number_of_segments_that_get_a_final() -> None:
+    processed: list[tuple[float, int]] = []
+    flow = Dataflow("recognize")
+    up: Stream[AudioChunk] = op.input("in", flow, TestingSource(chunks(3)))
+    recognizer = Scripted([[], [says(0, "one", is_final=True)]], at_finish=[says(1, "two")])
+    heard = recognize(
+        "asr",
+        up,
+        lambda _stream: recognizer,
+        processed=lambda chunk, segments: processed.append((chunk.start_s, segments)),
+    )
+    partials: list[Partial] = []
+    op.output("out", heard, TestingSink(partials))
+    run_main(flow)  # type: ignore[no-untyped-call] # Bytewax's
+    assert [segments for _, segments in processed] == [0, 1, 2]
+    assert sum(partial.is_final for partial in partials) == 2
+
+
 def test_a_partial_arrives_when_its_audio_ends_plus_the_time_that_it_took() -> None:
     [partial] = run(chunks(3), Scripted([[], [], [says(0, "Hi", is_final=True)]]))
 

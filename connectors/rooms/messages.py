@@ -1,0 +1,96 @@
+"""The messages of a speaker's WebSocket, each a JSON object in a text frame; sound is in binary frames.
+
+The captions of the room are sent as the messages of `connectors.web.messages`. docs/rooms.md describes all.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from connectors.web.messages import Languages
+
+#: Maximum number of characters of a room's name.
+MAX_NAME = 80
+_Short = Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
+
+
+class Open(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="open"):
+    """The first message of a speaker: opens a room, or continues the one with this key."""
+
+    room: _Short = ""
+    #: Languages by name or code; absent for the server's first ones.
+    source: _Short | None = msgspec.field(name="from", default=None)
+    target: _Short | None = msgspec.field(name="to", default=None)
+    key: _Short | None = None
+    #: Id of the last caption message that the speaker has; the captions continue after it.
+    last: _Short | None = None
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="end"):
+    """The speaker has finished: the room ends after its last caption."""
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="opened"):
+    """The room is open: sound may be sent."""
+
+    #: Name of the room's stream of captions.
+    stream: str
+    #: The secret with which the speaker continues the room after the connection was lost.
+    key: str
+    #: The secret with which others read along.
+    view: str
+    language: Languages
+    #: Bytes of sound that were received so far.
+    received: int
+
+
+class Received(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="received"):
+    """All sound up to here was received and will be captioned."""
+
+    #: Bytes of sound so far.
+    received: int
+    #: The end of this sound on the clock of the captions' ``start_s`` and ``end_s``.
+    at_s: float
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="notice"):
+    """Something that the speaker should know; the connection goes on."""
+
+    sentence: str
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="refused"):
+    """Why the server closes the connection."""
+
+    sentence: str
+
+
+#: All that a speaker may say.
+FromSpeaker = Open | End
+ToSpeaker = Opened | Received | Notice | Refusal
+
+_decode = msgspec.json.Decoder(FromSpeaker).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decoded(text: str) -> FromSpeaker | None:
+    """A speaker's message; None if it is none."""
+    try:
+        message: FromSpeaker = _decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    return message
+
+
+def encoded(message: ToSpeaker) -> str:
+    """A message for a speaker."""
+    return _encode(message).decode()
+
+
+def frames(events: bytes) -> Iterator[str]:
+    """The captions' messages in a piece of an event stream, each as a JSON object that has its ``id``."""
+    for event in events.split(b"\n\n"):
+        head, found, data = event.partition(b"\ndata: ")
+        if found:
+            yield (b'{"id":"%s",%s' % (head.removeprefix(b"id: "), data[1:])).decode()

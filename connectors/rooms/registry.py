@@ -1,0 +1,157 @@
+"""All rooms of a server: the server's loop fills them with sound, and the flow empties them."""
+
+from collections.abc import Callable
+from threading import Lock
+from time import monotonic
+
+from connectors.rooms.limits import Limits
+from connectors.rooms.room import Room
+from operators.errors import UsageError
+from operators.events import AudioChunk, Caption
+from operators.languages import Direction, Language, language
+
+# Number of rooms that have left whose languages are remembered.
+_MAX_PAST = 1000
+
+
+class NoPlaceError(UsageError):
+    """There is no place for another room."""
+
+
+class RoomRegistry:
+    """The open rooms, on one clock. Thread-safe."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        spoken: tuple[Language, ...],
+        written: tuple[Language, ...],
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        """Offer rooms in any of the ``spoken`` languages, with captions in any of the ``written`` ones."""
+        self.limits = limits
+        self.spoken = spoken
+        self.written = written
+        self._now = now
+        self._began_s = now()
+        self._lock = Lock()
+        self._rooms: dict[str, Room] = {}
+        # The languages of the last rooms, which the flow may ask for when a room has just left.
+        self._directions: dict[str, Direction] = {}
+        self._is_closed = False
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """All pairs of languages that rooms may choose, the usual one first."""
+        return tuple(Direction(source, target) for source in self.spoken for target in self.written)
+
+    def __len__(self) -> int:
+        return len(self._rooms)
+
+    def now(self) -> float:
+        """Seconds on the clock of all streams."""
+        return self._now() - self._began_s
+
+    # For the server.
+
+    def open(self, name: str, source: str | None, target: str | None) -> Room:
+        """Open a room.
+
+        Raises:
+            UsageError: for a language that is not offered; without a name.
+            NoPlaceError: when all places are taken.
+        """
+        if not name:
+            raise UsageError("the room has no name; give it one")
+        direction = Direction(
+            _offered(source, self.spoken, "spoken"), _offered(target, self.written, "written")
+        )
+        with self._lock:
+            if self._is_closed:
+                raise NoPlaceError("this server is about to end; try again later")
+            if len(self._rooms) >= self.limits.rooms:
+                many = "the only room" if self.limits.rooms == 1 else f"all {self.limits.rooms} rooms"
+                verb = "is" if self.limits.rooms == 1 else "are"
+                raise NoPlaceError(f"{many} of this server {verb} taken; try again when one has ended")
+            room = Room(name, direction, self.now())
+            self._rooms[room.stream] = room
+            self._directions[room.stream] = direction
+            while len(self._directions) > len(self._rooms) + _MAX_PAST:
+                del self._directions[next(one for one in self._directions if one not in self._rooms)]
+        return room
+
+    def known(self, key: str) -> Room | None:
+        """The open room whose speaker has this key."""
+        with self._lock:
+            return next((room for room in self._rooms.values() if room.is_key(key)), None)
+
+    def accept(self, room: Room, pcm: bytes, came_s: float) -> bool:
+        """Take sound that came at ``came_s``; False if there is no space for it yet."""
+        with self._lock:
+            if self._is_closed or room.is_ending or room.waiting_s >= self.limits.buffer_s:
+                return False
+            room.accept(pcm, came_s, self.now(), self.limits.silence_dbfs)
+            return True
+
+    def pause(self, room: Room) -> None:
+        """Finish what was said so far; the speaker may come back."""
+        with self._lock:
+            room.pause()
+
+    def end(self, room: Room) -> None:
+        """Finish what was said; the room ends after its last caption."""
+        with self._lock:
+            room.end()
+
+    # For the flow.
+
+    def take(self) -> list[AudioChunk]:
+        """The sound of all rooms that the recognisers may have now."""
+        with self._lock:
+            return [chunk for room in self._rooms.values() for chunk in room.take()]
+
+    def close(self) -> list[AudioChunk]:
+        """Accept no more sound, and return all that was accepted."""
+        with self._lock:
+            self._is_closed = True
+            return [chunk for room in self._rooms.values() for chunk in room.take(everything=True)]
+
+    def processed(self, chunk: AudioChunk, segments: int) -> bool:
+        """A recogniser has processed a chunk; returns whether its room is over."""
+        with self._lock:
+            room = self._rooms.get(chunk.stream)
+            if room is None:
+                return False
+            room.processed(chunk, segments)
+            return self._leaves(room)
+
+    def shown(self, caption: Caption) -> bool:
+        """A caption was shown; returns whether its room is over."""
+        with self._lock:
+            room = self._rooms.get(caption.stream)
+            if room is None or not caption.is_final:
+                return False
+            room.finished()
+            return self._leaves(room)
+
+    def direction(self, stream: str) -> Direction:
+        """The languages of a room; the first ones that are offered if there is no such room."""
+        with self._lock:
+            return self._directions.get(stream, Direction(self.spoken[0], self.written[0]))
+
+    def _leaves(self, room: Room) -> bool:
+        if room.is_over:
+            del self._rooms[room.stream]
+        return room.is_over
+
+
+def _offered(wanted: str | None, offered: tuple[Language, ...], how: str) -> Language:
+    if wanted is None:
+        return offered[0]
+    # Not the sentence of `language`, which lists more languages than are offered here.
+    names = {name: one for one in offered for name in (one.name.lower(), one.code)}
+    try:
+        return names[language(wanted).code]
+    except (KeyError, UsageError):
+        choices = ", ".join(one.name for one in offered)
+        raise UsageError(f"{wanted!r} cannot be {how} here; choose from {choices}") from None

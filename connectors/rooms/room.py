@@ -1,0 +1,105 @@
+"""One room: its secrets, its sound on the way to the recogniser, and whether all of it was captioned."""
+
+import hmac
+import secrets
+from collections import deque
+from collections.abc import Iterator
+
+from connectors.rooms.limits import BYTES_PER_SECOND
+from operators.events import AudioChunk
+from operators.languages import Direction
+from operators.level import level
+
+# Bytes of a chunk: 100 ms, as from a microphone.
+_CHUNK_BYTES = BYTES_PER_SECOND // 10
+# A speaker who sends nothing for so many seconds has made a pause: the clock goes on.
+_GAP_S = 1.0
+# Maximum seconds of sound on the way through the recogniser; more waits in the room.
+_IN_FLIGHT_S = 2.0
+
+
+class Room:
+    """A room of one speaker. Not thread-safe: its registry has the lock."""
+
+    def __init__(self, name: str, direction: Direction, now_s: float) -> None:
+        #: The name of its stream. A name that is used again gets another stream.
+        self.stream = f"{name}.{secrets.token_hex(3)}"
+        self.direction = direction
+        #: With the key one speaks, with the other one reads.
+        self.key = secrets.token_urlsafe(16)
+        self.view = secrets.token_urlsafe(16)
+        #: Bytes of sound that were accepted.
+        self.received = 0
+        #: When sound above the threshold of silence was last received.
+        self.heard_s = now_s
+        #: Whether no more sound is accepted.
+        self.is_ending = False
+        self._waiting: deque[AudioChunk] = deque()
+        self._waiting_bytes = self._in_flight = 0
+        # End of the sound on the stream's clock, and when the last of it was received.
+        self._end_s = self._received_s = 0.0
+        self._finals = 0
+        self._segments: int | None = None
+
+    @property
+    def end_s(self) -> float:
+        """The end of the accepted sound on the stream's clock."""
+        return self._end_s
+
+    @property
+    def waiting_s(self) -> float:
+        """Seconds of accepted sound that the recogniser has not processed."""
+        return (self._waiting_bytes + self._in_flight) / BYTES_PER_SECOND
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all that was said has its last caption, and no more will come."""
+        return self._segments is not None and self._finals >= self._segments
+
+    def is_key(self, given: str) -> bool:
+        """Whether this is the speaker's secret."""
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.key.encode("ascii"))
+
+    def accept(self, pcm: bytes, came_s: float, now_s: float, silence_dbfs: float) -> None:
+        """Take sound that came at ``came_s`` and is taken at ``now_s``."""
+        duration_s = len(pcm) / BYTES_PER_SECOND
+        if came_s - self._received_s > _GAP_S or self.received == 0:
+            self._end_s = max(self._end_s, came_s - duration_s, 0.0)
+        for at in range(0, len(pcm), _CHUNK_BYTES):
+            part = pcm[at : at + _CHUNK_BYTES]
+            self._waiting.append(AudioChunk(stream=self.stream, start_s=self._end_s, pcm=part))
+            self._end_s += len(part) / BYTES_PER_SECOND
+        self._waiting_bytes += len(pcm)
+        self.received += len(pcm)
+        self._received_s = now_s
+        if level(pcm).peak_dbfs > silence_dbfs:
+            self.heard_s = now_s
+
+    def pause(self) -> None:
+        """No sound comes for now."""
+        if not self.is_ending:
+            self._waiting.append(AudioChunk(stream=self.stream, start_s=self._end_s, pcm=b"", pauses=True))
+
+    def end(self) -> None:
+        """No more sound will come."""
+        if not self.is_ending:
+            self.is_ending = True
+            self._waiting.append(AudioChunk(stream=self.stream, start_s=self._end_s, pcm=b"", is_last=True))
+
+    def take(self, *, everything: bool = False) -> Iterator[AudioChunk]:
+        """The chunks that the recogniser may have now."""
+        while self._waiting and (everything or self._in_flight < _IN_FLIGHT_S * BYTES_PER_SECOND):
+            chunk = self._waiting.popleft()
+            self._waiting_bytes -= len(chunk.pcm)
+            self._in_flight += len(chunk.pcm)
+            yield chunk
+
+    def processed(self, chunk: AudioChunk, segments: int) -> None:
+        """The recogniser has processed a chunk, and there are so many segments by now."""
+        self._in_flight -= len(chunk.pcm)
+        if chunk.is_last:
+            self._segments = segments
+
+    def finished(self) -> None:
+        """One more segment has its last caption."""
+        self._finals += 1

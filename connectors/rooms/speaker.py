@@ -1,0 +1,265 @@
+"""The WebSocket of one speaker: sound in, captions out."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable
+from time import monotonic
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from connectors.http.connection import ABORT
+from connectors.rooms.limits import BYTES_PER_SECOND, Pace
+from connectors.rooms.messages import End, Notice, Open, Opened, Received, Refusal, decoded, encoded, frames
+from connectors.rooms.registry import NoPlaceError, RoomRegistry
+from connectors.rooms.room import Room
+from connectors.web.client import Client
+from connectors.web.hub import Full, Hub
+from connectors.web.messages import languages_of
+from operators.errors import UsageError
+from operators.text_layout import cleaned
+
+# Seconds between two attempts to hand over sound that there is no space for.
+_FULL_S = 0.05
+# Seconds between two confirmations of received sound.
+_CONFIRM_S = 0.5
+# Seconds of sound that may come at once, beyond the rate.
+_BURST_S = 30.0
+# Close codes (RFC 6455, 7.4): done, refused, too big, come again later; and our own, for another connection.
+_DONE, _REFUSED, _TOO_BIG, _LATER, _ELSEWHERE = 1000, 1008, 1009, 1013, 4001
+# Bytes that fit into the reason of a close frame.
+_MAX_REASON = 123
+_NOT_IN_NAMES = re.compile(r"[\s/?#%]+")
+
+
+class _Refused(Exception):  # noqa: N818 - an answer, and no error of ours
+    def __init__(self, sentence: str, code: int = _REFUSED) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.code = code
+
+
+class Speakers:
+    """Answers the WebSockets of all speakers; used on the thread of the server's loop."""
+
+    def __init__(self, rooms: RoomRegistry, hub: Hub) -> None:
+        self._rooms = rooms
+        self._hub = hub
+        # The connection of each room that has one, and the end of each room that has lost its own.
+        self._cuts: dict[str, Callable[[], None]] = {}
+        self._ends: dict[str, asyncio.TimerHandle] = {}
+
+    async def answer(self, socket: WebSocket) -> None:
+        """Serve one speaker until either side closes the connection."""
+        await socket.accept()
+        try:
+            opening = await self._opening(socket)
+            room = self._room(opening)
+            abort: Callable[[], None] = socket.scope.get("extensions", {}).get(ABORT, lambda: None)
+            with self._hub.join(room.stream, opening.last, abort) as client:
+                await self._serve(socket, room, client)
+        except _Refused as refused:
+            await _close(socket, refused.code, refused.sentence)
+        except Full:
+            await _close(socket, _LATER, "this server has no free connection; try again later")
+        except WebSocketDisconnect:
+            pass
+
+    async def _opening(self, socket: WebSocket) -> Open:
+        limits = self._rooms.limits
+        try:
+            async with asyncio.timeout(limits.opening_s):
+                message = await _next(socket)
+        except TimeoutError:
+            raise _Refused(
+                f"no room was opened within {limits.opening_s:g} seconds; send an opening message first"
+            ) from None
+        opening = decoded(message) if isinstance(message, str) else None
+        if not isinstance(opening, Open):
+            raise _Refused(
+                'the first message must open a room, such as {"type": "open", "room": "hall", "to": "German"}'
+            )
+        return opening
+
+    def _room(self, opening: Open) -> Room:
+        if opening.key is not None:
+            room = self._rooms.known(opening.key)
+            if room is None or room.is_ending:
+                raise _Refused("there is no such room any more; open a new one")
+            return room
+        try:
+            # As a part of addresses, of keys and of lines of text.
+            name = _NOT_IN_NAMES.sub(" ", cleaned(opening.room)).strip()
+            room = self._rooms.open(name, opening.source, opening.target)
+        except NoPlaceError as error:
+            raise _Refused(str(error), _LATER) from None
+        except UsageError as error:
+            raise _Refused(str(error)) from None
+        self._hub.open(room.stream, languages_of(room.direction), room.view)
+        return room
+
+    async def _serve(self, socket: WebSocket, room: Room, client: Client) -> None:
+        moved = asyncio.Event()
+        self._attach(room, moved.set)
+        speaker = _Speaker(socket, room, self._rooms)
+        tasks = [
+            asyncio.create_task(speaker.listen()),
+            asyncio.create_task(self._tell(socket, room, client)),
+            asyncio.create_task(moved.wait()),
+        ]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks[:2]:
+                if task.done():
+                    task.result()
+            if moved.is_set():
+                raise _Refused("this room was opened in another window, which speaks from now on", _ELSEWHERE)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if not moved.is_set():
+                self._detach(room)
+
+    async def _tell(self, socket: WebSocket, room: Room, client: Client) -> None:
+        """Send captions until the room is over or the server ends."""
+        await socket.send_text(
+            encoded(
+                Opened(
+                    stream=room.stream,
+                    key=room.key,
+                    view=room.view,
+                    language=languages_of(room.direction),
+                    received=room.received,
+                )
+            )
+        )
+        while events := await client.next(self._hub.lock):
+            with self._hub.sending(client):
+                for frame in frames(events):
+                    await socket.send_text(frame)
+            if client.has_ended:
+                await _close(socket, _DONE)
+                return
+        await _close(socket, _LATER, "the server ends, or this connection was too slow; try again later")
+
+    def _attach(self, room: Room, cut: Callable[[], None]) -> None:
+        if room.stream in self._cuts:
+            self._cuts[room.stream]()
+        self._cuts[room.stream] = cut
+        if room.stream in self._ends:
+            self._ends.pop(room.stream).cancel()
+
+    def _detach(self, room: Room) -> None:
+        """The connection is gone: what was said is finished at once, and the room a little later."""
+        del self._cuts[room.stream]
+        if room.is_ending:
+            return
+        self._rooms.pause(room)
+        loop = asyncio.get_running_loop()
+        self._ends[room.stream] = loop.call_later(self._rooms.limits.linger_s, self._end, room)
+
+    def _end(self, room: Room) -> None:
+        self._ends.pop(room.stream, None)
+        self._rooms.end(room)
+
+
+class _Speaker:
+    """Takes a speaker's sound."""
+
+    def __init__(self, socket: WebSocket, room: Room, rooms: RoomRegistry) -> None:
+        self._socket = socket
+        self._room = room
+        self._rooms = rooms
+        self._limits = rooms.limits
+        burst_s = _BURST_S * BYTES_PER_SECOND / self._limits.bytes_per_second
+        self._pace = Pace(self._limits.bytes_per_second, burst_s, monotonic())
+        self._confirmed_s = 0.0
+        self._was_told = False
+        # A pause of the connection is no silence of the room.
+        room.heard_s = rooms.now()
+
+    async def listen(self) -> None:
+        """Take sound until the speaker is gone; raises `_Refused`, `WebSocketDisconnect`."""
+        while True:
+            try:
+                async with asyncio.timeout(self._patience_s()):
+                    message = await _next(self._socket)
+            except TimeoutError:
+                message = b""
+            if isinstance(message, str):
+                await self._obey(message)
+            elif message:
+                await self._take(message)
+            if not self._room.is_ending and self._silent_s() >= self._limits.silence_s:
+                self._rooms.end(self._room)
+                raise _Refused(
+                    f"nothing was heard for {self._limits.silence_s:g} seconds, so the room has ended; "
+                    "open it again to go on"
+                )
+
+    def _silent_s(self) -> float:
+        return self._rooms.now() - self._room.heard_s
+
+    def _patience_s(self) -> float | None:
+        """Seconds until the room has been silent for too long; None if that does not matter any more."""
+        return None if self._room.is_ending else max(0.01, self._limits.silence_s - self._silent_s())
+
+    async def _obey(self, text: str) -> None:
+        if not isinstance(decoded(text), End):
+            raise _Refused('after the opening, send sound in binary messages, or {"type": "end"}')
+        self._rooms.end(self._room)
+        await self._confirm()
+
+    async def _take(self, pcm: bytes) -> None:
+        limits, came_s = self._limits, self._rooms.now()
+        if len(pcm) > limits.message_bytes:
+            raise _Refused(
+                f"a message of {len(pcm)} bytes is too long; send {limits.message_bytes} bytes at most",
+                _TOO_BIG,
+            )
+        if len(pcm) % 2:
+            raise _Refused("a message has half a sample; send 16-bit samples, 16,000 a second, in whole")
+        while not self._rooms.accept(self._room, pcm, came_s):
+            if self._room.is_ending:
+                return
+            await asyncio.sleep(_FULL_S)
+        await self._confirm(after_s=_CONFIRM_S)
+        wait_s = self._pace.wait_s(len(pcm), monotonic())
+        if wait_s > 0:
+            await self._tell_of_pace()
+            await asyncio.sleep(wait_s)
+
+    async def _confirm(self, after_s: float = 0.0) -> None:
+        now_s = monotonic()
+        if now_s - self._confirmed_s >= after_s:
+            self._confirmed_s = now_s
+            message = Received(received=self._room.received, at_s=self._room.end_s)
+            await self._socket.send_text(encoded(message))
+
+    async def _tell_of_pace(self) -> None:
+        if not self._was_told:
+            self._was_told = True
+            sentence = (
+                f"sound comes faster than {self._limits.bytes_per_second} bytes a second and is taken at "
+                "that rate; send it as it is spoken"
+            )
+            await self._socket.send_text(encoded(Notice(sentence=sentence)))
+
+
+async def _next(socket: WebSocket) -> str | bytes:
+    """The next message. Raises `WebSocketDisconnect`."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1006))
+    text: str | None = message.get("text")
+    sound: bytes = message.get("bytes") or b""
+    return sound if text is None else text
+
+
+async def _close(socket: WebSocket, code: int, sentence: str = "") -> None:
+    """Close the connection, and say why: in a message, and in the close frame as far as it fits."""
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
+        if sentence:
+            await socket.send_text(encoded(Refusal(sentence=sentence)))
+        await socket.close(code, sentence.encode()[:_MAX_REASON].decode(errors="ignore"))

@@ -1,0 +1,78 @@
+"""``surtitle serve``: rooms that speak from browsers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from flows.captions.runner import caption
+from flows.cli.lists import words
+from flows.observe.rooms import ROOMS
+from flows.settings.loading import begin_settings
+from flows.settings.options import (
+    OUTPUT,
+    RECOGNITION,
+    SPEECH_OUTPUT,
+    TRANSLATION,
+    WATCHING,
+    WEB,
+    WORKERS,
+    Group,
+    Option,
+    Overrides,
+    takes,
+    usual,
+)
+from flows.settings.schema import Settings
+
+_LANGUAGES: Group = {
+    "to": Option(
+        "rooms", "to", str, (), "Languages that rooms may be captioned in: German,Spanish.", "German", words
+    ),
+    "from_": Option(
+        "rooms", "from", str, ("--from",), "Languages that rooms may be spoken in.", "English", words
+    ),
+    "rooms": WORKERS["rooms"]._replace(help="Rooms at the same time.", default=str(ROOMS)),
+    "silence": Option(
+        "rooms", "silence_s", float, (), "Seconds without sound after which a room ends.",
+        usual("rooms", "silence_s"),
+    ),
+}  # fmt: skip
+# What a single stream writes to a file would be a mixture of all rooms.
+_FILES: Group = {name: OUTPUT[name] for name in ("log", "captions", "save_translations", "summary")}
+_ADDRESS: Group = {
+    "host": WEB["host"]._replace(help="Address to listen on."),
+    "port": WEB["port"]._replace(help="Its port, 0 for any."),
+}
+_MODEL: Group = {name: one for name, one in TRANSLATION.items() if name not in _LANGUAGES}
+
+
+@takes(_LANGUAGES, _ADDRESS, _MODEL, RECOGNITION, _FILES, SPEECH_OUTPUT, WATCHING)
+def serve(
+    overrides: Overrides,
+    settings: Annotated[
+        Path | None, typer.Option("--settings", help="TOML file; options override it.")
+    ] = None,
+) -> None:
+    """Caption rooms that speak from browsers, many on one model, until Ctrl-C."""
+    overrides.setdefault("output", {})["terminal"] = False
+    wanted = _completed(begin_settings(settings, overrides))
+    caption(wanted, quiet=False, profile=False, settings_file=settings)
+
+
+def _completed(wanted: Settings) -> Settings:
+    """The settings, with what serving rooms implies."""
+    spoken, written = wanted.rooms.spoken, wanted.rooms.written
+    translate = replace(
+        wanted.translate,
+        rooms=wanted.translate.rooms or ROOMS,
+        source=spoken[0] if spoken else wanted.translate.source,
+        target=written[0] if written else wanted.translate.target,
+    )
+    return replace(
+        wanted,
+        input=replace(wanted.input, rooms=True),
+        translate=translate,
+        web=replace(wanted.web, enabled=True),
+    )

@@ -1,0 +1,87 @@
+"""A row of a load's results, and the table of all rows."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from flows.loadgen.target import Load, Meter
+from flows.pages.table import Table, number
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One number of rooms."""
+
+    rooms: int
+    #: What the load was put on: ``flow`` or ``server``.
+    target: str
+    seconds: float
+    updates: int
+    finals: int
+    updates_per_second: float
+    #: Delay of captions: from a partial's arrival into the flow, or from speech to a server's answer.
+    p50_ms: float | None
+    p95_ms: float | None
+    #: Partials that newer ones overtook, segments without a final, and rooms that were not admitted.
+    dropped: int
+    lost: int
+    refused: int
+    #: Memory of whoever translates, at the end and for each room more than before the load.
+    memory_mb: float | None
+    memory_mb_per_room: float | None
+    #: Median delay over time: seconds since the beginning, and milliseconds.
+    over_time: list[tuple[float, float]]
+
+
+def row_of(target: str, load: Load, meter: Meter, before_mb: float | None, after_mb: float | None) -> Row:
+    """The row of one load."""
+    counts, lags = meter.counts, meter.lags_s
+    grown = None if before_mb is None or after_mb is None else (after_mb - before_mb) / load.rooms
+    p50, p95 = (round(1000 * lag, 1) for lag in lags.at(0.5, 0.95)) if lags.count else (None, None)
+    return Row(
+        rooms=load.rooms,
+        target=target,
+        seconds=load.seconds,
+        updates=counts.updates,
+        finals=counts.finals,
+        updates_per_second=round(counts.updates / load.seconds, 2),
+        p50_ms=p50,
+        p95_ms=p95,
+        dropped=counts.dropped,
+        lost=counts.lost,
+        refused=counts.refused,
+        memory_mb=None if after_mb is None else round(after_mb, 1),
+        memory_mb_per_room=None if grown is None else round(grown, 1),
+        over_time=[(round(at, 1), round(1000 * lag, 1)) for at, lag in meter.over_time()],
+    )
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The table of all rows."""
+    columns = (
+        "rooms", "updates/s", "p50 ms", "p95 ms", "updates", "finals", "dropped", "lost", "refused",
+        "memory MB", "MB/room",
+    )  # fmt: skip
+    return Table(
+        f"load on the {rows[0].target}" if rows else "load",
+        columns,
+        tuple(
+            (
+                str(row.rooms),
+                number(row.updates_per_second, 1),
+                number(row.p50_ms, 0),
+                number(row.p95_ms, 0),
+                str(row.updates),
+                str(row.finals),
+                str(row.dropped),
+                str(row.lost),
+                str(row.refused),
+                number(row.memory_mb, 0),
+                number(row.memory_mb_per_room, 1),
+            )
+            for row in rows
+        ),
+        notes=(
+            "p50, p95: delay of captions, from the partial's arrival (flow) or from the speech (server)",
+            "dropped: overtaken partials; lost: segments that never got their final; refused: rooms",
+        ),
+    )

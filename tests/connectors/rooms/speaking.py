@@ -1,0 +1,180 @@
+"""Rooms on a real server, with a flow of a few lines behind them, and speakers with real WebSockets."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Self
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from connectors.rooms.limits import Limits
+from connectors.rooms.registry import RoomRegistry
+from connectors.rooms.server import RoomServer
+from connectors.web.hub import ClientTimeouts, Hub
+from connectors.web.messages import Languages
+from connectors.web.server import WebServer
+from operators.events import AudioChunk, Caption
+from operators.languages import language
+from tests.connectors.web.browser import Page
+from tests.connectors.web.serving import Served
+
+SECOND = bytes(32_000)
+
+
+class Flow:
+    """Captions each stretch of sound with the number of its bytes; pauses end segments."""
+
+    def __init__(self, rooms: RoomRegistry, hub: Hub) -> None:
+        self._rooms = rooms
+        self._hub = hub
+        self._heard: dict[str, list[int]] = {}
+        #: Bytes of sound that were heard so far, in all rooms.
+        self.heard = 0
+        #: Cleared while the recogniser is busy.
+        self.goes = threading.Event()
+        self.goes.set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self.goes.set()
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.005):
+            if self.goes.is_set():
+                for chunk in self._rooms.take():
+                    self._hear(chunk)
+        for chunk in self._rooms.close():
+            self._hear(chunk)
+
+    def _hear(self, chunk: AudioChunk) -> None:
+        heard = self._heard.setdefault(chunk.stream, [])
+        over = chunk.pauses or chunk.is_last
+        self.heard += len(chunk.pcm)
+        if chunk.pcm and (not heard or heard[-1] < 0):
+            heard.append(0)
+        if chunk.pcm:
+            heard[-1] += len(chunk.pcm)
+        open_ = bool(heard) and heard[-1] > 0
+        if open_ and (chunk.pcm or over):
+            is_over = self._show(chunk.stream, len(heard) - 1, heard[-1], is_final=over)
+            assert not is_over
+        if over and open_:
+            heard[-1] = -heard[-1]
+        if self._rooms.processed(chunk, len(heard)):
+            self._hub.end(chunk.stream)
+
+    def _show(self, stream: str, segment: int, count: int, *, is_final: bool) -> bool:
+        caption = Caption(
+            stream=stream, segment=segment, revision=0, is_final=is_final, source="", shown=str(count),
+            withheld="", start_s=0.0, end_s=1.0, arrival_s=1.0, ready_s=1.0,
+        )  # fmt: skip
+        self._hub.caption(caption)
+        return self._rooms.shown(caption)
+
+
+class Serving(Served):
+    """A server of rooms."""
+
+    def __init__(self, rooms: RoomRegistry, hub: Hub, server: WebServer, flow: Flow) -> None:
+        super().__init__(hub, server)
+        self.rooms = rooms
+        self.flow = flow
+
+    def drop_all(self) -> None:
+        """Cut all connections of the rooms, as a network that fails."""
+        loop = self.hub._loop
+        assert loop is not None
+        for stream in self.hub._streams:
+            for client in stream.clients:
+                loop.call_soon_threadsafe(client.abort)
+
+    @contextmanager
+    def speaker(
+        self, opening: dict[str, Any] | str | bytes | None = None, **headers: str
+    ) -> Iterator["Speaker"]:
+        """A speaker's connection, which has said its opening."""
+        address = f"ws://127.0.0.1:{self.port}/rooms"
+        with connect(
+            address, additional_headers=headers, max_size=None, compression=None, close_timeout=1
+        ) as socket:
+            if isinstance(opening, dict):
+                opening = json.dumps({"type": "open", "room": "hall", **opening})
+            if opening is not None:
+                socket.send(opening)
+            yield Speaker(socket)
+
+
+class Speaker:
+    """A speaker, and what the server says to it."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.page = Page()
+        self.opened: dict[str, Any] = {}
+        self.received = 0
+        self.notices: list[str] = []
+        self.refused = ""
+
+    def open(self) -> Self:
+        self.until(lambda: bool(self.opened))
+        return self
+
+    def read(self) -> bool:
+        """Take the next message; whether there was one."""
+        try:
+            message = json.loads(self.socket.recv(timeout=15))
+        except ConnectionClosed:
+            return False
+        match message["type"]:
+            case "opened":
+                self.opened, self.received = message, message["received"]
+            case "received":
+                self.received = message["received"]
+            case "notice":
+                self.notices.append(message["sentence"])
+            case "refused":
+                self.refused = message["sentence"]
+            case _:
+                self.page.take(f"id: {message.pop('id')}\ndata: {json.dumps(message)}".encode())
+        return True
+
+    def until(self, is_so: Any) -> None:
+        while not is_so():
+            assert self.read(), (self.refused, self.socket.close_code)
+
+    def until_closed(self) -> int | None:
+        """Read to the end; the code that the connection was closed with."""
+        while self.read():
+            pass
+        return self.socket.close_code
+
+    def end(self) -> None:
+        self.socket.send('{"type": "end"}')
+
+    def drop(self) -> None:
+        """Lose the connection without a word."""
+        with suppress(OSError):
+            self.socket.socket.shutdown(2)
+        self.socket.close()
+
+
+@contextmanager
+def serving(
+    *, token: str | None = None, patience: ClientTimeouts | None = None, **limits: Any
+) -> Iterator[Serving]:
+    spoken, written = (language("English"),), (language("German"), language("Hebrew"))
+    rooms = RoomRegistry(Limits(**limits), spoken, written)
+    hub = Hub(Languages(source="en", target="de"), is_private=True, patience=patience)
+    server = WebServer(hub, port=0, token=token, speakers=RoomServer(rooms, hub))
+    flow = Flow(rooms, hub)
+    try:
+        yield Serving(rooms, hub, server, flow)
+    finally:
+        flow.stop()
+        server.stop()

@@ -1,0 +1,181 @@
+"""Rooms, filled by their speakers and emptied by the flow: everything accepted arrives once, in order."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.rooms.limits import BYTES_PER_SECOND, Limits, Pace
+from connectors.rooms.registry import NoPlaceError, RoomRegistry
+from connectors.rooms.room import Room
+from operators.errors import UsageError
+from operators.events import AudioChunk, Caption
+from operators.languages import language
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def registry(clock: Clock | None = None, **limits: Any) -> RoomRegistry:
+    written = (language("German"), language("Hebrew"))
+    return RoomRegistry(Limits(**limits), (language("English"),), written, clock or Clock())
+
+
+def final(room: Room, segment: int) -> Caption:
+    return Caption(
+        stream=room.stream, segment=segment, revision=0, is_final=True, source="Yes", shown="Ja", withheld="",
+        start_s=0.0, end_s=0.1, arrival_s=0.2, ready_s=0.3,
+    )  # fmt: skip
+
+
+def recognise(rooms: RoomRegistry, chunks: list[AudioChunk]) -> None:
+    for chunk in chunks:
+        rooms.processed(chunk, 0)
+
+
+sounds = st.binary(min_size=1, max_size=3000).map(lambda half: half + half)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.integers(0, 2), sounds),
+        st.tuples(st.integers(0, 2), st.just("pause")),
+        st.tuples(st.just(0), st.sampled_from(["take", "wait"])),
+    ),
+    max_size=40,
+)
+
+
+@given(steps, st.floats(0.1, 3.0))
+def test_all_accepted_sound_is_delivered_once_and_in_order_whatever_happens(
+    steps: list[tuple[int, Any]], buffer_s: float
+) -> None:
+    clock = Clock()
+    rooms = registry(clock, rooms=3, buffer_s=buffer_s)
+    opened = [rooms.open(f"room {number}", None, None) for number in range(3)]
+    accepted = dict.fromkeys((room.stream for room in opened), b"")
+    taken: list[AudioChunk] = []
+    for number, what in steps:
+        room = opened[number]
+        if what == "take":
+            new = rooms.take()
+            taken += new
+            recognise(rooms, new)
+        elif what == "wait":
+            clock.now_s += 2.0
+        elif what == "pause":
+            rooms.pause(room)
+        elif rooms.accept(room, what, rooms.now()):
+            accepted[room.stream] += what
+        else:
+            assert room.waiting_s >= buffer_s
+    taken += rooms.close()
+    for room in opened:
+        chunks = [chunk for chunk in taken if chunk.stream == room.stream]
+        assert b"".join(chunk.pcm for chunk in chunks) == accepted[room.stream]
+        assert len(accepted[room.stream]) == room.received
+        ends = [chunk.start_s + chunk.duration_s for chunk in chunks]
+        assert all(chunk.start_s >= end - 1e-6 for chunk, end in zip(chunks[1:], ends, strict=False)), (
+            "the clock of a stream never goes back"
+        )
+    assert not rooms.accept(opened[0], b"\0\0", rooms.now()), "nothing is accepted after the end"
+
+
+def test_a_recogniser_that_is_busy_holds_back_the_room_and_no_other() -> None:
+    rooms = registry(buffer_s=5.0)
+    busy, other = rooms.open("busy", None, None), rooms.open("other", None, None)
+    second = bytes(BYTES_PER_SECOND)
+    while rooms.accept(busy, second, 0.0):
+        rooms.take()
+    assert busy.received == 5 * len(second), "five seconds wait here; the rest waits at the speaker"
+    assert rooms.accept(other, second, 0.0)
+    assert {chunk.stream for chunk in rooms.take()} == {other.stream}
+
+
+def test_a_room_leaves_when_all_its_segments_have_their_last_caption() -> None:
+    rooms = registry(rooms=1)
+    room = rooms.open("hall", None, "Hebrew")
+    assert rooms.accept(room, bytes(3200), 0.0)
+    rooms.end(room)
+    sound, last = rooms.take()
+    assert not rooms.processed(sound, 1)
+    assert not rooms.shown(final(room, 0))
+    assert not rooms.processed(last, 2), "one more segment was heard at the end"
+    with pytest.raises(NoPlaceError, match="the only room of this server is taken; try again when one has"):
+        rooms.open("another", None, None)
+    assert rooms.shown(final(room, 1))
+    rooms.open("another", None, None)
+    assert rooms.direction(room.stream).code == "en-he", "its last caption may still be measured"
+
+
+def test_a_silent_room_is_over_as_soon_as_the_recogniser_is_done() -> None:
+    rooms = registry()
+    room = rooms.open("hall", None, None)
+    rooms.end(room)
+    [last] = rooms.take()
+    assert last.is_last
+    assert rooms.processed(last, 0)
+    assert len(rooms) == 0
+
+
+def test_a_name_that_is_used_again_is_another_stream_with_other_secrets() -> None:
+    rooms = registry()
+    one, other = rooms.open("hall", None, None), rooms.open("hall", None, None)
+    assert one.stream != other.stream
+    assert len({one.key, one.view, other.key, other.view}) == 4
+    assert rooms.known(one.key) is one
+    assert rooms.known(one.view) is None, "the secret for reading is none for speaking"
+
+
+def test_languages_are_those_that_are_offered() -> None:
+    rooms = registry()
+    assert rooms.open("hall", "en", "he").direction.code == "en-he"
+    assert rooms.open("hall", None, None).direction.code == "en-de"
+    with pytest.raises(UsageError, match="'Danish' cannot be written here; choose from German, Hebrew"):
+        rooms.open("hall", None, "Danish")
+    with pytest.raises(UsageError, match="'Klingon' cannot be spoken here; choose from English"):
+        rooms.open("hall", "Klingon", None)
+    assert [one.code for one in rooms.directions] == ["en-de", "en-he"]
+
+
+def test_after_a_pause_the_clock_goes_on() -> None:
+    clock = Clock()
+    rooms = registry(clock)
+    room = rooms.open("hall", None, None)
+    for pause_s in (0.0, 0.1, 60.0):
+        clock.now_s += pause_s
+        rooms.accept(room, bytes(3200), rooms.now())
+    starts = [round(chunk.start_s, 3) for chunk in rooms.take()]
+    assert starts == [0.0, 0.1, 60.0]
+
+
+def test_sound_that_is_audible_breaks_a_silence() -> None:
+    clock = Clock()
+    rooms = registry(clock, silence_dbfs=-50.0)
+    room = rooms.open("hall", None, None)
+    clock.now_s += 30.0
+    rooms.accept(room, b"\x01\x00" * 1600, rooms.now())
+    assert room.heard_s == 0.0
+    rooms.accept(room, b"\x00\x10" * 1600, rooms.now())
+    assert room.heard_s == 30.0
+
+
+@given(st.lists(st.tuples(st.integers(1, 100_000), st.floats(0.0, 5.0)), min_size=1, max_size=50))
+def test_sound_is_taken_at_the_rate_and_never_slower_than_it_is_spoken(
+    pieces: list[tuple[int, float]],
+) -> None:
+    rate, burst_s, now_s = 64_000, 15.0, 0.0
+    pace, sent = Pace(rate, burst_s, now_s), 0
+    for count, pause_s in pieces:
+        now_s += pause_s
+        now_s += pace.wait_s(count, now_s)
+        sent += count
+        assert sent <= rate * (burst_s + now_s) + 1.0
+    quick = Pace(rate, burst_s, 0.0)
+    assert not any(quick.wait_s(3200, 0.1 * number) for number in range(1000))

@@ -1,0 +1,252 @@
+"""Speakers over real WebSockets: sound goes in, captions come back, and each room is its own."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from connectors.web.hub import ClientTimeouts
+from tests.connectors.rooms.speaking import SECOND, Serving, serving
+from tests.connectors.web.browser import caption
+from tests.connectors.web.serving import soon
+
+
+@pytest.fixture(name="served")
+def _served() -> Iterator[Serving]:
+    with serving() as served:
+        yield served
+
+
+def test_sound_goes_in_and_its_captions_come_back_until_the_last(served: Serving) -> None:
+    with served.speaker({"room": "Great hall", "to": "Hebrew"}) as speaker:
+        speaker.open()
+        assert speaker.opened["language"] == {"source": "en", "target": "he", "target_dir": "rtl"}
+        for _ in range(4):
+            speaker.socket.send(SECOND)
+        speaker.until(lambda: speaker.page.text == ["128000"])
+        speaker.end()
+        assert speaker.until_closed() == 1000
+    assert speaker.page.is_over
+    assert speaker.page.segments[0]["final"]
+    assert speaker.received == 128_000
+    assert len(served.rooms) == 0
+
+
+def test_a_room_is_read_with_its_own_secret_and_with_no_other(served: Serving) -> None:
+    with served.speaker({}) as one, served.speaker({}) as other:
+        one.open().socket.send(SECOND)
+        other.open()
+        stream = one.opened["stream"]
+        for secret in ("", other.opened["view"], one.opened["key"], "%C3%A9", "%FF"):
+            assert served.status(f"/streams/{stream}/events?view={secret}") == 404
+        assert served.get(f"/streams/{stream}/events")[1] == served.get("/streams/nobody/events")[1]
+        assert served.get("/streams.json")[1] == "[]", "not even the names of rooms are told"
+        path = f"/streams/{stream}/events?view={one.opened['view']}"
+        with served.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()) as reader:
+            assert reader.recv(20).startswith(b"HTTP/1.1 200")
+        one.until(lambda: one.page.text == ["32000"])
+        assert other.page.text == []
+
+
+def test_a_room_is_continued_with_its_key_and_with_nothing_else(served: Serving) -> None:
+    with served.speaker({}) as first:
+        opened = first.open().opened
+    for key in (opened["view"], opened["stream"], ""):
+        with served.speaker({"key": key}) as stranger:
+            assert stranger.until_closed() == 1008
+            assert stranger.refused == "there is no such room any more; open a new one"
+
+
+def test_a_lost_connection_finishes_the_segment_and_the_speaker_goes_on_where_it_was(served: Serving) -> None:
+    with served.speaker({}) as first:
+        first.open().socket.send(SECOND)
+        first.until(lambda: first.page.text == ["32000"] and first.received == 32_000)
+        first.drop()
+    with served.speaker({"key": first.opened["key"], "last": first.page.last_id}) as second:
+        second.page = first.page
+        second.until(lambda: bool(second.opened))
+        assert second.opened["stream"] == first.opened["stream"]
+        assert second.opened["received"] == 32_000
+        second.until(lambda: second.page.segments[0]["final"])
+        second.socket.send(SECOND + SECOND)
+        second.end()
+        assert second.until_closed() == 1000
+    assert second.page.text == ["32000", "64000"]
+    assert second.page.snapshots == 1, "only what was missed is sent again"
+
+
+def test_a_speaker_that_does_not_come_back_leaves_its_place() -> None:
+    with serving(linger_s=0.1, rooms=1) as short:
+        with short.speaker({}) as gone:
+            gone.open().socket.send(SECOND)
+            gone.until(lambda: gone.page.text == ["32000"])
+            gone.drop()
+        soon(lambda: len(short.rooms) == 0)
+        with short.speaker({}) as next_one:
+            next_one.open()
+
+
+def test_the_newest_connection_speaks_for_a_room(served: Serving) -> None:
+    with served.speaker({}) as first:
+        first.open()
+        with served.speaker({"key": first.opened["key"]}) as second:
+            second.open()
+            assert first.until_closed() == 4001
+            assert first.refused == "this room was opened in another window, which speaks from now on"
+            second.socket.send(SECOND)
+            second.end()
+            assert second.until_closed() == 1000
+    assert second.page.text == ["32000"]
+
+
+def test_one_room_too_many_is_refused_and_the_others_go_on() -> None:
+    with serving(rooms=2) as served, served.speaker({}) as one, served.speaker({}) as two:
+        one.open()
+        two.open()
+        with served.speaker({}) as three:
+            assert three.until_closed() == 1013
+            assert three.refused == "all 2 rooms of this server are taken; try again when one has ended"
+        assert json.loads(served.get("/rooms.json")[1])["free"] == 0
+        one.end()
+        assert one.until_closed() == 1000
+        with served.speaker({}) as four:
+            four.open()
+
+
+def test_silence_ends_a_room_and_says_so() -> None:
+    with serving(silence_s=0.3) as served, served.speaker({}) as speaker:
+        speaker.open().socket.send(SECOND)
+        assert speaker.until_closed() == 1008
+        assert speaker.refused.startswith("nothing was heard for 0.3 seconds, so the room has ended; open it")
+        soon(lambda: len(served.rooms) == 0)
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "sentence"),
+    [
+        (bytes(65_538), 1009, "a message of 65538 bytes is too long; send 65536 bytes at most"),
+        (bytes(3), 1008, "a message has half a sample; send 16-bit samples, 16,000 a second, in whole"),
+        ("hello", 1008, 'after the opening, send sound in binary messages, or {"type": "end"}'),
+        ('{"type": "open"}', 1008, 'after the opening, send sound in binary messages, or {"type": "end"}'),
+    ],
+)
+def test_a_message_that_is_none_is_answered_with_one_sentence(
+    served: Serving, message: str | bytes, code: int, sentence: str
+) -> None:
+    with served.speaker({}) as speaker:
+        speaker.open().socket.send(message)
+        assert speaker.until_closed() == code
+        assert speaker.refused == sentence
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "",
+        "{",
+        "[]",
+        '{"type": "end"}',
+        b"\x00" * 4,
+        '{"type": "open", "room": 3}',
+        "[" * 60_000,
+        "\ud7ff" * 10,
+    ],
+)
+def test_an_opening_that_is_none_is_answered_with_an_example(served: Serving, opening: str | bytes) -> None:
+    with served.speaker(opening) as speaker:
+        assert speaker.until_closed() == 1008
+        assert speaker.refused.startswith("the first message must open a room, such as {")
+
+
+def test_a_room_needs_a_name_of_its_own(served: Serving) -> None:
+    with served.speaker({"room": " /\x07/ "}) as speaker:
+        assert speaker.until_closed() == 1008
+        assert speaker.refused == "the room has no name; give it one"
+    with served.speaker({"room": "a/b?c#d\n"}) as speaker:
+        assert speaker.open().opened["stream"].startswith("a b c d.")
+
+
+def test_whoever_says_nothing_is_sent_off() -> None:
+    with serving(opening_s=0.1) as served, served.speaker() as speaker:
+        assert speaker.until_closed() == 1008
+        assert speaker.refused == "no room was opened within 0.1 seconds; send an opening message first"
+
+
+def test_a_busy_recogniser_holds_the_speaker_back_and_nothing_is_lost() -> None:
+    with serving(buffer_s=2.0) as served, served.speaker({}) as speaker:
+        speaker.open()
+        served.flow.goes.clear()
+        for _ in range(10):
+            speaker.socket.send(SECOND)
+        soon(lambda: next(iter(served.rooms._rooms.values())).received == 64_000)
+        time.sleep(0.2)
+        assert next(iter(served.rooms._rooms.values())).received == 64_000
+        served.flow.goes.set()
+        speaker.end()
+        assert speaker.until_closed() == 1000
+        assert speaker.page.text == ["320000"]
+
+
+def test_sound_that_comes_too_fast_is_slowed_down_and_none_of_it_is_lost() -> None:
+    with serving(bytes_per_second=640_000) as served, served.speaker({}) as speaker:
+        speaker.open()
+        for _ in range(40):
+            speaker.socket.send(SECOND)
+        speaker.end()
+        assert speaker.until_closed() == 1000
+        assert speaker.page.text == [str(40 * 32_000)]
+        [notice] = speaker.notices
+        assert notice.startswith("sound comes faster than 640000 bytes a second and is taken at that rate")
+
+
+def test_a_speaker_that_reads_nothing_is_cut_and_may_come_back() -> None:
+    with serving(patience=ClientTimeouts(stall_s=0.3)) as served, served.speaker({}) as slow:
+        opened = slow.open().opened
+        slow.socket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        # More than the buffers between the two can hold.
+        for number in range(100):
+            served.hub.caption(caption("long " * 2000, number, final=True, stream=opened["stream"]))
+            time.sleep(0.002)
+        soon(lambda: served.hub.clients == 0)
+        served.hub.caption(caption("the end", 100, final=True, stream=opened["stream"]))
+        with served.speaker({"key": opened["key"]}) as back:
+            back.until(lambda: "the end" in back.page.text)
+
+
+def test_the_end_of_the_server_finishes_what_was_accepted_and_tells_speakers() -> None:
+    with serving() as served:
+        with served.speaker({}) as speaker:
+            speaker.open().socket.send(SECOND)
+            speaker.until(lambda: speaker.received == 32_000)
+            served.flow.stop()
+            served.server.stop()
+            assert speaker.until_closed() in (1000, 1013)
+        assert speaker.page.text == ["32000"]
+        assert speaker.page.is_over
+
+
+def test_a_socket_needs_the_token_and_a_page_of_this_server() -> None:
+    with serving(token="the-secret-token") as served:
+        cookie = f"surtitle-{served.port}=the-secret-token"
+        for headers in ({}, {"Cookie": cookie, "Origin": "http://elsewhere.example"}):
+            with pytest.raises(InvalidStatus) as refused, served.speaker({}, **headers):
+                pass
+            assert refused.value.response.status_code == 403
+        with pytest.raises(InvalidStatus) as refused, served.speaker({}, Host="elsewhere.example"):
+            pass
+        with served.speaker({}, Cookie=cookie, Origin=f"http://127.0.0.1:{served.port}") as speaker:
+            speaker.open()
+
+
+def test_a_connection_that_became_a_socket_is_not_closed_as_idle(
+    served: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.http.connection.Connection.patience_s", 0.1)
+    with served.speaker({}) as speaker:
+        speaker.open()
+        time.sleep(0.3)
+        speaker.socket.send(SECOND)
+        speaker.until(lambda: speaker.page.text == ["32000"])

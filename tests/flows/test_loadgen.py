@@ -1,0 +1,88 @@
+"""``surtitle loadgen`` from end to end: partials into the flow, and speech into a server of rooms."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from flows.loadgen.plot import plot
+from flows.loadgen.rows import row_of, table
+from flows.loadgen.target import Load, Meter
+from tests.flows.test_serve import SURTITLE, serve
+
+PARTIALS = Path(__file__).parent.parent / "samples" / "partials.jsonl"
+
+
+def load(*arguments: object) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [SURTITLE, "loadgen", *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    written: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
+    return written
+
+
+def test_partials_go_straight_into_the_flow_and_no_final_is_lost(small: list[str], tmp_path: Path) -> None:
+    written, picture = tmp_path / "load.json", tmp_path / "load.svg"
+    code, stdout, stderr = load(
+        PARTIALS, "--rooms", "1,3", "--seconds", 3, "--json", written, "--plot", picture, *small
+    )
+    assert (code, stderr) == (0, "")
+    one, three = rows(written)
+    assert (one["rooms"], three["rooms"]) == (1, 3)
+    for row in (one, three):
+        assert row["finals"] > 0
+        assert row["lost"] == row["refused"] == 0
+        assert 0 < row["p50_ms"] <= row["p95_ms"]
+        assert row["memory_mb"] > 0
+    assert three["updates"] + three["dropped"] > one["updates"] + one["dropped"]
+    assert "load on the flow" in stdout
+    assert ElementTree.fromstring(picture.read_text()).tag.endswith("svg")
+
+
+def test_speech_goes_to_a_server_through_sockets_and_rooms_too_many_are_counted(
+    speech: Path, small: list[str], tmp_path: Path
+) -> None:
+    written = tmp_path / "load.json"
+    with serve("--rooms", 2, "--to", "German,Spanish", *small) as server:
+        address = f"http://127.0.0.1:{server.port}/"
+        options = ("--rooms", 3, "--seconds", 5, "--to", "Spanish,German", "--json", written)
+        code, _, stderr = load(speech, "--server", address, *options)
+        assert (code, stderr) == (0, "")
+        [row] = rows(written)
+        assert (row["target"], row["refused"], row["lost"]) == ("server", 1, 0)
+        assert row["finals"] > 0
+        assert 0 < row["p50_ms"] <= row["p95_ms"]
+        assert server.interrupt()[0] == 0
+    code, _, stderr = load(speech, "--server", address)
+    assert code == 3
+    assert stderr.startswith("surtitle: ws://127.0.0.1:")
+    assert stderr.endswith("; check --server\n")
+
+
+def test_what_cannot_be_a_load_is_one_sentence(speech: Path) -> None:
+    code, _, stderr = load(speech)
+    assert (code, stderr.count("\n")) == (2, 1)
+    assert "is sound, which needs a server: start surtitle serve, and add --server" in stderr
+
+
+def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
+    meter = Meter(10.0)
+    for number in range(100):
+        meter.caption(number / 10, (number + 1) / 1000, is_final=number % 10 == 9)
+    meter.add(dropped=3, lost=1)
+    row = row_of("flow", Load(4, 10.0), meter, 100.0, 140.0)
+    assert (row.updates, row.finals, row.dropped, row.lost) == (100, 10, 3, 1)
+    assert (row.updates_per_second, row.memory_mb_per_room) == (10.0, 10.0)
+    assert 48 <= (row.p50_ms or 0) <= 52
+    assert 93 <= (row.p95_ms or 0) <= 97
+    delays = [ms for _, ms in row.over_time]
+    assert len(delays) == 20
+    assert delays == sorted(delays), "a delay that grows is seen"
+    nothing = row_of("server", Load(1, 5.0), Meter(5.0), None, None)
+    assert table([nothing]).rows[0][2:4] == ("–", "–")
+    assert ElementTree.fromstring(plot([row, nothing])).tag.endswith("svg")

@@ -1,0 +1,152 @@
+"""``surtitle serve`` from end to end: real speech into rooms that share one model, and into a browser."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import expect
+from websockets.sync.client import connect
+
+from flows.engine.translation import model_for
+from flows.observe.rooms import room_registry
+from flows.settings.loading import load_settings
+from operators.errors import UsageError
+from operators.languages import Direction
+from tests.browser import complaints, open_browser
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+#: A recording at its own pace, in pieces as a browser sends them.
+PIECE, PIECE_S = 3200, 0.1
+SAID = "tried failed matter again"
+
+
+class Serve:
+    """A running server of rooms."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        address = re.search(r"http://[^/ ]+:(\d+)/", said)
+        assert address, said + process.stderr.read()
+        self.port = int(address[1])
+
+    def interrupt(self) -> tuple[int, str, str]:
+        self.process.send_signal(signal.SIGINT)
+        stdout, stderr = self.process.communicate(timeout=60)
+        return self.process.returncode, stdout, stderr
+
+
+@contextmanager
+def serve(*options: object) -> Iterator[Serve]:
+    with subprocess.Popen(
+        [SURTITLE, "serve", "--port", "0", "--threads", "2", *map(str, options)], text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            yield Serve(process)
+        finally:
+            process.kill()
+
+
+def speak(port: int, recording: Path, heard: list[dict[str, Any]], **opening: str) -> None:
+    """Send a recording to a room of its own, and keep all that comes back."""
+    pcm = soundfile.read(recording, dtype="int16")[0].tobytes()
+    with connect(f"ws://127.0.0.1:{port}/rooms", max_size=None) as socket:
+        socket.send(json.dumps({"type": "open", **opening}))
+        for at in range(0, len(pcm), PIECE):
+            socket.send(pcm[at : at + PIECE])
+            time.sleep(PIECE_S)
+        socket.send('{"type": "end"}')
+        heard.extend(json.loads(message) for message in socket)
+        assert socket.close_code == 1000
+
+
+def finals(path: Path, room: str) -> list[dict[str, Any]]:
+    captions = map(json.loads, path.read_text().splitlines())
+    return [one for one in captions if one["is_final"] and one["stream"].startswith(f"{room}.")]
+
+
+def test_rooms_in_different_languages_share_one_model_and_keep_their_captions_apart(
+    speech: Path, tmp_path: Path
+) -> None:
+    written = tmp_path / "captions.jsonl"
+    rooms: dict[str, list[dict[str, Any]]] = {"German": [], "Spanish": []}
+    with serve("--to", "German,Spanish", "--rooms", 2, "--captions", written) as server:
+        speakers = [
+            threading.Thread(target=speak, args=(server.port, speech, heard), kwargs={"room": to, "to": to})
+            for to, heard in rooms.items()
+        ]
+        for speaker in speakers:
+            speaker.start()
+        for speaker in speakers:
+            speaker.join(120)
+        code, _, stderr = server.interrupt()
+    assert (code, stderr) == (0, "")
+    for to, heard in rooms.items():
+        shown = finals(written, to)
+        words = re.findall(r"\w+", " ".join(one["source"] for one in shown).lower())
+        assert sum(word in words for word in SAID.split()) >= 3
+        assert [one["segment"] for one in shown] == list(range(len(shown)))
+        last = {one["segment"]: one for one in heard if one["type"] == "update"}
+        assert len(last) == len(shown)
+        assert all(one["final"] for one in last.values())
+        assert heard[-1]["type"] == "end"
+    german, spanish = (" ".join(one["shown"] for one in finals(written, to)) for to in rooms)
+    assert german
+    assert spanish
+    assert german != spanish
+
+
+def test_a_browser_speaks_and_another_one_reads_along(speech: Path, small: list[str], tmp_path: Path) -> None:
+    microphone, written = tmp_path / "microphone.wav", tmp_path / "captions.jsonl"
+    samples, rate = soundfile.read(speech, dtype="int16")
+    # As most microphones, at another rate than the recogniser wants.
+    soundfile.write(microphone, np.repeat(samples, 3), 3 * rate)
+    with serve("--captions", written, "--rooms", 1, *small) as server, open_browser(microphone) as browser:
+        context = browser.new_context(permissions=["microphone"])
+        page = context.new_page()
+        said = complaints(page)
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        page.get_by_label("Name of the room").fill("Great hall")
+        page.get_by_role("button", name="Start speaking").click()
+        expect(page.locator("#captions .source").first).to_contain_text("ried", timeout=60_000)
+        link = page.locator("#share").get_attribute("data-address")
+        assert link is not None
+        reader = browser.new_context().new_page()
+        reader.goto(link)
+        expect(reader.locator("#captions .text").first).to_be_attached()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#state-words")).to_have_text("not speaking", timeout=60_000)
+        expect(reader.locator("#state-words")).to_have_text("ended")
+        shown = page.locator("#captions .text").all_text_contents()
+        assert reader.locator("#captions .text").all_text_contents() == shown
+        assert [one for one in said if not one.startswith(f"http://127.0.0.1:{server.port}/")] == []
+        code, _, stderr = server.interrupt()
+    assert (code, stderr) == (0, "")
+    assert [one["shown"] for one in finals(written, "Great hall")] == shown
+
+
+def test_settings_that_cannot_be_served_are_one_sentence() -> None:
+    with pytest.raises(UsageError, match="moonshine recognises one language; name only that one"):
+        room_registry(load_settings(None, {"rooms": {"from": ["English", "German"]}}))
+    with pytest.raises(UsageError, match="'Klingon' is not a language that surtitle knows"):
+        room_registry(load_settings(None, {"rooms": {"to": ["Klingon"]}}))
+    with pytest.raises(UsageError, match="rooms end with their server and cannot be resumed"):
+        room_registry(load_settings(None, {"recovery": {"folder": "run"}}))
+    both = [Direction.of("English", to) for to in ("German", "Spanish")]
+    with pytest.raises(UsageError, match="each model for captions knows one direction; name base"):
+        model_for("captions", both)
+    assert model_for("default", both) == "base"
+    assert model_for("default", both[:1]) == "default"
