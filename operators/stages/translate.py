@@ -114,7 +114,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     @override
     def on_notify(self) -> tuple[list[Translation], bool]:
         if self._pending:
-            return self._catch_up(), StatefulBatchLogic.RETAIN
+            return self._catch_up(), not self._open
         # A segment that began to wait in this turn waits for the next one, because the finals translated in
         # this turn are shown only when it ends. One segment per turn, as more finals may have come by then.
         due = [partial for partial in self._waiting() if partial.segment in self._waited]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bytewax.recovery import init_db_dir
 
-from connectors.recovery.folder import RecoveryFolder
+from connectors.recovery.folder import SCHEMA, RecoveryFolder
 from connectors.recovery.snapshots import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
@@ -80,7 +80,7 @@ def test_another_run_another_version_and_any_other_folder_are_refused_by_name(tm
         RecoveryFolder(path, {"translate": {"to": "French"}})
     for schema in (1, 7):
         (path / "run.json").write_text(f'{{"schema": {schema}, "workers": 1}}')
-        with pytest.raises(InputError, match=f"another version of surtitle .schema {schema}, not 4.: finish"):
+        with pytest.raises(InputError, match=f"surtitle .schema {schema}, not {SCHEMA}.: finish"):
             RecoveryFolder(path, SETTINGS)
     (tmp_path / "other").mkdir()
     with pytest.raises(InputError, match="not a recovery folder"):
