@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from connectors.audio.decoder import AudioDecoder, probe
-from connectors.files.distinct import check_distinct
+from connectors.files.distinct import check_distinct, named_files
 from flows.cli.lists import integers, words
 from flows.observe.audience import TOKEN_VARIABLE
 from flows.settings.loading import load_settings
 from flows.settings.options import TRANSLATION, Overrides, takes
+from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.extras import needs_extra
 
@@ -61,19 +62,22 @@ def loadgen(
     numbers = integers("--rooms", rooms)
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
         raise UsageError(f"--rooms: there can be 1 to {_MAX_ROOMS} rooms")
-    check_distinct([("--json", json), ("--plot", plot)], [recording])
+    wanted = load_settings(None, overrides if server is None else {})
+    model = wanted.translate
+    read = named_files(model.model, model.template, model.heads, model.draft_model)
+    check_distinct([("--json", json), ("--plot", plot)], [recording, *read])
     loads, stop = [Load(number, seconds) for number in numbers], Flag()
     with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
         target: Target
         if server is None:
-            target = _flow(overrides, recording, max(numbers), stop)
+            target = _flow(wanted, recording, max(numbers), stop)
         else:
             target = _server(overrides, recording, server, server_metrics, stop)
         results = run_loads(target, loads, recording.name, waiting, stop)
     publish(results, json, plot)
 
 
-def _flow(overrides: Overrides, recording: Path, rooms: int, stop: Flag) -> "FlowTarget":
+def _flow(settings: Settings, recording: Path, rooms: int, stop: Flag) -> "FlowTarget":
     from flows.bench_rooms.source import read_source
     from flows.loadgen.into_flow import FlowTarget
 
@@ -82,7 +86,7 @@ def _flow(overrides: Overrides, recording: Path, rooms: int, stop: Flag) -> "Flo
             f"{recording} is sound, which needs a server: start surtitle serve, and add --server"
         )
     source = read_source(recording, None)
-    return FlowTarget(load_settings(None, overrides), source.recording, rooms, stop)
+    return FlowTarget(settings, source.recording, rooms, stop)
 
 
 def _server(

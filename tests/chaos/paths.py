@@ -24,7 +24,8 @@ WORDS = {
     "accept", "beamed", "bias", "block", "certainty", "close_unfinished", "commit", "commit_gap", "device",
     "draft_length", "draft_mask", "draft_threshold", "final_bias", "from_", "hold_back", "host", "kinds",
     "languages", "lengths", "log_format", "mask_k", "method", "methods", "metrics", "min_block",
-    "modes", "proposal_bias", "ratio", "recognizer", "rooms", "simulate", "split", "spoken", "stream",
+    "modes", "proposal_bias", "ratio", "recognizer", "rooms", "server",
+    "server_metrics", "simulate", "split", "spoken", "stream",
     "subtitles", "sure", "target", "thresholds", "to", "way",
 }  # fmt: skip
 #: And in these.
@@ -32,6 +33,9 @@ WORDS_OF = {
     ("model assemble", "source"), ("model distill", "source"), ("model heads", "source"),
     ("model train", "source"),
 }  # fmt: skip
+
+#: Commands that serve others and only end when they are told.
+ENDLESS = {"serve"}
 
 #: What is written: a file, or files in a folder.
 FILE, FOLDER = "a file", "a folder"
@@ -59,7 +63,8 @@ _KINDS = {
     "comet": "text", "costs": "costs", "draft_model": "model", "events": "partials",
     "from_captions": "captions", "from_partials": "partials", "from_translations": "translations",
     "heads": "adapter", "json": FILE, "judged": "text", "log": FILE, "markdown": FILE, "model": "model",
-    "output": FILE, "pairs": "pairs", "partials": "partials", "plots": FOLDER, "recovery": FOLDER,
+    "output": FILE, "pairs": "pairs", "partials": "partials", "plot": FILE, "plots": FOLDER,
+    "recording": "partials", "recovery": FOLDER,
     "reference": "text", "replay": "text", "save_audio": FILE, "save_partials": FILE,
     "save_translations": FILE, "settings": "settings", "simulstream": FILE, "source": "text",
     "speech_model": "speech model", "srt": FILE, "summary": FILE, "svg": FOLDER, "template": "template",
@@ -91,6 +96,8 @@ def _paths(app: typer.Typer, before: str) -> Iterator[Path_]:
     for registered in app.registered_commands:
         assert registered.callback is not None
         name = registered.name or registered.callback.__name__.replace("_", "-")
+        if name in ENDLESS:
+            continue
         for parameter in inspect.signature(registered.callback).parameters.values():
             if not _is_text(parameter.annotation):
                 continue

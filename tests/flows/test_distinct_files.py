@@ -27,6 +27,8 @@ READ = [
     "bench-drafts a.wav --speech-model speech --draft-model READ/model.ort --json WRITTEN",
     "bench-rooms READ --json WRITTEN",
     "bench-rooms events --costs READ --json WRITTEN",
+    "loadgen READ --json WRITTEN",
+    "loadgen events --model READ --plot WRITTEN",
     "bench-speech READ --json WRITTEN",
     "bench-speech a.wav --reference READ --json WRITTEN",
     "model prune READ --texts text --output WRITTEN",
@@ -42,6 +44,7 @@ WRITTEN = [
     "bench text --json READ --markdown WRITTEN",
     "bench-drafts --replay text --json READ --markdown WRITTEN",
     "bench-drafts --replay text --json READ --trajectories WRITTEN",
+    "loadgen events --json READ --plot WRITTEN",
     "model prune model.gguf --texts text --output READ --vocabulary WRITTEN",
     "replay events --recovery READ --captions WRITTEN",
 ]
