@@ -12,7 +12,7 @@ class Socket(WebSocketsSansIOProtocol):
     """A uvicorn WebSocket that an application can drop, and that gets its last messages at the end."""
 
     #: Seconds to accept the last data when the server stops.
-    farewell_s: ClassVar[float] = 2.0
+    shutdown_timeout_s: ClassVar[float] = 2.0
 
     @override
     async def run_asgi(self) -> None:
@@ -24,4 +24,4 @@ class Socket(WebSocketsSansIOProtocol):
     def shutdown(self) -> None:
         """Let the application say its last words; it knows that the server stops."""
         self.stop_keepalive()
-        self.loop.call_later(self.farewell_s, self.transport.abort)
+        self.loop.call_later(self.shutdown_timeout_s, self.transport.abort)

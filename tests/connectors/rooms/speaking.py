@@ -91,7 +91,7 @@ class Serving(Served):
         loop = self.hub._loop
         assert loop is not None
         for stream in self.hub._streams:
-            for client in stream.clients:
+            for client in list(stream.clients):
                 loop.call_soon_threadsafe(client.abort)
 
     @contextmanager

@@ -147,7 +147,9 @@ def terminate(process: "Popen[str]", log: Path) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=300)
-    assert (process.returncode, stderr) == (0, "")
+    # The toy has no answer to some texts, which is told and is no fault of the run.
+    told = [line for line in stderr.splitlines() if "the model gave an empty answer" not in line]
+    assert (process.returncode, told) == (0, [])
 
 
 def test_a_recording_goes_on_after_it_was_stopped_and_killed(base: Path) -> None:

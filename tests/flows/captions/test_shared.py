@@ -14,10 +14,12 @@ from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoade
 
 
 def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_engine(_settings: Any, progress: Any) -> Any:
+    def open_engine(_settings: Any, progress: Any, _directions: Any) -> Any:
         progress("loading the model", 0.5)
         pool = SimpleNamespace(usage=Usage(1, 4, 10))
-        return SimpleNamespace(pool=pool, translator=lambda _settings: object())
+        return SimpleNamespace(
+            pool=pool, one_at_a_time=lambda: None, translator=lambda _settings, _decoder: object()
+        )
 
     monkeypatch.setattr(shared, "open_engine", open_engine)
     told: list[Observed] = []
