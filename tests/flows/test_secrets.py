@@ -94,6 +94,17 @@ def written(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in paths}
 
 
+def until_ended(process: "subprocess.Popen[bytes]") -> bytes:
+    """What a run says until its captions stay."""
+    assert process.stderr is not None
+    said = b""
+    while b"the input has ended" not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    return said
+
+
 @contextmanager
 def ended(process: "subprocess.Popen[bytes]") -> Iterator[None]:
     try:
@@ -115,8 +126,7 @@ def test_a_whole_run_and_its_report_show_no_secret(tmp_path: Path, in_file: bool
             seen = shown(process)
             with follow(port, headers={"Cookie": f"surtitle-{port}={TOKEN}"}) as viewer:
                 page = viewer.until_over()
-            while b"that was all" not in said:
-                said += process.stderr.readline()
+            said += until_ended(process)
             process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
         assert process.returncode == 0, said + stderr
@@ -161,8 +171,7 @@ def test_no_failure_shows_a_secret(tmp_path: Path) -> None:
                 stderr = b""
                 if cases[name][0] == 0:
                     assert process.stderr is not None
-                    while b"that was all" not in stderr:
-                        stderr += process.stderr.readline()
+                    stderr = until_ended(process)
                     process.send_signal(signal.SIGINT)
                 stdout, more = process.communicate(timeout=60)
             assert process.returncode == cases[name][0], (name, stderr + more)
