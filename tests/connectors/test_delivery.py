@@ -30,6 +30,7 @@ from connectors.jsonl.source import JsonlSource
 from connectors.kafka.sink import KafkaEventSink
 from connectors.kafka.source import KafkaEventSource
 from connectors.microphone.source import MicrophoneSource
+from connectors.rooms.source import RoomsSource
 from operators.clock import VirtualClock
 from operators.events import AudioChunk, Caption, Partial
 from operators.stages.show import show
@@ -41,6 +42,7 @@ GUARANTEES: dict[type, str] = {
     JsonlSource: "exactly once with recovery",
     AudioFileSource: "exactly once with recovery",
     MicrophoneSource: "at most once",
+    RoomsSource: "at most once",
     JsonlSink: "exactly once with recovery into a regular file",
     SubtitleSink: "exactly once with recovery into a regular file",
     WavSink: "exactly once with recovery",

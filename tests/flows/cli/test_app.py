@@ -87,7 +87,7 @@ def test_the_summary_holds_the_figures_and_the_settings_that_made_them(run: Path
     assert summary["ne_shown"] <= summary["ne_raw"]
     assert 0 < summary["accepted_over_drafted"] <= 1
     assert 0 < summary["latency_ms"]["p50"] <= summary["latency_ms"]["p95"]
-    assert summary["settings"]["translate"]["bias"] == 0.2
+    assert summary["settings"]["translate"]["accept"] == "auto"
 
 
 @pytest.mark.parametrize("events_name", ["partials", "translations", "captions"])
