@@ -6,9 +6,9 @@ from flows.settings.schema import TranslateSettings
 
 #: Beta of the paper (Zeng et al., section 4).
 BIAS = 0.2
-#: The rule for models that were trained on unfinished text: on them it erases less than the bias, and its
-#: captions are at least as good (docs/captions_model.md).
-WORTH = "worth-1.5"
+#: The rule for models that were trained on unfinished text: at the erasure of the bias or less its captions are
+#: better. A higher price erases even less, but keeps drafts that miss what a sentence ends with (docs/worth.md).
+WORTH = "worth-0.6"
 
 
 class Leaning(NamedTuple):
