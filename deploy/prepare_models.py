@@ -1,18 +1,15 @@
-"""Puts the models of the given directions into the cache: ``python deploy/prepare_models.py en-de en-es``."""
+"""Puts the base model and all models for captions into the cache: ``python deploy/prepare_models.py``."""
 
-import sys
-
+from connectors.models.captions_folder import captions_folder, directions
 from connectors.models.resolve import resolve_model
-from operators.languages import Direction
 
 
-def main(directions: list[str]) -> None:
-    """Prepare the base model and the model for captions of each direction. Raises `SurtitleError`."""
+def main() -> None:
+    """Prepare the models. Raises `SurtitleError`."""
     resolve_model("base")
-    for code in directions:
-        source, _, target = code.partition("-")
-        resolve_model("default", Direction.of(source, target))
+    for direction in directions(captions_folder()):
+        resolve_model("captions", direction)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
