@@ -68,7 +68,7 @@ def load_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None
 
 def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Loaded:
     """Like `load_settings`, but also returns which settings were given; raises the same errors."""
-    raw = {} if path is None else read_toml(path, "settings file", "--settings")
+    raw = {} if path is None else read_toml(path, "settings file", "its path")
     where = "the settings" if path is None else str(path)
     _check_keys(raw, Settings, where)
     for stage, values in (overrides or {}).items():
