@@ -164,6 +164,24 @@ def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:
     assert picture.inline().count('class="arc"') == waited > 0
 
 
+def test_a_picture_of_an_update_says_what_was_translated() -> None:
+    trace = a_trace(decoded([3, 1], [1, 2, 3, 4, 5, 6]), pieces=dict(enumerate("abcdefg")))
+    made = dict(pictures(trace))
+    assert {"segment", "update-0000-grid", "update-0000-graph"} == set(made)
+    assert all(trace.updates[0].source in picture.file() for picture in made.values())
+
+
+def test_a_narrow_cell_has_room_for_its_letter() -> None:
+    one = decoded([3, 1], [1, 2, 3, 4, 5, 6])
+    for draw in (grid, graph):
+        root = ET.fromstring(draw(one, Labels(dict.fromkeys(range(7), "."))).inline())
+        widths = [
+            float(each.attrib["width"]) for each in root.iter(f"{SVG}rect") if "cell" in each.attrib["class"]
+        ]
+        assert widths
+        assert min(widths) >= 27.0
+
+
 def test_a_long_output_is_wrapped() -> None:
     one = decoded([1], [], limit=60)
     labels = Labels(dict.fromkeys(range(7), " Donaudampfschifffahrt"))
