@@ -102,7 +102,7 @@ lint: $(READY) ## check style, types and the direction of imports
 
 # Every warning is an error; then every link of the built pages is followed.
 docs: $(READY) .venv/docs ## build the documentation site into site/ (a minute)
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs:.ci .venv/bin/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs:.ci .venv/bin/python -m mkdocs build --strict
 	PYTHONPATH=.ci .venv/bin/python -m docsite.links site
 	@echo "docs: open site/index.html"
 

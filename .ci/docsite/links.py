@@ -17,6 +17,7 @@ _LOADED = {"link": "href", **dict.fromkeys(("audio", "iframe", "img", "script", 
 _STYLE = re.compile(r"""(?:url\(|@import)\s*["']?([^"')\s;]+)""")
 #: Relations of links that load nothing.
 _NAMED = {"canonical", "next", "prev"}
+_MAX_PRINTED = 20
 # Any host will do: addresses below are compared with each other.
 _SITE = "http://site/"
 
@@ -94,8 +95,11 @@ def is_broken(folder: Path, pages: dict[str, Page], name: str, address: str) -> 
 def main(folder: Path) -> int:
     """Print the problems; the exit code."""
     found = list(problems(folder))
-    for sentence in found:
+    for sentence in found[:_MAX_PRINTED]:
         print(sentence, file=sys.stderr)
+    if len(found) > _MAX_PRINTED:
+        # Usually the same link, in the navigation of every page.
+        print(f"and {len(found) - _MAX_PRINTED} more", file=sys.stderr)
     return 1 if found else 0
 
 

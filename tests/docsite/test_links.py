@@ -51,3 +51,10 @@ def test_a_style_sheet_that_asks_another_host_is_named(site: Path, rule: str) ->
 
 def test_a_folder_without_a_site_does_not_pass(tmp_path: Path) -> None:
     assert list(problems(tmp_path)) == [f"{tmp_path} has no index.html; build the site first"]
+
+
+def test_of_many_problems_the_first_are_printed(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (site / "guide/more.html").write_text('<a href="missing.html">' * 30)
+    assert main(site) == 1
+    printed = capsys.readouterr().err.splitlines()
+    assert printed[-1] == f"and {30 - len(printed) + 1} more"

@@ -1,4 +1,4 @@
-"""The search of the site runs where a browser allows no worker: in a folder that is opened without a server."""
+"""The search of the site runs in a folder that is opened without a server, where browsers allow no worker."""
 
 from pathlib import Path
 
