@@ -1,5 +1,5 @@
 # Every target does its own set-up: the first one takes some minutes, later ones none.
-# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/install.md.
+# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/start.md.
 
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.

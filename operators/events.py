@@ -264,7 +264,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of the delay from speech to caption, in seconds; docs/live.md explains each part."""
+    """The parts of the delay from speech to caption, in seconds; docs/measuring.md explains each part."""
 
     #: From the end of the speech that a hypothesis covers until it left the recogniser.
     recogniser_s: SignedSeconds

@@ -1,6 +1,6 @@
 """Draws docs/web-page.png, web-overlay.png, web-control.png and web-speak.png: the pages in a real browser.
 
-PYTHONPATH=. .venv/bin/python docs/web_pictures.py
+PYTHONPATH=. .venv/bin/python docs/scripts/web_pictures.py
 
 The captions are a script's, and so are the figures of the control room: the pictures show what there is to
 see and measure nothing.
@@ -22,7 +22,7 @@ from tests.connectors.web.browser import caption
 from tests.web_pages import ENGLISH, GERMAN, speak
 from tests.web_stand_in import CaptionServer, caption_server
 
-HERE = Path(__file__).parent
+DOCS = Path(__file__).parent.parent
 # Something to be over: a stage in the evening, drawn by the browser.
 STAGE = """() => {
     document.body.style.background = `radial-gradient(circle at 50% 44%, #c9b48a 0 17%, transparent 17.2%),
@@ -37,7 +37,7 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 1120, "height": 630})
         page.goto(f"{captions.page}?size=40")
         tell(captions, page)
-        page.screenshot(path=HERE / "web-page.png")
+        page.screenshot(path=DOCS / "web-page.png")
 
         page.goto(f"{captions.page}?overlay=1&fade=0")
         expect(page.locator("html[data-live]")).to_be_attached()
@@ -52,14 +52,14 @@ def main() -> None:
             settled=76,
         )
         expect(page.locator("#captions .text").last).to_contain_text("Bronzen")
-        page.screenshot(path=HERE / "web-overlay.png")
+        page.screenshot(path=DOCS / "web-overlay.png")
 
         page.set_viewport_size({"width": 1120, "height": 820})
         page.clock.install()
         page.goto(f"{captions.page}/control")
         expect(page.locator("#log li")).to_have_count(4)
         run(captions, page)
-        page.screenshot(path=HERE / "web-control.png")
+        page.screenshot(path=DOCS / "web-control.png")
 
 
 def draw_speaker() -> None:
@@ -92,7 +92,7 @@ def draw_speaker() -> None:
                     )
                 )
         expect(page.locator("#captions .text")).to_have_count(3)
-        page.screenshot(path=HERE / "web-speak.png")
+        page.screenshot(path=DOCS / "web-speak.png")
 
 
 def silence(folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """Draws docs/captions.svg: a real run of ``surtitle file`` in a real terminal (tmux), at one moment of it.
 
-.venv/bin/python docs/picture.py RECORDING SECONDS
+.venv/bin/python docs/scripts/picture.py RECORDING SECONDS
 """
 
 import re
@@ -37,7 +37,7 @@ def main(recording: str, seconds: float) -> None:
     svg = console.export_svg(title="surtitle")
     # A picture in the documentation asks no other host for a font.
     svg = re.sub(r"@font-face {.*?}", "", svg, flags=re.DOTALL)
-    Path(__file__).with_name("captions.svg").write_text(svg)
+    (Path(__file__).parent.parent / "captions.svg").write_text(svg)
 
 
 if __name__ == "__main__":

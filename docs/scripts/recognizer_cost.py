@@ -1,4 +1,4 @@
-"""What a recogniser costs: python docs/recognizer_cost.py ENGINE RECORDING [--model FOLDER]
+"""What a recogniser costs: python docs/scripts/recognizer_cost.py ENGINE RECORDING [--model FOLDER]
 
 Hears the recording once, as fast as it can, in chunks of a tenth of a second, and prints the text, then times
 and memory as one line. A model's first seconds count: they are what a live caption waits for.

@@ -1,4 +1,6 @@
-"""Parallel text to train on, from Debian's packages: python docs/training_corpora.py FOLDER --held-out TEXT…
+"""Parallel text to train on, from Debian's packages.
+
+python docs/scripts/training_corpora.py FOLDER --held-out TEXT…
 
 On Debian 12, as any user with ``apt-get`` and ``dpkg-deb``: fetches the packages, installs none, and writes
 ``en-LANGUAGE.SOURCE.tsv.gz`` (English, tab, translation; UTF-8, no header) for each source into FOLDER, with

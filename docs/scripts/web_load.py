@@ -1,7 +1,7 @@
-"""How late captions reach many browsers at once: the figures in docs/serving.md.
+"""How late captions reach many browsers at once: the figures in docs/figures.md.
 
-``python docs/web_load.py [CLIENTS] [SECONDS]``: a server in this process, all clients in one other. Each
-update's text begins with the moment at which it was published, on a clock that both processes share.
+``python docs/scripts/web_load.py [CLIENTS] [SECONDS]``: a server in this process, all clients in one other.
+Each update's text begins with the moment at which it was published, on a clock that both processes share.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages

@@ -1,4 +1,6 @@
-"""What Whisper hears in short windows: python docs/whisper_windows.py MODEL AUDIO… --reference manifest.jsonl
+"""What Whisper hears in short windows.
+
+python docs/scripts/whisper_windows.py MODEL AUDIO… --reference manifest.jsonl
 
 Decodes each recording as a whole and from scratch: from 30 s, as the makers of the model do it, in float32
 and in 8 bits; and as surtitle does it, in 8 bits, with two seconds of silence and the states of some more.

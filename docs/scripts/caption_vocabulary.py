@@ -1,7 +1,7 @@
 """Chooses the tokens of a captions model: by use in pairs and in word lists, and by the tokens' order.
 
     pip install wordfreq
-    PYTHONPATH=. .venv/bin/python docs/caption_vocabulary.py words.gguf --size 65536 --main pairs.tsv.gz …
+    PYTHONPATH=. python docs/scripts/caption_vocabulary.py words.gguf --size 65536 --main pairs.tsv.gz …
 
 A token counts by how often it occurs in the main pairs (each file alike; a fifth again in lower case, as
 recognisers write), by a fiftieth of that in other pairs, by the words of wordfreq (Speer 2022, data CC BY-SA
