@@ -31,7 +31,9 @@ def main(recording: str, seconds: float) -> None:
     finally:
         tmux("kill-server")
     console = Console(record=True, width=COLUMNS, file=sys.stdout)
-    console.print(Text.from_ansi("$ surtitle file two_cities.wav --to German --realtime\n" + screen.rstrip()))
+    # The empty line at the end leaves room for the descenders of the one above it.
+    command = "$ surtitle file two_cities.wav --to German --realtime"
+    console.print(Text.from_ansi(f"{command}\n{screen.rstrip()}\n"))
     svg = console.export_svg(title="surtitle")
     # A picture in the documentation asks no other host for a font.
     svg = re.sub(r"@font-face {.*?}", "", svg, flags=re.DOTALL)
