@@ -1,10 +1,10 @@
 # Every target does its own set-up: the first one takes some minutes, later ones none.
-# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/install.md.
+# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/start.md.
 
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak chaos chaos-hour fuzz lint lock clean
+.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak chaos chaos-hour fuzz lint docs reference lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -100,6 +100,21 @@ lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/lint-imports
 	.venv/bin/python -m pip check
 
+# Every warning is an error; then every link of the built pages is followed.
+docs: $(READY) .venv/docs ## build the documentation site into site/ (a minute)
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs:.ci .venv/bin/python -m mkdocs build --strict
+	PYTHONPATH=.ci .venv/bin/python -m docsite.links site
+	@echo "docs: open site/index.html"
+
+.venv/docs: docs.lock
+	rm -rf $@
+	.venv/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps \
+		--only-binary :all: --target $@ -r docs.lock
+	@touch $@
+
+reference: $(READY) ## write the pages of docs/reference/ that come from the code
+	PYTHONPATH=.:.ci .venv/bin/python -m reference
+
 # Whatever uv is there resolves: .venv cannot be brought up to date before the lock is.
 .venv/bin/uv:
 	@.ci/setup
@@ -114,6 +129,10 @@ lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrad
 		--universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		$(UPGRADE) --quiet --output-file scorers.lock
+	.venv/bin/uv --no-config pip compile --group docs \
+		--universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+		$(UPGRADE) --quiet --output-file docs.lock
 
 clean: ## remove .venv and what tools left behind
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

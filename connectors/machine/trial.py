@@ -76,7 +76,7 @@ def _sentence(folder: Path, why: str) -> str:
     lacks = f", which lacks {' '.join(lacking)}" if lacking else ""
     return (
         f"{folder}: llama.cpp does not work on this processor{lacks} (in a trial {why}); it was compiled for "
-        "another one: compile it on this machine with make clean setup, or as docs/install.md says for images"
+        "another one: compile it on this machine with make clean setup, or as docs/start.md says for images"
     )
 
 
