@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import urllib.request
 import venv
@@ -38,7 +37,7 @@ class Installation:
         self.work.mkdir()
 
     def install(self, package: str) -> None:
-        command = ["pip", "install", "--quiet", "--find-links", str(llama_wheels()), package]
+        command = ["pip", "install", "-qq", "--find-links", str(llama_wheels()), package]
         subprocess.run([self.environment / "bin" / "python", "-m", *command], cwd=self.work, check=True)
 
     def command(self, *arguments: object) -> list[str]:
@@ -144,15 +143,16 @@ def test_the_server_of_rooms_answers_with_its_page(with_extras: Installation) ->
     with subprocess.Popen(command, cwd=with_extras.work, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            line = next(one for one in server.stderr if "http://" in one)
-            (address,) = re.findall(r"http://\S+", line)
+            said = server.stderr.readline()
+            (address,) = re.findall(r"http://\S+", said)
             with urllib.request.urlopen(address, timeout=10) as answer:
                 page = answer.read().decode()
+            with urllib.request.urlopen(f"{address.partition('?')[0]}static/speak.js", timeout=10) as answer:
+                script = answer.read()
         finally:
-            server.send_signal(signal.SIGINT)
-            said = server.stderr.read()
-    assert server.returncode == 0, said
+            server.kill()
     assert "<html" in page
+    assert script == (ROOT / "connectors" / "web" / "static" / "speak.js").read_bytes()
 
 
 def test_plots_are_drawn(with_extras: Installation) -> None:
