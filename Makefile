@@ -102,7 +102,7 @@ lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/python -m pip check
 
 man: $(READY) ## make the manual page docs/surtitle.1 from the command line
-	.venv/bin/python -m release.man_page docs/surtitle.1
+	PYTHONPATH=.:.ci .venv/bin/python -m release.man_page docs/surtitle.1
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 WHEEL = dist/surtitle-$(VERSION)-py3-none-any.whl
@@ -124,15 +124,15 @@ sbom: packages .venv/release ## list what an installation consists of (CycloneDX
 	PYTHONPATH=.:.ci .venv/bin/python -m release.installation $(WHEEL) .venv/installed
 	.venv/release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/surtitle-$(VERSION).cdx.json .venv/installed
-	.venv/bin/python -m release.licences .venv/installed/lib/python*/site-packages dist/surtitle-$(VERSION)-licences.txt
+	PYTHONPATH=.:.ci .venv/bin/python -m release.licences .venv/installed/lib/python*/site-packages dist/surtitle-$(VERSION)-licences.txt
 
 release-check: $(READY)
-	.venv/bin/python -m release.check
+	PYTHONPATH=.:.ci .venv/bin/python -m release.check
 
 # docs/releasing.md; make release DRY_RUN=1 does all of it but the tag.
 release: release-check lint test test-package sbom ## check everything, build the packages and tag the commit (half an hour)
 	cd dist && sha256sum surtitle-* >SHA256SUMS
-	.venv/bin/python -m release.tag $(if $(DRY_RUN),--dry-run)
+	PYTHONPATH=.:.ci .venv/bin/python -m release.tag $(if $(DRY_RUN),--dry-run)
 
 # Whatever uv is there resolves: .venv cannot be brought up to date before the lock is.
 .venv/bin/uv:

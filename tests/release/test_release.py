@@ -1,5 +1,6 @@
 """A release: what stops it, and the tag that ends it, in a repository of its own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ def git(folder: Path, *arguments: str) -> str:
 def release(folder: Path, module: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", f"release.{module}", *arguments], cwd=folder, capture_output=True, text=True,
-        check=False, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "GIT_COMMITTER_NAME": "Ada",
+        check=False, env={"PYTHONPATH": str(ROOT / ".ci"), "PATH": os.defpath, "GIT_COMMITTER_NAME": "Ada",
                           "GIT_COMMITTER_EMAIL": "ada@example.org"},
     )  # fmt: skip
 

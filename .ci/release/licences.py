@@ -13,7 +13,7 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-NOTICE = Path(__file__).parent.parent / "NOTICE"
+NOTICE = Path(__file__).parents[2] / "NOTICE"
 #: Licences that ask for no more than their text, which lies in the package.
 PERMISSIVE = frozenset(
     {"MIT", "MIT-0", "MIT-CMU", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "ISC", "Apache-2.0", "PSF-2.0",

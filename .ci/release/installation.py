@@ -17,7 +17,7 @@ from llama_build import read_report
 from llama_wheel import compile_wheel, sdist
 from progress import Line
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LEFT_OUT = {"train"}
 
 
