@@ -1,6 +1,7 @@
 """The repository that a release is made from: its version, its state, its tags."""
 
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -21,9 +22,12 @@ def tag_name(version: str) -> str:
 
 
 def git(root: Path, *arguments: str, given: str | None = None) -> str:
-    """What git prints. Raises `subprocess.CalledProcessError` with what it said."""
+    """What git prints; exits with 1 and git's own words if it fails."""
     command = ["git", "-C", str(root), *arguments]
-    return subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout.strip()
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"release: git {arguments[0]} failed: {' '.join(done.stderr.split())}")
+    return done.stdout.strip()
 
 
 def problems(root: Path, version: str) -> list[str]:

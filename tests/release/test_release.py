@@ -88,6 +88,14 @@ def test_a_release_cannot_be_made_twice(project: Path) -> None:
     assert done.stderr == "release: 1.2.0 is released already; set the next version in pyproject.toml\n"
 
 
+def test_what_git_refuses_is_told_in_its_own_words(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "surtitle"\nversion = "1.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
+    done = release(tmp_path, "check")
+    assert done.returncode == 1
+    assert done.stderr.startswith("release: git branch failed: fatal: not a git repository")
+
+
 @pytest.mark.parametrize(
     ("version", "says"),
     [
