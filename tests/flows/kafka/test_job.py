@@ -122,7 +122,7 @@ def test_a_job_that_is_killed_again_and_again_loses_nothing_and_writes_its_files
     for number in range(KILLS):
         share = len(spoken) // KILLS
         job.send(spoken[number * share : (number + 1) * share if number < KILLS - 1 else len(spoken)])
-        job.write(workers=random.randint(1, 2))
+        job.write(workers=random.randint(1, 2), rooms=random.choice([None, 3]))
         assert kill(job.start(), job.folder / "log.jsonl", random), "it was over too early"
     job.run_until(job.has_logged(len(spoken)))
     assert events(job.folder) == events(alone)
@@ -183,20 +183,27 @@ def test_a_broker_that_is_killed_and_has_forgotten_everything_is_read_and_writte
     assert "it was deleted and made again" in said
 
 
-def test_a_cluster_reads_a_topic_and_goes_on_after_one_of_it_was_killed(
-    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
+@pytest.mark.parametrize(("rooms", "count"), [(None, 2), (3, 4)])
+def test_a_cluster_reads_a_topic_and_goes_on_with_two_processes_after_one_of_it_was_killed(
+    tmp_path: Path,
+    broker: Broker,
+    partials: list[dict[str, Any]],
+    replayed: Path,
+    rooms: int | None,
+    count: int,
 ) -> None:
     job = Job(tmp_path / "job", broker, partitions=3)
     half = len(partials) // 2
     job.send(partials[:half])
-    first, second = job.start_cluster(2)
+    first, *others, victim = job.start_cluster(count, rooms=rooms)
     wait_for(job.has_logged(half // 2), first)
-    second.kill()
-    second.communicate()
-    _, stderr = first.communicate(timeout=180)
-    assert first.returncode == 75, stderr
+    victim.kill()
+    victim.communicate()
+    for process in (first, *others):
+        _, stderr = process.communicate(timeout=180)
+        assert process.returncode == 75, stderr
     job.send(partials[half:])
-    processes = job.start_cluster(2, workers=2)
+    processes = job.start_cluster(2, workers=2, rooms=rooms)
     wait_for(job.has_logged(len(partials)), processes[0])
     # Each of them has to be told.
     for process in processes:
