@@ -134,6 +134,11 @@ class RoomRegistry:
             room.finished()
             return self._leaves(room)
 
+    def has_left(self, stream: str) -> bool:
+        """Whether there is no such room any more."""
+        with self._lock:
+            return stream not in self._rooms
+
     def direction(self, stream: str) -> Direction:
         """The languages of a room; the first ones that are offered if there is no such room."""
         with self._lock:
