@@ -75,7 +75,7 @@ def make_parts(
     if process.has_files:
         check_files(settings, reading)
     screen = screen or make_screen(settings)
-    watching = RunObservers(settings, screen, observers)
+    watching = RunObservers(settings, screen, observers, has_files=process.has_files)
     rooms = None if watching.audience is None else watching.audience.rooms
     shared = make_shared(settings, watching.observe, rooms)
     return Parts(
@@ -83,7 +83,7 @@ def make_parts(
         process,
         screen,
         watching,
-        OutputWatch(watching.observe, is_here=process.has_files),
+        watching.outputs,
         shared,
         make_input(settings, watching.observe, shared.stop, process, rooms),
         _door(settings, watching.observe),
