@@ -10,9 +10,9 @@ import venv
 from pathlib import Path
 
 import pytest
+from release.installation import extras, llama_wheels
 
 from operators.extras import EXTRAS
-from release.installation import extras, llama_wheels
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = ROOT / "tests" / "samples"

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from flows.settings.options import TRANSLATION
 from release.man_page import man_page
+
+from flows.settings.options import TRANSLATION
 
 ROOT = Path(__file__).parent.parent.parent
 
