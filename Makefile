@@ -1,11 +1,11 @@
 # Every target does its own set-up: the first one takes some minutes, later ones none.
-# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/install.md.
+# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/start.md.
 
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
 .PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak chaos chaos-hour fuzz lint \
-	man packages test-package sbom release release-check lock clean
+	docs reference packages test-package sbom release release-check lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -101,8 +101,20 @@ lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/lint-imports
 	.venv/bin/python -m pip check
 
-man: $(READY) ## make the manual page docs/surtitle.1 from the command line
-	PYTHONPATH=.:.ci .venv/bin/python -m release.man_page docs/surtitle.1
+# Every warning is an error; then every link of the built pages is followed.
+docs: $(READY) .venv/docs ## build the documentation site into site/ (a minute)
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs:.ci .venv/bin/python -m mkdocs build --strict
+	PYTHONPATH=.ci .venv/bin/python -m docsite.links site
+	@echo "docs: open site/index.html"
+
+.venv/docs: docs.lock
+	rm -rf $@
+	.venv/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps \
+		--only-binary :all: --target $@ -r docs.lock
+	@touch $@
+
+reference: $(READY) ## write the pages of docs/reference/ that come from the code
+	PYTHONPATH=.:.ci .venv/bin/python -m reference
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 WHEEL = dist/surtitle-$(VERSION)-py3-none-any.whl
@@ -130,7 +142,7 @@ release-check: $(READY)
 	PYTHONPATH=.:.ci .venv/bin/python -m release.check
 
 # docs/releasing.md; make release DRY_RUN=1 does all of it but the tag.
-release: release-check lint test test-package sbom ## check everything, build the packages and tag the commit (half an hour)
+release: release-check lint test docs test-package sbom ## check everything, build the packages and tag the commit (half an hour)
 	cd dist && sha256sum surtitle-* >SHA256SUMS
 	PYTHONPATH=.:.ci .venv/bin/python -m release.tag $(if $(DRY_RUN),--dry-run)
 
@@ -148,6 +160,10 @@ lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrad
 		--universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		$(UPGRADE) --quiet --output-file scorers.lock
+	.venv/bin/uv --no-config pip compile --group docs \
+		--universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+		$(UPGRADE) --quiet --output-file docs.lock
 
 clean: ## remove .venv and what tools left behind
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
