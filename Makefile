@@ -42,7 +42,7 @@ test: test-tools $(READY) ## run the tests, two at a time
 
 test-long: $(READY) ## kill runs and clusters 350 times and compare what they wrote (20 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/captions/test_recovery.py
-	SURTITLE_CLUSTER_KILLS=12 SURTITLE_JOB_KILLS=20 .venv/bin/pytest -n 0 \
+	SURTITLE_CLUSTER_KILLS=12 SURTITLE_JOB_KILLS=20 SURTITLE_OUTAGE_S=20 .venv/bin/pytest -n 0 \
 		tests/flows/captions/test_cluster.py tests/flows/kafka
 
 # Apart from the rest, as PyTorch is large: half a gigabyte for a CPU, several for a GPU.

@@ -221,6 +221,8 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
     spoken: tuple[str, ...] = msgspec.field(name="from", default=())
     #: Languages of captions that rooms may choose from; absent for ``translate.to``.
     written: tuple[str, ...] = msgspec.field(name="to", default=())
+    #: Folder into which the finals and subtitles of each room are written; absent to write none.
+    folder: str | None = None
     #: Seconds without audible sound after which a room ends.
     silence_s: Annotated[float, msgspec.Meta(ge=1.0, le=86_400.0)] = 600.0
     #: Seconds in which a speaker may come back after the connection was lost.
