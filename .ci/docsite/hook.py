@@ -1,10 +1,11 @@
-"""The hook of MkDocs that adds the pages from outside ``docs/`` (`docsite.repository`)."""
+"""The hooks of MkDocs: pages from outside ``docs/`` (`docsite.repository`), and options in running text."""
 
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from docsite.options import unbroken
 from docsite.repository import ROOT_PAGES, Links, source_address, source_page
 
 #: The program's icon in the repository, and its address in the site.
@@ -23,3 +24,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for path in links.sources:
         files.append(File.generated(config, source_address(path), content=source_page(root, path)))
     return files
+
+
+def on_page_content(html: str, **_given: object) -> str:
+    """Keep the options in a page's text on one line."""
+    return unbroken(html)
