@@ -5,7 +5,7 @@
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
 .PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak chaos chaos-hour fuzz lint \
-	docs reference man packages test-package sbom release release-check lock clean
+	docs reference packages test-package sbom release release-check lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -115,9 +115,6 @@ docs: $(READY) .venv/docs ## build the documentation site into site/ (a minute)
 
 reference: $(READY) ## write the pages of docs/reference/ that come from the code
 	PYTHONPATH=.:.ci .venv/bin/python -m reference
-
-man: $(READY) ## make the manual page docs/surtitle.1 from the command line
-	PYTHONPATH=.:.ci .venv/bin/python -m release.man_page docs/surtitle.1
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 WHEEL = dist/surtitle-$(VERSION)-py3-none-any.whl

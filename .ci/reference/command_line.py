@@ -20,6 +20,8 @@ _ERRORS = (
     errors.InterruptedRunError,
 )  # fmt: skip
 
+OTHER_EXITS = "A second Ctrl-C also exits with 130, and any other defect in surtitle with 70."
+
 # Typer's own copy of click has no public name for commands, groups and parameters.
 Command = Any
 Parameter = Any
@@ -30,17 +32,14 @@ def command_line_page() -> str:
     commands = list(commands_of(get_command(app), "surtitle"))
     index = [(f"[{name}](#{_anchor(name)})", _first_sentence(command)) for name, command in commands]
     parts = [part for name, command in commands for part in _command(name, command)]
-    codes = [
-        (code("0"), "Success."),
-        *((code(str(kind.exit_code)), prose((kind.__doc__ or "").partition("\n\n")[0])) for kind in _ERRORS),
-    ]
+    codes = [(code(str(number)), prose(meaning)) for number, meaning in exit_codes()]
     return page(
         "Command line",
         _INTRODUCTION,
         table(("command", "what it does"), index),
         *parts,
         "## Exit codes",
-        "A second Ctrl-C also exits with 130, and any other defect in surtitle with 70.",
+        OTHER_EXITS,
         table(("code", "meaning"), codes),
     )
 
@@ -52,6 +51,13 @@ def commands_of(group: Command, name: str) -> Iterator[tuple[str, Command]]:
             yield from commands_of(command, f"{name} {word}")
         else:
             yield f"{name} {word}", command
+
+
+def exit_codes() -> Iterator[tuple[int, str]]:
+    """The exit codes, and what each means."""
+    yield 0, "Success."
+    for kind in _ERRORS:
+        yield kind.exit_code, (kind.__doc__ or "").partition("\n\n")[0]
 
 
 def _anchor(name: str) -> str:

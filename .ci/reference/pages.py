@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from reference.command_line import command_line_page
+from reference.manual import manual_page
 from reference.records import records_page
 from reference.settings import settings_page
 
@@ -13,4 +14,5 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "command-line.md": command_line_page,
     "settings.md": settings_page,
     "records.md": records_page,
+    "surtitle.1": manual_page,
 }

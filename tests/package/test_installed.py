@@ -95,7 +95,7 @@ def test_it_tells_its_version_and_brings_its_manual_page(installed: Installation
     told = installed.surtitle("--version").stdout
     assert told == f"surtitle {re.split('-', built('surtitle-*.whl').name)[1]}\n"
     page = installed.environment / "share" / "man" / "man1" / "surtitle.1"
-    assert page.read_bytes() == (ROOT / "docs" / "surtitle.1").read_bytes()
+    assert page.read_bytes() == (ROOT / "docs" / "reference" / "surtitle.1").read_bytes()
 
 
 def test_it_translates_with_the_captions_model_that_it_puts_together_at_its_first_start(

@@ -1,21 +1,12 @@
 """The manual page: it is what the command line says."""
 
-from pathlib import Path
-
-from release.man_page import man_page
+from reference.manual import manual_page
 
 from flows.settings.options import TRANSLATION
 
-ROOT = Path(__file__).parent.parent.parent
-
-
-def test_the_page_in_the_repository_is_that_of_the_command_line() -> None:
-    # After a change of the command line: make man.
-    assert (ROOT / "docs" / "surtitle.1").read_text() == man_page()
-
 
 def test_it_has_every_command_with_its_options() -> None:
-    commands = man_page().split('\n.SS "surtitle ')[1:]
+    commands = manual_page().split('\n.SS "surtitle ')[1:]
     by_name = {text.partition(" [")[0].replace(r"\-", "-"): text for text in commands}
     assert {"live", "file", "bench-rooms", "serve", "model train"} <= by_name.keys()
     for name, option in TRANSLATION.items():
@@ -23,5 +14,5 @@ def test_it_has_every_command_with_its_options() -> None:
 
 
 def test_no_text_is_taken_for_a_request_of_roff() -> None:
-    requests = {line.split(" ")[0] for line in man_page().splitlines() if line.startswith((".", "'"))}
+    requests = {line.split(" ")[0] for line in manual_page().splitlines() if line.startswith((".", "'"))}
     assert requests <= {".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".RS", ".RE"}
