@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from release.licences import is_in_notice, is_permissive, listing, unread
 
 from deploy.keep_runtime import needed
-from release.licences import is_in_notice, is_permissive, listing, unread
 
 ROOT = Path(__file__).parent.parent
 NOTICE = (ROOT / "NOTICE").read_text()
