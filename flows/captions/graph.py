@@ -102,7 +102,10 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     if parts.settings.translate.rooms is None:
         translations = translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)
     else:
-        translations = translate_rooms("translate", dataflow, partials, shared.rooms, clock, note=note)
+        processes = max(1, len(parts.process.addresses))
+        translations = translate_rooms(
+            "translate", dataflow, partials, shared.rooms, clock, note=note, processes=processes
+        )
     # A replay translates everything it reads. So overtaken partials are not recorded, and a replay gives the
     # same result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials

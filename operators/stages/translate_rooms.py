@@ -34,6 +34,7 @@ def translate_rooms(
     clock: Clock,
     *,
     note: Note = no_note,
+    processes: int = 1,
 ) -> Stream[Translation]:
     """Translate partials of many streams together; each stream is a room.
 
@@ -51,6 +52,7 @@ def translate_rooms(
         served: Gives the process's rooms; called on the worker, not when the flow is built.
         clock: Says when a translation was done.
         note: Called with the outcome of each update: what was wrong, and details for a person.
+        processes: Number of processes of the cluster.
     """
     wake_ups = WakeUps()
 
@@ -59,7 +61,9 @@ def translate_rooms(
         return _Room(served(), wake_ups, clock, state, note)
 
     keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
-    woken: KeyedStream[Partial | None] = op.merge("merge", keyed, wake("wake", flow, keyed, wake_ups))
+    woken: KeyedStream[Partial | None] = op.merge(
+        "merge", keyed, wake("wake", flow, keyed, wake_ups, processes)
+    )
     translated = op.stateful_batch("segment", woken, build)
     return op.key_rm("unkey", translated)
 

@@ -80,28 +80,33 @@ class WakeUps:
 
 
 @operator
-def wake(step_id: str, flow: Dataflow, up: KeyedStream[object], wake_ups: WakeUps) -> KeyedStream[None]:
-    """The wake-ups of this process, by key.
+def wake(
+    step_id: str, flow: Dataflow, up: KeyedStream[object], wake_ups: WakeUps, processes: int = 1
+) -> KeyedStream[None]:
+    """The wake-ups of this process, by key; ``processes`` is the number of processes of the cluster.
 
     They end when ``up``, the input of the stage, has ended and nothing is pending any more. Something may
     still be on its way to the stage then, so at the end of its input it waits itself for what is pending.
     """
     op.output("end", up, _End(wake_ups))
-    return op.input("keys", flow, _Source(wake_ups))
+    return op.input("keys", flow, _Source(wake_ups, processes))
 
 
 class _Source(DynamicSource[tuple[str, None]]):
-    """Delivers on one worker: Bytewax lets a source spin while it waits for other workers to end an epoch."""
+    """Delivers on the first worker of each process.
 
-    def __init__(self, wake_ups: WakeUps) -> None:
+    Bytewax lets a source spin while it waits for other sources to end an epoch, and a source of one partition
+    is on the first worker, too. Sources of the same worker end their epochs in the same turn.
+    """
+
+    def __init__(self, wake_ups: WakeUps, processes: int) -> None:
         self._wake_ups = wake_ups
-        self._lock = Lock()
-        self._is_built = False
+        self._processes = processes
 
     @override
     def build(self, step_id: str, worker_index: int, worker_count: int) -> "_Partition":
-        with self._lock:
-            is_first, self._is_built = not self._is_built, True
+        # Bytewax numbers the workers process by process, and all processes have the same number of them.
+        is_first = worker_index % max(1, worker_count // self._processes) == 0
         return _Partition(self._wake_ups if is_first else None)
 
 

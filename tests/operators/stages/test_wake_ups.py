@@ -40,6 +40,24 @@ def test_a_worker_that_was_given_something_does_not_wait(monkeypatch: pytest.Mon
     assert monotonic() - began_s < 30
 
 
+@pytest.mark.parametrize(("processes", "workers"), [(1, 1), (1, 4), (4, 1), (2, 3)])
+def test_the_first_worker_of_each_process_delivers(processes: int, workers: int) -> None:
+    count = processes * workers
+    for process in range(processes):
+        wakes = WakeUps()
+        wakes.input_began()
+        source = wake_ups._Source(wakes, processes)
+        wakes.wake("a")
+        found = []
+        for index in range(process * workers, (process + 1) * workers):
+            part = source.build("wake", index, count)
+            try:
+                found.append((index, part.next_batch()))
+            except StopIteration:
+                continue
+        assert found == [(process * workers, [("a", None)])]
+
+
 # The first signal comes while the worker waits, and is handled for longer than it would have waited.
 SIGNALLED = """
 import signal, time
