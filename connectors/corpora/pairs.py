@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 from connectors.files.whole import whole_file
 from operators.errors import InputError
 from operators.training.pairs import Pair
+from operators.unreadable import unreadable
 
 #: No line with two sentences is longer.
 _MAX_LINE_BYTES = 64 * 1024
@@ -92,6 +93,6 @@ def _lines(path: Path) -> Iterator[str]:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is damaged after line {number} ({error}): fetch it again") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
+        raise InputError(unreadable(path, error)) from None
     if not number:
         raise InputError(f"{path} is empty: give pairs, one per line, separated by a tab")

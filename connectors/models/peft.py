@@ -9,6 +9,7 @@ import regex
 from connectors.files.json_file import read_json
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
+from operators.unreadable import unreadable
 
 #: Architectures with the same matrices in a GGUF file as in training. For Llama, GGUF reorders the rows of
 #: the query and key matrices.
@@ -69,7 +70,7 @@ def _halves(path: Path, architecture: str, blocks: int) -> dict[str, dict[str, M
     try:
         tensors = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
     except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
+        raise InputError(unreadable(path, error)) from None
     except SafetensorError as error:
         raise InputError(f"{path} is damaged ({error}): fetch the adapter again") from None
     kinds = {name: kind for kind, name in MODEL_ARCH_NAMES.items()}

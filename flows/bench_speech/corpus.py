@@ -11,6 +11,7 @@ import numpy as np
 from connectors.audio.decoder import AudioDecoder
 from operators.errors import InputError
 from operators.recognizers.windowed.voice import Samples
+from operators.unreadable import unreadable
 
 
 class Clip(NamedTuple):
@@ -56,7 +57,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+        raise InputError(unreadable(path, error)) from error
     texts = {}
     for number, line in enumerate(lines, start=1):
         try:

@@ -12,6 +12,7 @@ import msgspec
 from operators.errors import InputError, UsageError
 from operators.languages import Language
 from operators.recognizers.whisper.byte_pairs import BytePairs
+from operators.unreadable import unreadable
 
 _MAX_TOKENS = 1_000_000
 
@@ -115,7 +116,7 @@ def load_vocabulary(folder: Path) -> Vocabulary:
             # Not splitlines(): tokens contain characters that it treats as line ends.
             spellings = data.decode("utf-8").removesuffix("\n").split("\n")
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+        raise InputError(unreadable(path, error)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: this is not the vocabulary of a Whisper model; fetch the model again"

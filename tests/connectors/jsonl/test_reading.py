@@ -93,14 +93,14 @@ def test_gigabytes_of_something_else_are_not_looked_through(tmp_path: Path) -> N
 
 
 def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="there is no such file"):
         validate(tmp_path / "none.jsonl", Partial)
     with pytest.raises(InputError, match="not a regular file"):
         validate(tmp_path, Partial)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="not a regular file"):
         event_type_of(tmp_path / "pipe")
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="there is no such file"):
         read(JsonlSource(tmp_path / "none.jsonl", Partial))
 
 
