@@ -17,7 +17,12 @@ def main() -> NoReturn:
     try:
         import flows.processor  # noqa: F401 - before the command line
     except SurtitleError as error:
-        fail(error)
+        if sys.argv[1:2] != ["doctor"]:
+            fail(error)
+        # It examines what is wrong with llama.cpp, and must not load it as the other commands do.
+        from flows.cli.doctor import examine_alone
+
+        examine_alone(sys.argv[2:])
     from flows.cli.app import main as run
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:

@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from msgspec.structs import replace
@@ -18,9 +18,13 @@ from flows.cli.bench_drafts import bench_drafts
 from flows.cli.bench_rooms import bench_rooms
 from flows.cli.bench_speech import bench_speech
 from flows.cli.devices import devices
+from flows.cli.doctor import doctor
 from flows.cli.exits import fail, wants_json
+from flows.cli.groups import Commands
 from flows.cli.job import job
 from flows.cli.loadgen import loadgen
+from flows.cli.mistakes import check_command
+from flows.cli.refusals import BAD_COMMAND_LINE, refusal
 from flows.cli.report import report
 from flows.cli.serve import serve
 from flows.cli.trace import trace
@@ -48,23 +52,14 @@ from operators.errors import INTERNAL_EXIT_CODE, InputError, SurtitleError, Usag
 
 app = typer.Typer(
     name="surtitle",
-    no_args_is_help=True,
+    cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     help="Live speech translation whose captions hardly flicker.",
 )
-
-app.command()(bench)
-app.command("bench-speech")(bench_speech)
-app.command("bench-drafts")(bench_drafts)
-app.command("bench-rooms")(bench_rooms)
-app.command()(loadgen)
-app.command()(report)
-app.command()(trace)
-app.command()(devices)
-app.command()(job)
-app.command()(serve)
-app.add_typer(model_app, name="model")
+#: The headings of the help, in this order.
+_CAPTION, _SERVE, _MEASURE, _MAKE = "Caption", "Run as a service", "Measure", "Make a model"
 
 Audio = Annotated[Path | None, typer.Argument(help="A wav or flac file.", show_default=False)]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
@@ -73,7 +68,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors and the 
 Profile = Annotated[bool, typer.Option("--profile", help="Print what an update costs besides the model.")]
 
 
-@app.command()
+@app.command(rich_help_panel=_CAPTION)
 @takes(
     LISTENING,
     TRANSLATION,
@@ -99,7 +94,7 @@ def live(
     caption(wanted, quiet=quiet, profile=profile, settings_file=settings)
 
 
-@app.command()
+@app.command(rich_help_panel=_CAPTION)
 @takes(
     TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WORKERS, WEB, WATCHING
 )
@@ -113,6 +108,7 @@ def file(
     """Translate recorded speech into captions."""
     given = overrides.setdefault("input", {})
     if audio is not None:
+        check_command(audio, "file")
         given["audio"] = str(audio)
     if sum(name in given for name in ("audio", "partials", "translations", "captions")) > 1:
         raise UsageError(
@@ -126,7 +122,7 @@ def file(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=_CAPTION)
 @takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB, WATCHING)
 def replay(
     overrides: Overrides,
@@ -136,6 +132,7 @@ def replay(
     profile: Profile = False,
 ) -> None:
     """Run the rest of the chain from recorded partials, translations or captions."""
+    check_command(events, "replay")
     event_type = event_type_of(events)
     if event_type not in REPLAYED:
         raise InputError(
@@ -151,8 +148,18 @@ def replay(
     )
 
 
-# The exception that Typer raises for an invalid command line; it has no public name.
-_BAD_COMMAND_LINE: Any = typer.BadParameter.__bases__[0]
+app.command(rich_help_panel=_CAPTION)(devices)
+app.command(rich_help_panel=_CAPTION)(doctor)
+app.command(rich_help_panel=_SERVE)(serve)
+app.command(rich_help_panel=_SERVE)(job)
+app.command(rich_help_panel=_MEASURE)(report)
+app.command(rich_help_panel=_MEASURE)(bench)
+app.command("bench-speech", rich_help_panel=_MEASURE)(bench_speech)
+app.command("bench-drafts", rich_help_panel=_MEASURE)(bench_drafts)
+app.command("bench-rooms", rich_help_panel=_MEASURE)(bench_rooms)
+app.command(rich_help_panel=_MEASURE)(loadgen)
+app.command(rich_help_panel=_MEASURE)(trace)
+app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)
 
 
 def _completed(overrides: Overrides, quiet: bool) -> Overrides:
@@ -181,12 +188,13 @@ def main() -> NoReturn:
     try:
         _check_arguments(sys.argv[1:])
         # Typer would draw a box around its messages about the command line.
-        code = app(standalone_mode=not is_json)
+        code = app(prog_name=app.info.name, standalone_mode=False)
     except SurtitleError as error:
         fail(error)
-    except _BAD_COMMAND_LINE as error:
-        tell("usage_error", error.format_message(), level=logging.ERROR, exit_code=UsageError.exit_code)
-        sys.exit(UsageError.exit_code)
+    except BAD_COMMAND_LINE as error:
+        fail(refusal(error, typer.main.get_command(app), sys.argv[1:]))
+    except typer.Abort:
+        sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last resort: any other exception is our bug
         sentence = "this is a defect in surtitle; please report it with the lines above"
         tell("internal_error", sentence, level=logging.CRITICAL, error=error, exit_code=INTERNAL_EXIT_CODE)
