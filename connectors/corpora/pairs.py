@@ -69,7 +69,9 @@ def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:
         columns = line.split("\t")
         if len(columns) < least:
             wanted = "a source and its translation" if least == 2 else "those and the table of their prefixes"
-            raise InputError(f"{path}, line {number}: it has {len(columns)} columns; {wanted} are needed")
+            raise InputError(
+                f"{path}, line {number}: it has {len(columns)} columns; give {wanted}, separated by tabs"
+            )
         if columns[0].strip() and columns[1].strip():
             yield number, columns
 
@@ -85,7 +87,7 @@ def _lines(path: Path) -> Iterator[str]:
                 number += 1
                 if len(line) > _MAX_LINE_BYTES:
                     raise InputError(
-                        f"{path}, line {number}: more than {_MAX_LINE_BYTES:,} bytes; a line is one pair"
+                        f"{path}, line {number}: more than {_MAX_LINE_BYTES:,} bytes; give one pair per line"
                     )
                 yield line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:

@@ -112,7 +112,9 @@ class RecoveryFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(f"{self.path}: another process is using this folder") from None
+            raise OutputError(
+                f"{self.path}: another process is using this folder; wait for it, or give another"
+            ) from None
         schema = self._read(_Version).schema
         if schema != SCHEMA:
             raise InputError(

@@ -64,7 +64,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
             entry = msgspec.json.decode(line, type=_Entry)
         except msgspec.MsgspecError as error:
             raise InputError(
-                f"{path}, line {number}: {error}; each line has to be an object with 'file' and 'text'"
+                f"{path}, line {number}: {error}; write each line as an object with 'file' and 'text'"
             ) from error
         texts[entry.file] = entry.text
     return texts

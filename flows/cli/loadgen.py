@@ -61,7 +61,7 @@ def loadgen(
 
     numbers = integers("--rooms", rooms)
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
-        raise UsageError(f"--rooms: there can be 1 to {_MAX_ROOMS} rooms")
+        raise UsageError(f"--rooms: give numbers from 1 to {_MAX_ROOMS}")
     wanted = load_settings(None, overrides if server is None else {})
     model = wanted.translate
     read = named_files(model.model, model.template, model.heads, model.draft_model)

@@ -79,4 +79,6 @@ def _config(folder: Path) -> WhisperConfig:
     except OSError as error:
         raise InputError(unreadable(path, error)) from error
     except msgspec.MsgspecError as error:
-        raise InputError(f"{path}: this is not the configuration of a Whisper model: {error}") from error
+        raise InputError(
+            f"{path}: this is not the configuration of a Whisper model: {error}; fetch it again"
+        ) from error

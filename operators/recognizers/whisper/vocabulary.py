@@ -70,7 +70,9 @@ class Vocabulary:
             return [self.start, self._no_timestamps]
         tongue = self._numbers.get(f"<|{spoken.code}|>")
         if tongue is None:
-            raise UsageError(f"{self._source.parent}: this Whisper model does not know {spoken.name}")
+            raise UsageError(
+                f"{self._source.parent}: this Whisper model does not know {spoken.name}; choose another"
+            )
         return [self.start, tongue, self._transcribe, self._no_timestamps]
 
     def piece(self, token: int) -> bytes:
@@ -122,7 +124,9 @@ def load_vocabulary(folder: Path) -> Vocabulary:
             f"{path}: this is not the vocabulary of a Whisper model; fetch the model again"
         ) from error
     if len(spellings) > _MAX_TOKENS:
-        raise InputError(f"{path}: {len(spellings)} tokens are more than any Whisper model has")
+        raise InputError(
+            f"{path}: {len(spellings)} tokens are more than any Whisper model has; fetch it again"
+        )
     return Vocabulary(spellings, path)
 
 
