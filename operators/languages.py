@@ -124,6 +124,15 @@ def language(name: str) -> Language:
     raise UsageError(f"{name!r} is not a language that surtitle knows; {what_to_do}")
 
 
+def is_language(name: str) -> bool:
+    """Whether `language` knows this name."""
+    try:
+        language(name)
+    except UsageError:
+        return False
+    return True
+
+
 def _by_name() -> dict[str, Language]:
     """All languages by all of their names and codes, in lower case."""
     return {

@@ -39,6 +39,7 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
     except RecursionError:
         raise InputError(f"{path}: this is not valid TOML: nest its brackets less deeply") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: this is not valid TOML: {error}; correct that place") from None
+        what_to_do = "put text in quotes" if "Invalid value" in str(error) else "correct that place"
+        raise InputError(f"{path}: this is not valid TOML: {error}; {what_to_do}") from None
     except ValueError:  # a Python error that tomllib lets through
         raise InputError(f"{path}: this is not valid TOML: shorten the number with too many digits") from None

@@ -68,6 +68,8 @@ class RecoveryFolder:
             if not self.is_resumed:
                 self._make()
             self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (NotADirectoryError, FileExistsError):
+            raise InputError(f"{path} is not a folder: give one for --recovery, or a new name") from None
         except OSError as error:
             trouble = WriteError(path, error)
             raise OutputError(

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-from flows.cli.synonyms import ARGUMENTS, COMMANDS, OPTIONS
+from flows.cli.synonyms import ARGUMENTS, COMMANDS, INSTEAD, OPTIONS
 from operators.errors import UsageError
+from operators.languages import is_language
 from operators.nearest import nearest
 
 # What a name given in place of a command shows about the command that was left out.
@@ -51,6 +52,17 @@ def no_such_command(typed: Sequence[str], group: str, commands: Sequence[str]) -
     return f"there is no command {given}; `{group} --help` lists those that exist: {', '.join(commands)}"
 
 
+def too_much(words: str, command: Command) -> str:
+    """The sentence about what a command cannot use, behind its arguments and options."""
+    start, name = f"{command.path} cannot use {words}", command.path.rpartition(" ")[2]
+    fitting = _SUFFIXES.get(PurePath(words).suffix.lower(), name)
+    if fitting != name and not command.arguments:
+        return f"{start}; did you mean: surtitle {fitting} {words}"
+    if "--to" in command.options and is_language(words):
+        return f"{start}; did you mean --to {words}?"
+    return f"{start}; leave it out, or put quotes around a name with spaces"
+
+
 def check_command(file: PurePath, command: str) -> None:
     """Raise `UsageError` for a file that by its suffix belongs to another of the commands for files."""
     fitting = _SUFFIXES.get(file.suffix.lower(), command)
@@ -91,6 +103,8 @@ def no_such_option(given: str, command: Command, others: Iterable[Command]) -> s
     remedy = f"`{command.path} --help` lists its options"
     if f"--{word}" in command.options:  # -to, --To, --mask_k
         return f"{start}; did you mean --{word}?"
+    if word in INSTEAD:
+        return f"{start}; there is a command for that: {INSTEAD[word]}"
     if word in ARGUMENTS and command.arguments:
         return f"{start}; give the file without an option: {command.path} {' '.join(command.arguments)}"
     if (meant := _meant_option(word, command.options)) is not None:

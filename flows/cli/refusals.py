@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from flows.cli.mistakes import Command, no_such_option
+from flows.cli.mistakes import Command, no_such_option, too_much
 from operators.errors import UsageError
 
 #: The exception that Typer raises for an invalid command line; it has no public name.
@@ -42,9 +42,7 @@ def refusal(error: Any, root: Any, arguments: Sequence[str]) -> UsageError:
         case "BadParameter" if error.param is not None:
             return UsageError(_bad_value(error, path, arguments))
     if extra := _EXTRA.fullmatch(error.message):
-        return UsageError(
-            f"{path} cannot use {extra[1]}; leave it out, or put quotes around a name with spaces"
-        )
+        return UsageError(too_much(extra[1], _described(context.command, path)))
     return UsageError(f"{error.format_message().rstrip('.')}; see `{path} --help`")
 
 

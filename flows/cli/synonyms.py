@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
             "dest", "dst", "lang", "language", "languages", "out-lang", "output-language", "target",
-            "target-lang", "target-language", "tgt", "tgt-lang", "tl", "to-lang", "to-language",
+            "target-lang", "target-language", "t", "tgt", "tgt-lang", "tl", "to-lang", "to-language",
             "translate-to",
         ),
         ("--to",),
@@ -49,7 +49,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
             "from-lang", "from-language", "in-lang", "input-language", "sl", "source", "source-lang",
-            "source-language", "spoken", "spoken-language", "src", "src-lang", "speech-language",
+            "s", "source-language", "spoken", "spoken-language", "src", "src-lang", "speech-language",
         ),
         ("--from",),
     ),
@@ -74,7 +74,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("address", "bind", "ip", "listen"), ("--host",)),
     **dict.fromkeys(("http-port", "p", "web-port"), ("--port",)),
     **dict.fromkeys(("prometheus", "metrics-port"), ("--metrics",)),
-    **dict.fromkeys(("cores", "cpus", "j", "jobs", "n-threads", "num-threads", "t"), ("--threads",)),
+    **dict.fromkeys(("cores", "cpus", "j", "jobs", "n-threads", "num-threads"), ("--threads",)),
     **dict.fromkeys(("beta",), ("--bias",)),
     **dict.fromkeys(("mask", "wait-k", "k"), ("--mask-k",)),
     **dict.fromkeys(("policy", "decoding", "strategy"), ("--method",)),
@@ -89,6 +89,13 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("transcript", "save-transcript", "save-text"), ("--save-partials",)),
     **dict.fromkeys(("brokers", "bootstrap-servers", "topic"), ()),
 }  # fmt: skip
+
+#: Options of other programs for which surtitle has a command.
+INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(("devices", "list-devices", "list-inputs", "list-microphones"), "surtitle devices"),
+    **dict.fromkeys(("benchmark", "bench"), "surtitle bench"),
+    **dict.fromkeys(("check", "diagnose", "doctor"), "surtitle doctor"),
+}
 
 #: Options that other programs have for what surtitle takes without an option.
 ARGUMENTS = frozenset(

@@ -18,6 +18,7 @@ def main() -> None:
         "library": _library,
         "microphone": _microphone,
         "model": _model,
+        "recognizer": _recognizer,
         "speed": _speed,
     }
     name, *arguments = sys.argv[1:]
@@ -52,6 +53,21 @@ def _model(*named: str) -> msgspec.Struct:
     from flows.doctor.loaded import load
 
     return load(_settings(*named))
+
+
+def _recognizer(spoken: str) -> msgspec.Struct:
+    from flows.doctor.recognizer import RecognizerFacts
+    from flows.engine.recognition import check_recognizer, make_recognizer
+    from flows.settings.schema import RecognizeSettings
+    from operators.errors import SurtitleError
+
+    settings = RecognizeSettings()
+    try:
+        check_recognizer(settings, spoken=spoken, is_live=True)
+        make_recognizer(settings, spoken=spoken, observe=lambda _changed: None).close()
+    except SurtitleError as error:
+        return RecognizerFacts(error=str(error))
+    return RecognizerFacts()
 
 
 def _speed(*named: str) -> msgspec.Struct:

@@ -7,7 +7,18 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from flows.doctor import disk, extras, memory, microphone, model, ports, processor, speed, terminal
+from flows.doctor import (
+    disk,
+    extras,
+    memory,
+    microphone,
+    model,
+    ports,
+    processor,
+    recognizer,
+    speed,
+    terminal,
+)
 from flows.doctor.finding import Checked, Finding
 from flows.settings.schema import TranslateSettings
 from operators.progress import Progress
@@ -46,7 +57,11 @@ def examine(wanted: Wanted, doing: Progress) -> Iterator[Checked]:
         found = check("model", _LOADING_S + _GRACE_S, lambda: model.look(settings, _LOADING_S), model.judge)
         yield found
         loaded = found.facts or loaded
-    mb = loaded.mb or None
+    mb, spoken = loaded.mb or None, settings.source
+    yield check(
+        "recogniser", _CHILD_S + _GRACE_S,
+        lambda: recognizer.look(spoken, _CHILD_S), lambda facts: recognizer.judge(facts, spoken),
+    )  # fmt: skip
     yield check("memory", _QUICK_S, lambda: memory.look(mb), memory.judge)
     yield check("disk", _QUICK_S, disk.look, disk.judge)
     yield check(

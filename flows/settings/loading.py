@@ -8,7 +8,7 @@ import msgspec
 
 from connectors.files.toml import read_toml
 from connectors.messages.log import begin_messages, tell
-from flows.settings.mistakes import invalid_value, meant_key
+from flows.settings.mistakes import check_languages, invalid_value, meant_key
 from flows.settings.schema import SPECULATIVE, Settings
 from operators.errors import UsageError
 from operators.secret import decode_secret, to_plain
@@ -80,6 +80,7 @@ def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) 
     except msgspec.ValidationError as error:
         raise UsageError(invalid_value(error, where, overrides or {})) from None
     _check_texts(to_plain(settings), where)
+    check_languages(settings, where, overrides or {})
     return Loaded(settings, frozenset(raw.get("translate", ())))
 
 

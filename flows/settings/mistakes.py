@@ -10,6 +10,8 @@ from flows.settings.options import flag_of
 from flows.settings.schema import Settings
 from flows.settings.synonyms import KEYS
 from flows.settings.wording import in_words
+from operators.errors import UsageError
+from operators.languages import language
 from operators.nearest import nearest
 
 _INVALID = re.compile(r"Invalid enum value ('.*')", re.DOTALL)
@@ -69,10 +71,34 @@ def invalid_value(
         message = "this is not one of its values" if " matching " in message else message
         meant = nearest(wrong[1].strip("'"), choices.split(", ")) if wrong else None
         message = f"{message}; {f'did you mean {meant}? ' if meant else ''}choose from {choices}"
+    return f"{_place(place, where, overrides)}: {in_words(message)}"
+
+
+def check_languages(settings: Settings, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that all languages are known; the arguments are those of `invalid_value`.
+
+    Raises:
+        UsageError: names the place of one that is not.
+    """
+    translate, rooms = settings.translate, settings.rooms
+    given = {
+        "translate.from": (translate.source,), "translate.to": (translate.target,),
+        "rooms.from": rooms.spoken, "rooms.to": rooms.written,
+    }  # fmt: skip
+    for place, names in given.items():
+        for name in names:
+            try:
+                language(name)
+            except UsageError as error:
+                raise UsageError(f"{_place(place, where, overrides)}: {error}") from None
+
+
+def _place(place: str, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> str:
+    """Where a setting was given: its option, or the file and its key."""
     stage, _, key = place.partition(".")
     if overrides.get(stage, {}).get(key) is not None and (flag := flag_of(stage, key)) is not None:
-        return f"{flag}: {in_words(message)}"
-    return f"{where}: {place}: {in_words(message)}" if place else f"{where}: {in_words(message)}"
+        return flag
+    return f"{where}: {place}" if place else where
 
 
 def _choices(place: str) -> str:

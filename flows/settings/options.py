@@ -276,6 +276,8 @@ def _parameter(name: str, option: Option) -> inspect.Parameter:
 
 def flag_of(stage: str, key: str) -> str | None:
     """The flag that overrides a setting; None if there is none."""
+    if stage == "rooms":  # where they are given, they stand for those of a single stream
+        stage = "translate"
     groups = (
         TRANSLATION, KEEPING_UP, PACE, EVENTS, LISTENING, RECOGNITION, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT,
         RECOVERY, WORKERS, CLUSTER, WEB, WATCHING, REPLAYS,

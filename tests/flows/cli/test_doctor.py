@@ -49,7 +49,8 @@ def facts(told: dict[str, Any], subject: str) -> dict[str, Any]:
 def test_all_subjects_are_examined(told: dict[str, Any]) -> None:
     assert told["works"] is True
     assert [one["subject"] for one in told["checks"]] == [
-        "processor", "model", "memory", "disk", "microphone", "ports", "terminal", "extras", "speed",
+        "processor", "model", "recogniser", "memory", "disk", "microphone", "ports", "terminal", "extras",
+        "speed",
     ]  # fmt: skip
     assert all(one["findings"] for one in told["checks"])
 
@@ -87,6 +88,16 @@ def test_a_model_of_the_hub_is_not_fetched() -> None:
     done = run(SURTITLE, "doctor", "--quick", "--model", "hub:nobody/nothing:none.gguf", "--json")
     (model,) = [one for one in json.loads(done.stdout)["checks"] if one["subject"] == "model"]
     assert (done.returncode, model["verdict"], model["facts"]["is_absent"]) == (0, "warning", True)
+
+
+def test_a_spoken_language_that_nothing_recognises_is_a_problem() -> None:
+    done = run(SURTITLE, "doctor", "--quick", "--from", "German", "--to", "English", "--json")
+    (recognizer,) = [one for one in json.loads(done.stdout)["checks"] if one["subject"] == "recogniser"]
+    assert (done.returncode, recognizer["verdict"]) == (1, "problem")
+    assert recognizer["findings"][0]["sentence"] == "The default recogniser knows English only"
+    assert recognizer["findings"][0]["remedy"].startswith(
+        "choose --recognizer whisper, azure or vosk for German"
+    )
 
 
 def test_a_language_that_does_not_exist_is_a_mistake_of_the_command_line() -> None:

@@ -4,7 +4,9 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,9 +94,31 @@ ANSWERS = [
     (
         "replay talk.jsonl --to Germna",
         2,
-        "'Germna' is not a language that surtitle knows; did you mean German?",
+        "--to: 'Germna' is not a language that surtitle knows; did you mean German?",
     ),
-    ("replay talk.jsonl --to Klingon", 2, "'Klingon' is not a language that surtitle knows; choose one of …"),
+    ("replay talk.jsonl --to Klingon", 2, "--to: 'Klingon' is not a language that surtitle knows; choose …"),
+    (
+        "serve --to German,Klingon",
+        2,
+        "--to: 'Klingon' is not a language that surtitle knows; choose one of …",
+    ),
+    (
+        "job language.toml",
+        2,
+        "language.toml: translate.to: 'Deutsh' is not a language that surtitle knows; …",
+    ),
+    ("job quotes.toml", 3, "quotes.toml: this is not valid TOML: Invalid value (at line 2, column 6); put …"),
+    ("live talk.wav", 2, "surtitle live cannot use talk.wav; did you mean: surtitle file talk.wav"),
+    ("live German", 2, "surtitle live cannot use German; did you mean --to German?"),
+    ("live -t German", 2, "surtitle live has no option -t; did you mean --to?"),
+    (
+        "live --list-devices",
+        2,
+        "surtitle live has no option --list-devices; there is a command for that: surtitle devices",
+    ),
+    ("file talk.wav --from German", 2, "the default recogniser knows English only; choose --recognizer …"),
+    ("replay talk.jsonl --to English", 2, "speech and captions would both be English; choose another …"),
+    ("replay talk.jsonl --recovery talk.wav", 3, "talk.wav is not a folder: give one for --recovery, or …"),
     ("replay talk.jsonl --model captoins", 2, "there is no model captoins; did you mean captions?"),
     (
         "replay talk.jsonl --model google/gemma-3-1b",
@@ -127,8 +151,10 @@ ANSWERS = [
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files of a first day, as the working directory."""
     shutil.copy(SAMPLES / "partials.jsonl", tmp_path / "talk.jsonl")
-    (tmp_path / "talk.wav").write_bytes(b"RIFF")
+    soundfile.write(tmp_path / "talk.wav", np.zeros(1600, np.int16), 16_000)
     (tmp_path / "surtitle.toml").write_text('[translate]\nlangauge = "de"\n')
+    (tmp_path / "language.toml").write_text('[input]\npartials = "talk.jsonl"\n[translate]\nto = "Deutsh"\n')
+    (tmp_path / "quotes.toml").write_text("[translate]\nto = German\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

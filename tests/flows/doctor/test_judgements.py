@@ -3,7 +3,18 @@
 import msgspec
 import pytest
 
-from flows.doctor import disk, extras, memory, microphone, model, ports, processor, speed, terminal
+from flows.doctor import (
+    disk,
+    extras,
+    memory,
+    microphone,
+    model,
+    ports,
+    processor,
+    recognizer,
+    speed,
+    terminal,
+)
 from flows.doctor.disk import DiskFacts, Folder
 from flows.doctor.extras import ExtraFacts
 from flows.doctor.finding import Checked, Finding, Verdict, from_error
@@ -12,6 +23,7 @@ from flows.doctor.microphone import MicrophoneFacts
 from flows.doctor.model import ModelFacts
 from flows.doctor.ports import Port, PortFacts
 from flows.doctor.processor import Library, ProcessorFacts
+from flows.doctor.recognizer import RecognizerFacts
 from flows.doctor.speed import SpeedFacts
 from flows.doctor.terminal import TerminalFacts
 
@@ -149,6 +161,12 @@ SPEED = SpeedFacts(
 def test_the_speed(change: dict[str, object], verdict: Verdict, words: str) -> None:
     found = worst(speed.judge(msgspec.structs.replace(SPEED, **change)))
     assert (found.verdict, words in found.sentence) == (verdict, True)
+
+
+def test_the_recogniser() -> None:
+    assert recognizer.judge(RecognizerFacts(), "en")[0].sentence.endswith("it recognises English")
+    found = recognizer.judge(RecognizerFacts("it is missing; install it"), "en")
+    assert found == [Finding("problem", "It is missing", "install it")]
 
 
 def test_a_port_that_is_taken_is_named_with_the_option_for_another() -> None:
