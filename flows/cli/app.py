@@ -1,8 +1,5 @@
 """The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
-import logging
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -10,7 +7,6 @@ import typer
 from msgspec.structs import replace
 
 from connectors.jsonl.reading import event_type_of
-from connectors.messages.log import begin_messages, tell
 from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
 from flows.cli.bench import bench
@@ -19,13 +15,12 @@ from flows.cli.bench_rooms import bench_rooms
 from flows.cli.bench_speech import bench_speech
 from flows.cli.devices import devices
 from flows.cli.doctor import doctor
-from flows.cli.exits import fail, wants_json
 from flows.cli.groups import Commands
 from flows.cli.job import job
 from flows.cli.loadgen import loadgen
 from flows.cli.mistakes import check_command
-from flows.cli.refusals import BAD_COMMAND_LINE, refusal
 from flows.cli.report import report
+from flows.cli.running import program, run
 from flows.cli.serve import serve
 from flows.cli.trace import trace
 from flows.model.app import model_app
@@ -48,16 +43,9 @@ from flows.settings.options import (
     Overrides,
     takes,
 )
-from operators.errors import INTERNAL_EXIT_CODE, InputError, SurtitleError, UsageError
+from operators.errors import InputError, UsageError
 
-app = typer.Typer(
-    name="surtitle",
-    cls=Commands,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
-    help="Live speech translation whose captions hardly flicker.",
-)
+app = program()
 #: The headings of the help, in this order.
 _CAPTION, _SERVE, _MEASURE, _MAKE = "Caption", "Run as a service", "Measure", "Make a model"
 
@@ -171,32 +159,6 @@ def _completed(overrides: Overrides, quiet: bool) -> Overrides:
     return overrides
 
 
-def _check_arguments(arguments: Sequence[str]) -> None:
-    """Refuse arguments with lone surrogates: they are not text, and can be neither printed nor written."""
-    for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError:
-            raise UsageError(f"{argument} is not UTF-8; give the file another name") from None
-
-
 def main() -> NoReturn:
-    """Run the command line; exit codes: usage (2), input (3), output (4), internal errors (70)."""
-    is_json = wants_json(sys.argv[1:])
-    begin_messages("json" if is_json else "text")
-    code = 0
-    try:
-        _check_arguments(sys.argv[1:])
-        # Typer would draw a box around its messages about the command line.
-        code = app(prog_name=app.info.name, standalone_mode=False)
-    except SurtitleError as error:
-        fail(error)
-    except BAD_COMMAND_LINE as error:
-        fail(refusal(error, typer.main.get_command(app), sys.argv[1:]))
-    except typer.Abort:
-        sys.exit(1)
-    except Exception as error:  # noqa: BLE001 - the last resort: any other exception is our bug
-        sentence = "this is a defect in surtitle; please report it with the lines above"
-        tell("internal_error", sentence, level=logging.CRITICAL, error=error, exit_code=INTERNAL_EXIT_CODE)
-        sys.exit(INTERNAL_EXIT_CODE)
-    sys.exit(code or 0)
+    """Run the command line; the exit codes are those of `flows.cli.running.run`."""
+    run(app)

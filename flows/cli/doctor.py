@@ -6,13 +6,12 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from flows.cli.exits import fail
+from flows.cli.running import program, run
 from flows.doctor.examination import Wanted, examine
 from flows.doctor.printing import as_json, print_checked, print_verdict, works
 from flows.running.waiting import Waiting
 from flows.settings.loading import load_settings
 from flows.settings.options import LISTENING, TRANSLATION, Group, Overrides, takes
-from operators.errors import SurtitleError
 
 _CHOSEN: Group = {name: TRANSLATION[name] for name in ("to", "from_", "model")}
 
@@ -48,12 +47,13 @@ def doctor(
     raise typer.Exit(0 if works(results) else 1)
 
 
-def examine_alone(arguments: list[str]) -> NoReturn:
-    """Run this command without the others, which would load llama.cpp."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+def main() -> NoReturn:
+    """Run this command without the others, which load llama.cpp: it may be what is wrong."""
+    app = program()
+    app.callback()(_only)
     app.command()(doctor)
-    try:
-        app(arguments, prog_name="surtitle doctor")
-    except SurtitleError as error:
-        fail(error)
-    sys.exit(0)
+    run(app)
+
+
+def _only() -> None:
+    """Let Typer expect the name of the command, although it is the only one."""

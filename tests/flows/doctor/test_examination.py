@@ -9,10 +9,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from flows.doctor import microphone
+from flows.doctor import microphone, model, recognizer
 from flows.doctor.examination import checked
 from flows.doctor.finding import Checked, Finding
 from flows.doctor.printing import as_json, print_checked, print_verdict, works
+from flows.settings.schema import TranslateSettings
 from tests.virtual_microphone import VirtualMicrophone
 
 
@@ -138,3 +139,20 @@ def test_a_microphone_of_another_name_is_a_problem_only_if_it_was_asked_for(
     (finding,) = microphone.judge(microphone.look("no such device", 20.0), is_named=True)
     assert finding.verdict == "problem"
     assert "There is no microphone no such device" in finding.sentence
+
+
+def test_a_model_of_the_hub_is_not_fetched() -> None:
+    facts = model.look(TranslateSettings(model="hub:nobody/nothing:none.gguf"), 60.0)
+    assert (facts.is_absent, facts.error) == (True, None)
+
+
+def test_a_model_that_takes_too_long_is_a_problem() -> None:
+    (finding,) = model.judge(model.look(TranslateSettings(), 0.01))
+    assert finding.verdict == "problem"
+    assert finding.sentence == "Loading the model gave no answer within 0.01 s"
+
+
+def test_a_spoken_language_that_the_default_recogniser_does_not_know_is_a_problem() -> None:
+    (finding,) = recognizer.judge(recognizer.look("German", 60.0), "German")
+    assert (finding.verdict, finding.sentence) == ("problem", "The default recogniser knows English only")
+    assert finding.remedy.startswith("choose --recognizer whisper, azure or vosk for German")
