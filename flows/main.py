@@ -14,11 +14,15 @@ def main() -> NoReturn:
     from operators.errors import SurtitleError
 
     begin_messages("json" if wants_json(sys.argv[1:]) else "text")
-    try:
-        import flows.processor  # noqa: F401 - before the command line
-    except SurtitleError as error:
-        fail(error)
-    from flows.cli.app import main as run
+    if sys.argv[1:2] == ["doctor"]:
+        # It examines whether llama.cpp runs, and therefore does not load it.
+        from flows.cli.doctor import main as run
+    else:
+        try:
+            import flows.processor  # noqa: F401 - before the command line
+        except SurtitleError as error:
+            fail(error)
+        from flows.cli.app import main as run
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         # From here on, there may be something to clean up.

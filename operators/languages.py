@@ -1,8 +1,10 @@
 """What differs between languages: names, tokenizers, line lengths."""
 
+import re
 from typing import NamedTuple, Self
 
 from operators.errors import UsageError
+from operators.nearest import nearest
 
 
 class Language(NamedTuple):
@@ -54,17 +56,93 @@ _KNOWN = [
 ]
 
 
+#: Names in the languages themselves, and other names in English.
+_OTHER_NAMES = {
+    "ar": ("العربية",),
+    "zh": (
+        "中文",
+        "Mandarin",
+        "Hanyu",
+    ),
+    "cs": ("Čeština",),
+    "da": ("Dansk",),
+    "nl": (
+        "Nederlands",
+        "Flemish",
+    ),
+    "fi": ("Suomi",),
+    "fr": ("Français",),
+    "de": ("Deutsch",),
+    "el": ("Ελληνικά",),
+    "he": (
+        "עברית",
+        "iw",
+    ),
+    "hi": ("हिन्दी",),
+    "hu": ("Magyar",),
+    "it": ("Italiano",),
+    "ja": ("日本語",),
+    "ko": ("한국어",),
+    "no": (
+        "Norsk",
+        "nb",
+        "nn",
+        "Bokmål",
+        "Nynorsk",
+    ),
+    "pl": ("Polski",),
+    "pt": ("Português",),
+    "ro": ("Română",),
+    "ru": ("Русский",),
+    "es": (
+        "Español",
+        "Castilian",
+        "Castellano",
+    ),
+    "sv": ("Svenska",),
+    "tr": ("Türkçe",),
+    "uk": ("Українська",),
+    "vi": ("Tiếng Việt",),
+}
+# ``de-DE`` and ``zh_Hans_CN`` are German and Chinese: what follows the code is a script or a region.
+_REGION = re.compile(r"([a-z]{2})[-_][a-z0-9_-]+", re.ASCII)
+
+
 def language(name: str) -> Language:
-    """Find a language by its English name or its code, case-insensitively.
+    """Find a language by its English name, its own name or its code (``de``, ``de-AT``), in any case.
 
     Raises `UsageError` for an unknown language.
     """
-    wanted = name.strip().lower()
-    for known in _KNOWN:
-        if wanted in (known.name.lower(), known.code):
-            return known
+    wanted = name.strip().casefold()
+    tag = _REGION.fullmatch(wanted)
+    found = _BY_NAME.get(tag[1] if tag else wanted)
+    if found is not None:
+        return found
+    meant = nearest(wanted, _BY_NAME)
     names = ", ".join(known.name for known in _KNOWN)
-    raise UsageError(f"{name!r} is not a language that surtitle knows; choose one of {names}")
+    what_to_do = f"choose one of {names}" if meant is None else f"did you mean {_BY_NAME[meant].name}?"
+    raise UsageError(f"{name!r} is not a language that surtitle knows; {what_to_do}")
+
+
+def is_language(name: str) -> bool:
+    """Whether `language` knows this name."""
+    try:
+        language(name)
+    except UsageError:
+        return False
+    return True
+
+
+def _by_name() -> dict[str, Language]:
+    """All languages by all of their names and codes, in lower case."""
+    return {
+        name.casefold(): known
+        for known in _KNOWN
+        for name in (known.name, known.code, *_OTHER_NAMES.get(known.code, ()))
+    }
+
+
+_BY_NAME = _by_name()
 
 
 class Direction(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakSet, finalize
 
 from operators.errors import InputError
+from operators.unreadable import unreadable
 
 _PROT_READ, _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS = 0x1, 0x02, 0x10, 0x20
 _SA_SIGINFO = 4
@@ -44,7 +45,7 @@ class MappedFile:
         try:
             self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise InputError(f"{path} cannot be read, {error.strerror}: check its permissions") from None
+            raise InputError(unreadable(path, error)) from None
         self._end = finalize(self, os.close, self._file)
         status = os.fstat(self._file)
         self._size = status.st_size

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from connectors.audio.wav_header import OpenEndedWav, read_wav_data
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
+from operators.unreadable import missing, unreadable
 
 _BLOCK_S = 0.5
 # Samples of all channels in a block: a header of a few bytes can claim to have a thousand channels.
@@ -130,7 +131,7 @@ class AudioDecoder:
 def _opened(path: Path) -> soundfile.SoundFile:
     try:
         if not path.exists():
-            raise InputError(f"{path}: there is no such file; check the path")
+            raise InputError(f"{path}: {missing(path)}")
         if not path.is_file():
             raise InputError(f"{path}: this is not a file; name one recording")
         data = read_wav_data(path)
@@ -138,9 +139,7 @@ def _opened(path: Path) -> soundfile.SoundFile:
             return soundfile.SoundFile(OpenEndedWav(path, data))
         return soundfile.SoundFile(str(path))
     except OSError as error:
-        raise InputError(
-            f"{path}: it cannot be read ({error.strerror}); check its name and permissions"
-        ) from error
+        raise InputError(unreadable(path, error)) from error
     except soundfile.LibsndfileError as error:
         reason = error.error_string.rstrip(".")
         raise InputError(

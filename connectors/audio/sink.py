@@ -47,7 +47,7 @@ class WavSink(FileSink[AudioChunk, WavPosition]):
     def __init__(self, path: Path, *, watch: OutputWatch | None = None) -> None:
         super().__init__(path, watch=watch)
         if path.exists() and (not path.is_file() or inherited(path) is not None):
-            raise OutputError(f"{path} cannot be written: audio needs a regular file")
+            raise OutputError(f"{path} cannot be written: audio needs a regular file; name one")
 
     @override
     def open_file(

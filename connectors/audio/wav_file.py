@@ -83,7 +83,7 @@ class WavFile:
     def _check(self) -> None:
         status = os.fstat(self._file)
         if not stat.S_ISREG(status.st_mode) or inherited(self._path) is not None:
-            raise OutputError(f"{self._path} cannot be written: audio needs a regular file")
+            raise OutputError(f"{self._path} cannot be written: audio needs a regular file; name one")
         if self._samples and status.st_size < _offset(self._samples):
             raise OutputError(f"{self._path} has become shorter since the run being resumed; start a new run")
 
@@ -161,7 +161,9 @@ class WavFile:
                 "give each stream its own file"
             )
         if not chunk.start_s <= _MAX_START_S:
-            raise OutputError(f"{self._path} cannot hold audio that begins at {chunk.start_s:.0f} s")
+            raise OutputError(
+                f"{self._path} cannot hold audio that begins at {chunk.start_s:.0f} s; correct its times"
+            )
         start = round(chunk.start_s * SAMPLE_RATE)
         if start < self._samples - _ROUNDING_SAMPLES:
             held_s = self._samples / SAMPLE_RATE

@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 from connectors.files.whole import whole_file
 from operators.errors import InputError
 from operators.training.pairs import Pair
+from operators.unreadable import unreadable
 
 #: No line with two sentences is longer.
 _MAX_LINE_BYTES = 64 * 1024
@@ -68,7 +69,9 @@ def _columns(path: Path, least: int) -> Iterator[tuple[int, list[str]]]:
         columns = line.split("\t")
         if len(columns) < least:
             wanted = "a source and its translation" if least == 2 else "those and the table of their prefixes"
-            raise InputError(f"{path}, line {number}: it has {len(columns)} columns; {wanted} are needed")
+            raise InputError(
+                f"{path}, line {number}: it has {len(columns)} columns; give {wanted}, separated by tabs"
+            )
         if columns[0].strip() and columns[1].strip():
             yield number, columns
 
@@ -84,7 +87,7 @@ def _lines(path: Path) -> Iterator[str]:
                 number += 1
                 if len(line) > _MAX_LINE_BYTES:
                     raise InputError(
-                        f"{path}, line {number}: more than {_MAX_LINE_BYTES:,} bytes; a line is one pair"
+                        f"{path}, line {number}: more than {_MAX_LINE_BYTES:,} bytes; give one pair per line"
                     )
                 yield line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
@@ -92,6 +95,6 @@ def _lines(path: Path) -> Iterator[str]:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is damaged after line {number} ({error}): fetch it again") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
+        raise InputError(unreadable(path, error)) from None
     if not number:
         raise InputError(f"{path} is empty: give pairs, one per line, separated by a tab")

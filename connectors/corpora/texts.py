@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from operators.errors import InputError
+from operators.unreadable import unreadable
 
 #: Maximum characters of a line; a longer one is read in parts.
 _MAX_LINE_CHARACTERS = 16 * 1024
@@ -39,6 +40,6 @@ def read_texts(path: Path, progress: Callable[[float], None] | None = None) -> I
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is damaged after line {number} ({error}): fetch it again") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
+        raise InputError(unreadable(path, error)) from None
     if not number:
         raise InputError(f"{path} is empty: give texts, one per line")

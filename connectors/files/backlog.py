@@ -197,7 +197,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             raise error from None
         if not self._is_lagging or error.reason != self._reason:
             self._report(
-                f"{error}; {error.what_to_do}, and the missing records will be written; captions continue",
+                f"{error}, and the missing records will be written; captions continue",
                 True,
             )
         self._is_lagging, self._reason = True, error.reason

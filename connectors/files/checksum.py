@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 from operators.errors import InputError
+from operators.unreadable import unreadable
 
 
 def sha256_of(path: Path) -> str:
@@ -12,4 +13,4 @@ def sha256_of(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
+        raise InputError(unreadable(path, error)) from None

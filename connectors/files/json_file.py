@@ -7,6 +7,7 @@ import msgspec
 
 from connectors.files.damage import DAMAGED
 from operators.errors import InputError
+from operators.unreadable import unreadable
 
 T = TypeVar("T")
 
@@ -33,6 +34,6 @@ def read_json(path: Path, kind: type[T], what: str, remedy: str, max_bytes: int 
             )
         return msgspec.json.decode(content, type=kind)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}; {remedy}") from None
+        raise InputError(unreadable(path, error)) from None
     except DAMAGED as error:
         raise InputError(f"{path} is not {what}: {error}; {remedy}") from None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from operators.errors import InputError
+from operators.unreadable import unreadable
 
 #: Maximum bytes of a line that is read as a whole.
 MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -39,7 +40,7 @@ class LineReader:
                 raise InputError(f"{path} has become shorter since the run being resumed; start a new run")
             self._file = path.open("rb")
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+            raise InputError(unreadable(path, error)) from None
         self._file.seek(offset)
 
     def __enter__(self) -> "LineReader":
@@ -84,7 +85,7 @@ class LineReader:
         try:
             line = self._file.readline(MAX_LINE_BYTES + 1)
         except OSError as error:
-            raise InputError(f"{self.path} cannot be read: {error.strerror}") from None
+            raise InputError(unreadable(self.path, error)) from None
         self.offset += len(line)
         self._is_inside_line = len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
         return line

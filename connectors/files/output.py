@@ -39,7 +39,7 @@ class WriteError(OutputError):
     def __init__(self, path: Path, error: OSError) -> None:
         self.reason = error.strerror or str(error)
         self.what_to_do = _WHAT_TO_DO.get(error.errno or 0, "find out what is wrong with it")
-        super().__init__(f"{path} cannot be written: {self.reason}")
+        super().__init__(f"{path} cannot be written: {self.reason}; {self.what_to_do}")
 
 
 def check_writable(path: Path) -> None:
@@ -55,9 +55,9 @@ def check_writable(path: Path) -> None:
         elif not path.exists():
             _check_folder(path)
         elif path.is_dir():
-            raise OutputError(f"{path} cannot be written: it is a folder")
+            raise OutputError(f"{path} cannot be written: it is a folder; name a file in it")
         elif not os.access(path, os.W_OK):
-            raise OutputError(f"{path} cannot be written: no permission")
+            raise OutputError(f"{path} cannot be written: no permission; choose another file")
     except OSError as error:
         raise WriteError(path, error) from None
 
@@ -67,18 +67,22 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: this folder cannot be created ({error.strerror})") from None
+        raise OutputError(
+            f"{folder}: this folder cannot be created ({error.strerror}); choose another one"
+        ) from None
 
 
 def _check_folder(path: Path) -> None:
     # A link may point to a file that does not exist yet.
     folder = Path(os.path.realpath(path)).parent
     if not folder.exists():
-        raise OutputError(f"{path} cannot be written: there is no folder {folder}")
+        raise OutputError(f"{path} cannot be written: there is no folder {folder}; create it first")
     if not folder.is_dir():
-        raise OutputError(f"{path} cannot be written: {folder} is not a folder")
+        raise OutputError(f"{path} cannot be written: {folder} is not a folder; choose another one")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{path} cannot be written: no permission to create files in {folder}")
+        raise OutputError(
+            f"{path} cannot be written: no permission to create files in {folder}; choose another folder"
+        )
 
 
 def inherited(path: Path) -> int | None:
@@ -132,10 +136,10 @@ def _check_descriptor(path: Path, number: int) -> None:
         mode = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
     except OSError:
         raise OutputError(
-            f"{path} cannot be written: this process was started without that descriptor"
+            f"{path} cannot be written: this process was started without that descriptor; name a file"
         ) from None
     if mode == os.O_RDONLY:
-        raise OutputError(f"{path} cannot be written: it is open for reading only")
+        raise OutputError(f"{path} cannot be written: it is open for reading only; name a file")
 
 
 def lock(file: int) -> None:

@@ -4,6 +4,7 @@ import stat
 from pathlib import Path
 
 from operators.errors import InputError
+from operators.unreadable import unreadable
 
 #: Maximum bytes of a file: forty times the Bible.
 MAX_TEXT_BYTES = 200_000_000
@@ -25,7 +26,7 @@ def read_lines(path: Path) -> list[str]:
             raise InputError(f"{path} has more than {MAX_TEXT_BYTES:,} bytes; give a part of it")
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        raise InputError(unreadable(path, error)) from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not UTF-8 ({error.reason} at byte {error.start + 1}); save it as UTF-8"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from operators.errors import InputError
+from operators.unreadable import missing
 
 # Settings take hundreds of bytes, templates thousands. Parsing time is quadratic in a dotted key's length.
 _MAX_BYTES = 16 * 1024
@@ -27,15 +28,18 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
-            raise InputError(f"{path}: a {what} has at most {_MAX_BYTES} bytes, but this one is longer")
+            raise InputError(f"{path} is longer than the {_MAX_BYTES} bytes of a {what}; check {option}")
         return tomllib.loads(content.decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: the {what} cannot be read: {missing(path)}") from None
     except OSError as error:
         raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); check {option}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: the {what} is not UTF-8 (byte {error.start + 1})") from None
+        raise InputError(f"{path}: save the {what} as UTF-8; byte {error.start + 1} is not") from None
     except RecursionError:
-        raise InputError(f"{path}: this is not valid TOML: brackets are nested too deeply") from None
+        raise InputError(f"{path}: this is not valid TOML: nest its brackets less deeply") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: this is not valid TOML: {error}") from None
+        what_to_do = "put text in quotes" if "Invalid value" in str(error) else "correct that place"
+        raise InputError(f"{path}: this is not valid TOML: {error}; {what_to_do}") from None
     except ValueError:  # a Python error that tomllib lets through
-        raise InputError(f"{path}: this is not valid TOML: a number has too many digits") from None
+        raise InputError(f"{path}: this is not valid TOML: shorten the number with too many digits") from None

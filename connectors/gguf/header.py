@@ -12,6 +12,7 @@ from pathlib import Path
 
 from operators.errors import InputError
 from operators.mapped import MappedFile
+from operators.unreadable import missing, unreadable
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -132,7 +133,7 @@ def check_gguf(path: Path) -> None:
     except _DamageError as damage:
         raise InputError(f"{path} is damaged, {damage}: fetch the model again") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its permissions") from error
+        raise InputError(unreadable(path, error)) from error
     if size < end:
         raise InputError(f"{path} is truncated, it has {size} of at least {end} bytes: fetch the model again")
 
@@ -142,6 +143,8 @@ def _not_a_file(path: Path) -> str:
         return f"{path} is a folder: name the .gguf file in it"
     if path.exists():
         return f"{path} is not a regular file: name a .gguf file"
+    if path.suffix == ".gguf":
+        return f"there is no model file {path}: {missing(path)}"
     return f"there is no model file {path}: name a .gguf file, or 'default' for surtitle's own model"
 
 

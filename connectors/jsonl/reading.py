@@ -27,7 +27,7 @@ def event_type_of(path: Path) -> type[Event]:
                 first_bad = first_bad or input_error(lines, bad, line)
             if lines.offset > MAX_LINE_BYTES:
                 break
-    raise first_bad or InputError(f"{path} is empty; expected one JSON object per line")
+    raise first_bad or InputError(f"{path} is empty; give a file of events, one JSON object per line")
 
 
 def validate(path: Path, event_type: type[Event]) -> int:
@@ -69,5 +69,9 @@ def is_cut(line: bytes, bad: BadLine) -> bool:
 
 def input_error(lines: LineReader, bad: BadLine, line: bytes) -> InputError:
     """An error that names the file, the line and the problem."""
-    what_to_do = "; the file was cut there: remove that line, or use --skip-bad" if is_cut(line, bad) else ""
-    return InputError(f"{lines.path}, line {lines.number}: {bad}{what_to_do}")
+    what_to_do = "correct that line, or remove it"
+    if is_cut(line, bad):
+        what_to_do = "the file was cut there: remove that line, or use --skip-bad"
+    elif lines.number == 1 and not bad.is_json:
+        what_to_do = "give a file of events, one JSON object per line"
+    return InputError(f"{lines.path}, line {lines.number}: {bad}; {what_to_do}")

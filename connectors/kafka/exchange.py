@@ -70,7 +70,9 @@ class Exchange(Generic[E]):
                 one.offset = consumer.get_watermark_offsets(one, timeout=CONNECT_S)[1]
         except KafkaException as error:
             consumer.close()
-            raise InputError(f"{self._back.place} cannot be read: {error.args[0].str()}") from None
+            raise InputError(
+                f"{self._back.place} cannot be read: {error.args[0].str()}; check the topic and the cluster"
+            ) from None
         consumer.assign(where)
         return consumer
 
@@ -126,9 +128,13 @@ class Exchange(Generic[E]):
 
     def _check(self) -> None:
         if self._refused is not None:
-            raise OutputError(f"{self._to.place} cannot be written: {self._refused.str()}")
+            raise OutputError(
+                f"{self._to.place} cannot be written: {self._refused.str()}; check the topic and the cluster"
+            )
         if (fatal := self._connection.fatal) is not None:
-            raise InputError(f"{self._back.place} cannot be read: {fatal.str()}")
+            raise InputError(
+                f"{self._back.place} cannot be read: {fatal.str()}; check the topic and the cluster"
+            )
 
 
 def _received(message: Message) -> KafkaSourceMessage[bytes | None, bytes | None]:

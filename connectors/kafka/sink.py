@@ -64,7 +64,8 @@ class KafkaEventSink(DynamicSink[Sent]):
         return _Partition(producer, self._topic, self._connection, self._stop, self._fails, cuts=self._cuts)
 
     def _fails(self, why: str) -> OutputError:
-        return OutputError(f"the topic {self._topic} at {self._cluster.name} cannot be written: {why}")
+        place = f"the topic {self._topic} at {self._cluster.name}"
+        return OutputError(f"{place} cannot be written: {why}; check the topic and the cluster")
 
 
 class _Partition(StatelessSinkPartition[Sent]):

@@ -168,7 +168,8 @@ class _Part(StatefulSourcePartition[E | DeadLetter, KafkaPosition], Generic[E]):
             raise StopIteration
         if (fatal := self._source.connection.fatal) is not None:
             raise InputError(
-                f"the topic {self._source.topic} cannot be read at {self._source.cluster.name}: {fatal.str()}"
+                f"the topic {self._source.topic} cannot be read at {self._source.cluster.name}: "
+                f"{fatal.str()}; check the topic and the cluster"
             )
         self._assign()
         batch = list(self._read()) if self._consumer and self._budget.left > 0 else []

@@ -11,3 +11,13 @@ def resident_mb() -> float | None:
     except (OSError, StopIteration):
         return None
     return int(kib) * 1024 / 1e6
+
+
+def available_mb() -> float | None:
+    """Megabytes that can be allocated without swapping; None if the system does not tell as Linux does."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        kib = next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+    return int(kib) * 1024 / 1e6

@@ -45,7 +45,9 @@ def parse_address(text: str) -> Address:
     # Only plain decimal ports, and a host wherever there is a colon.
     is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535
     if not is_port or (colon and not host):
-        raise UsageError(f"metrics are served at [HOST:]PORT, as in 9464 or 127.0.0.1:9464, not {text!r}")
+        raise UsageError(
+            f"{text!r} is not [HOST:]PORT; give --metrics an address such as 9464 or 127.0.0.1:9464"
+        )
     return Address(host or "127.0.0.1", int(port))
 
 

@@ -190,7 +190,7 @@ def _sounddevice() -> Any:
         import sounddevice
     except OSError:
         raise InputError(
-            "a microphone needs PortAudio, which is not installed; on Debian or Ubuntu: "
+            "a microphone needs PortAudio, which is not installed; install it, on Debian or Ubuntu with: "
             "sudo apt-get install libportaudio2"
         ) from None
     return sounddevice

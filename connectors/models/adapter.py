@@ -40,7 +40,7 @@ def read_adapter(path: Path, architecture: str, blocks: int) -> tuple[Adapter, d
     for name, low in adapter.added.items():
         if not low.is_sound():
             raise InputError(
-                f"{path}: the matrices for {name} do not fit together, or contain NaN or infinity"
+                f"{path}: the matrices for {name} do not fit together, or are not finite; train it again"
             )
     return adapter, entries
 
@@ -52,7 +52,9 @@ def types_for(path: Path) -> Types:
     try:
         return parse_types(read_gguf(path).text(TYPES_KEY), USUAL)
     except UsageError as error:
-        raise InputError(f"{path}: in the types that this adapter was trained for, {error}") from None
+        raise InputError(
+            f"{path}: in the types that this adapter was trained for, {error}; train it again"
+        ) from None
 
 
 def adapter_file(
@@ -85,15 +87,19 @@ def _from_gguf(file: GgufFile, path: Path, architecture: str) -> Adapter:
     if file.text("general.type") != "adapter" or file.text("adapter.type") != "lora":
         raise InputError(f"{path}: this is not a LoRA adapter; give a file written by 'surtitle model train'")
     if (found := file.text("general.architecture")) != architecture:
-        raise InputError(f"{path}: this adapter is for {found!r}, and the base model is {architecture!r}")
+        raise InputError(
+            f"{path}: this adapter is for {found!r}, the base model is {architecture!r}; give its own base"
+        )
     alpha = file.value("adapter.lora.alpha")
     if not isinstance(alpha, float) or not np.isfinite(alpha):
-        raise InputError(f"{path}: this adapter does not state its scale (adapter.lora.alpha)")
+        raise InputError(f"{path}: its scale (adapter.lora.alpha) is missing; convert it again")
     names = [name.removesuffix(_A) for name in file.tensors if name.endswith(_A)]
     whole = {name + suffix for name in names for suffix in (_A, _B)}
     if not names or (others := set(file.tensors) ^ whole):
         odd = min(others) if names else "lora_a"
-        raise InputError(f"{path}: this adapter has no pair of matrices (A and B) for {odd}")
+        raise InputError(
+            f"{path}: this adapter has no pair of matrices (A and B) for {odd}; convert it again"
+        )
     pairs = {
         name: LowRank(*(_matrix(file.tensors[name + end], path, name) for end in (_A, _B))) for name in names
     }

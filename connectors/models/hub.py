@@ -38,10 +38,7 @@ def fetch_model(name: str, progress: Callable[[str, float | None], None]) -> Pat
         InputError: the file does not exist for this user, is unreachable, or arrived damaged.
         OutputError: the cache cannot store it.
     """
-    match = _NAME.fullmatch(name.removeprefix(HUB_PREFIX))
-    if match is None:
-        raise UsageError(f"{name!r} is not a model of the hub: write hub:OWNER/REPO:FILE.gguf")
-    repo, file = match.groups()
+    repo, file = _parts(name)
     # Imported here because it takes a moment, and most users have a local file.
     from huggingface_hub import hf_hub_download
 
@@ -55,6 +52,21 @@ def fetch_model(name: str, progress: Callable[[str, float | None], None]) -> Pat
         raise _in_words(error, repo, file) from error
     _verify(Path(path), file, progress)
     return Path(path)
+
+
+def is_fetched(name: str) -> bool:
+    """Whether ``hub:OWNER/REPO:FILE.gguf`` is in the cache. Raises `UsageError` for another form."""
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(*_parts(name)), str)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    match = _NAME.fullmatch(name.removeprefix(HUB_PREFIX))
+    if match is None:
+        raise UsageError(f"{name!r} is not a model of the hub: write hub:OWNER/REPO:FILE.gguf")
+    repo, file = match.groups()
+    return repo, file
 
 
 def _bar(what: str, progress: Callable[[str, float | None], None]) -> Any:

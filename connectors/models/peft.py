@@ -9,6 +9,7 @@ import regex
 from connectors.files.json_file import read_json
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
+from operators.unreadable import unreadable
 
 #: Architectures with the same matrices in a GGUF file as in training. For Llama, GGUF reorders the rows of
 #: the query and key matrices.
@@ -41,7 +42,9 @@ def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
     settings = _settings(path)
     halves = _halves(path, architecture, blocks)
     if incomplete := [name for name, pair in halves.items() if len(pair) < 2]:
-        raise InputError(f"{path}: this adapter has no pair of matrices (A and B) for {incomplete[0]}")
+        raise InputError(
+            f"{path}: this adapter has no pair of matrices (A and B) for {incomplete[0]}; fetch it again"
+        )
     return Adapter(
         settings.lora_alpha, {name: LowRank(pair["A"], pair["B"]) for name, pair in halves.items()}
     )
@@ -56,9 +59,7 @@ def _settings(path: Path) -> _Settings:
         settings.use_rslora or settings.use_dora or settings.alpha_pattern
     )
     if not plain or not np.isfinite(settings.lora_alpha):
-        raise InputError(
-            f"{place}: only plain LoRA is supported, without rslora, DoRA or an alpha for each matrix"
-        )
+        raise InputError(f"{place}: train a plain LoRA, without rslora, DoRA or an alpha for each matrix")
     return settings
 
 
@@ -69,7 +70,7 @@ def _halves(path: Path, architecture: str, blocks: int) -> dict[str, dict[str, M
     try:
         tensors = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
     except OSError as error:
-        raise InputError(f"{path} cannot be read, {error.strerror}: check its name and permissions") from None
+        raise InputError(unreadable(path, error)) from None
     except SafetensorError as error:
         raise InputError(f"{path} is damaged ({error}): fetch the adapter again") from None
     kinds = {name: kind for kind, name in MODEL_ARCH_NAMES.items()}
@@ -79,10 +80,12 @@ def _halves(path: Path, architecture: str, blocks: int) -> dict[str, dict[str, M
         match = _NAME.fullmatch(name)
         place = names.get_name(match[1]) if match else None
         if match is None or place is None or tensor["dtype"] not in _NUMBERS or len(tensor["shape"]) != 2:
-            raise InputError(f"{path}: its tensor {name} is not part of an adapter for {architecture}")
+            raise InputError(
+                f"{path}: its tensor {name} is not part of an adapter for {architecture}; choose another"
+            )
         halves.setdefault(f"{place}.weight", {})[match[2]] = _numbers(tensor)
     if not halves:
-        raise InputError(f"{path}: it contains no adapter")
+        raise InputError(f"{path}: it contains no adapter; name the folder of one")
     return halves
 
 

@@ -55,7 +55,7 @@ def _entries(file: GgufFile, tokenizer: Tokenizer, places: NDArray[np.intp], pat
             entries[key] = select(entries[key], places)
     for key, token in special_ids(file, tokenizer.size).items():
         if new_ids[token] < 0:
-            raise InputError(f"{path}: the list of tokens to keep lacks the one that {key} names")
+            raise InputError(f"{path}: add to the tokens to keep the one that {key} names")
         entries[key] = encode(int(new_ids[token]), entries[key].kind)
     sizes = (f"{file.text('general.architecture')}.vocab_size", "tokenizer.ggml.vocab_size")
     for key in sizes:

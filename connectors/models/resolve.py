@@ -9,6 +9,7 @@ limits the size of a file. The pieces are joined once, in the user's cache folde
 
 import hashlib
 import os
+import re
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -22,8 +23,12 @@ from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.writer import PARTIAL_SUFFIX, remove_abandoned
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
+from operators.nearest import nearest
 from operators.progress import Progress, silent
 
+#: The names that are not files.
+NAMES = ("default", "base", "captions")
+_REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 _BLOCK_BYTES = 4 * 2**20
 
 
@@ -51,11 +56,20 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         path = fetch_model(name, progress)
         check_gguf(path)
         return path
+    if not name.endswith(".gguf") and not Path(name).exists():
+        _refuse_misspelt(name)
     path = Path(name)
     with suppress(RuntimeError):  # "~nobody": treat it as the name of a file that does not exist
         path = path.expanduser()
     check_gguf(path)
     return path
+
+
+def _refuse_misspelt(name: str) -> None:
+    if _REPOSITORY.fullmatch(name):
+        raise UsageError(f"there is no model file {name}: for one of the hub, write hub:{name}:FILE.gguf")
+    if (meant := nearest(name, NAMES)) is not None:
+        raise UsageError(f"there is no model {name}; did you mean {meant}?")
 
 
 def _default(direction: Direction | None) -> str:

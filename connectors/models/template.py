@@ -16,4 +16,6 @@ def read_template(path: Path) -> Template:
     try:
         return template_of(read_toml(path.expanduser(), "template", "--template"))
     except ValueError as error:
-        raise InputError(f"{path}: this is not a template: {error}; docs/models.md shows one") from None
+        raise InputError(
+            f"{path}: this is not a template: {error}; write one as docs/models.md shows"
+        ) from None

@@ -17,7 +17,7 @@ def tokenizer_of(file: GgufFile, path: Path) -> Tokenizer:
     if model not in _TOKENIZERS:
         raise InputError(
             f"{path}: its tokenizer {model!r} cannot be pruned; "
-            "those that can be are 'llama' (SentencePiece) and 'gpt2' (byte pairs)"
+            "choose a model with 'llama' (SentencePiece) or 'gpt2' (byte pairs)"
         )
     texts = file.value("tokenizer.ggml.tokens")
     kinds = file.value("tokenizer.ggml.token_type")

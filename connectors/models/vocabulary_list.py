@@ -45,7 +45,9 @@ def read_list(path: Path, base: GgufFile, base_path: Path) -> NDArray[np.int32]:
             f"{path}: it contains no list of tokens; give a file written by 'surtitle model prune'"
         )
     if (size, file.text(_SUM)) != (_size(base), _sum(base)) or len(bits) != -(-size // 8):
-        raise InputError(f"{path}: these tokens belong to another vocabulary than that of {base_path}")
+        raise InputError(
+            f"{path}: these tokens belong to another vocabulary than that of {base_path}; choose its own"
+        )
     return np.flatnonzero(np.unpackbits(bits.astype(np.uint8), count=size)).astype(np.int32)
 
 

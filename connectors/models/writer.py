@@ -48,7 +48,7 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
 def check_place(path: Path) -> None:
     """Raise `OutputError` if a file would replace a device, a pipe or standard output."""
     if (path.exists() and not path.is_file()) or inherited(path) is not None:
-        raise OutputError(f"{path} cannot be written: a model needs a regular file")
+        raise OutputError(f"{path} cannot be written: a model needs a regular file; name one")
 
 
 def remove_abandoned(target: Path) -> None:

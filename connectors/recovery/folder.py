@@ -68,6 +68,8 @@ class RecoveryFolder:
             if not self.is_resumed:
                 self._make()
             self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (NotADirectoryError, FileExistsError):
+            raise InputError(f"{path} is not a folder: give one for --recovery, or a new name") from None
         except OSError as error:
             trouble = WriteError(path, error)
             raise OutputError(
@@ -112,7 +114,9 @@ class RecoveryFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(f"{self.path}: another process is using this folder") from None
+            raise OutputError(
+                f"{self.path}: another process is using this folder; wait for it, or give another"
+            ) from None
         schema = self._read(_Version).schema
         if schema != SCHEMA:
             raise InputError(

@@ -44,7 +44,9 @@ def comet_scores(
     scores = dict(re.findall(r"^(\S+)\tscore: (-?[\d.]+)\s*$", done.stdout, re.MULTILINE))
     if done.returncode != 0 or any(path not in scores for path in translations):
         reason = (done.stderr.strip().splitlines() or ["it printed no score"])[-1]
-        raise InputError(f"{checkpoint}: {_PROGRAM} cannot score with this ({reason})")
+        raise InputError(
+            f"{checkpoint}: {_PROGRAM} cannot score with this ({reason}); choose another checkpoint"
+        )
     return [float(scores[path]) for path in translations]
 
 

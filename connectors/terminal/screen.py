@@ -118,7 +118,7 @@ def write(out: TextIO, text: str) -> None:
     except OSError as error:
         if not is_gone(out, error):
             raise OutputError(
-                f"the captions cannot be written to standard output: {error.strerror}"
+                f"standard output cannot be written: {error.strerror}; free space, or add --quiet"
             ) from None
 
 

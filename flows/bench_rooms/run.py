@@ -189,6 +189,6 @@ def _read_costs(path: Path) -> PassCosts:
     costs = read_json(path, PassCosts, "a table of costs", remedy)
     if not is_measured(costs) or list(costs.ms) != sorted(costs.ms) or costs.tokens[-1] > _MAX_PASS:
         raise InputError(
-            f"{path}: tokens must ascend from 1 to {_MAX_PASS} at most, and ms with them, one for each"
+            f"{path}: let tokens ascend from 1 to {_MAX_PASS} at most, and ms with them, one for each"
         )
     return costs

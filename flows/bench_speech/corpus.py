@@ -11,6 +11,7 @@ import numpy as np
 from connectors.audio.decoder import AudioDecoder
 from operators.errors import InputError
 from operators.recognizers.windowed.voice import Samples
+from operators.unreadable import unreadable
 
 
 class Clip(NamedTuple):
@@ -56,14 +57,14 @@ def _read_manifest(path: Path) -> dict[str, str]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+        raise InputError(unreadable(path, error)) from error
     texts = {}
     for number, line in enumerate(lines, start=1):
         try:
             entry = msgspec.json.decode(line, type=_Entry)
         except msgspec.MsgspecError as error:
             raise InputError(
-                f"{path}, line {number}: {error}; each line has to be an object with 'file' and 'text'"
+                f"{path}, line {number}: {error}; write each line as an object with 'file' and 'text'"
             ) from error
         texts[entry.file] = entry.text
     return texts

@@ -49,7 +49,7 @@ def run(job: SpeechBenchJob) -> None:
     check_distinct([("--json", job.json)], [*job.audio, job.reference, job.model])
     clips = read_clips(job.audio, job.reference)
     if job.native and job.recognizer != "moonshine":
-        raise UsageError("--native: only moonshine has a library of its own")
+        raise UsageError("--native: only moonshine has a library of its own; leave it out")
     engine = open_engine(job.recognizer, job.model, job.spoken, job.threads)
     # From scratch first, as the baseline of all others.
     stops = [0.0, *filter(None, job.certainties)]

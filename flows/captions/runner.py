@@ -152,7 +152,7 @@ def _check(settings: Settings, process: Process) -> None:
     """Check all inputs before a model is loaded; the source itself checks a recording."""
     given = settings.input
     if given.audio or given.microphone:
-        check_recognizer(settings.recognize, is_live=settings.is_live)
+        check_recognizer(settings.recognize, spoken=settings.translate.source, is_live=settings.is_live)
     for event_type, name in REPLAYED.items():
         path = getattr(given, name)
         if path and not given.skip_bad and process.has_files:

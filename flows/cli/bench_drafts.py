@@ -85,7 +85,7 @@ def bench_drafts(
     )
     ratios = floats("--ratio", ratio)
     if min([*sweep.lengths, *sweep.beamed]) < 1 or min(ratios) <= 0:
-        raise UsageError("--lengths, --beamed and --ratio: every number must be above 0")
+        raise UsageError("--lengths, --beamed and --ratio: give numbers above 0")
     sources = source or []
     outputs = [("--json", json), ("--markdown", markdown), ("--trajectories", trajectories)]
     # The draft model of speech is a folder.

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.captions.runner import caption
+from flows.cli.mistakes import check_command
 from flows.settings.loading import begin_settings
 from flows.settings.options import CLUSTER, RECOVERY, WATCHING, WORKERS, Overrides, takes
 
@@ -19,6 +20,7 @@ def job(
     ] = False,
 ) -> None:
     """Run a pipeline that a settings file describes, from Kafka or files to Kafka or files, until it ends."""
+    check_command(settings, "job")
     if quiet:
         overrides.setdefault("output", {})["terminal"] = False
     caption(begin_settings(settings, overrides), quiet=quiet, profile=False, settings_file=settings)

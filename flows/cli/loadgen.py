@@ -65,7 +65,7 @@ def loadgen(
 
     numbers = integers("--rooms", rooms)
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
-        raise UsageError(f"--rooms: there can be 1 to {_MAX_ROOMS} rooms")
+        raise UsageError(f"--rooms: give numbers from 1 to {_MAX_ROOMS}")
     if server is not None and job is not None:
         raise UsageError("a load goes to --server or to --job; leave one of them out")
     if job is not None and overrides:

@@ -96,7 +96,7 @@ def report(
 
 def _check_count(events: Sequence[Path], files: Mapping[str, Path | None]) -> None:
     if len(events) > 2:
-        raise UsageError(f"{len(events)} files were given; a report is about one, or compares two")
+        raise UsageError(f"{len(events)} files were given; give one to report on, or two to compare")
     given = [name for name in ("--json", "--simulstream") if files[name] is not None]
     if len(events) > 1 and given:
         raise UsageError(f"{' and '.join(given)} cannot tell two files apart; give one file")

@@ -12,7 +12,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def program(
+def about(
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,

@@ -13,8 +13,22 @@ from operators.recognizers.protocol import Recognizer
 from operators.recognizers.windowed.method import SpeechMethod
 
 
-def check_recognizer(settings: RecognizeSettings, *, is_live: bool) -> None:
-    """Check an engine's settings before a model is loaded. Raises `UsageError`."""
+def check_recognizer(settings: RecognizeSettings, *, spoken: str, is_live: bool) -> None:
+    """Check an engine's settings before a model is loaded.
+
+    Args:
+        settings: The settings of the recogniser.
+        spoken: Name or code of the spoken language.
+        is_live: Whether sound comes at the pace of speech.
+
+    Raises:
+        UsageError: if the engine cannot be used so.
+    """
+    if settings.engine == "moonshine" and settings.model is None and language(spoken) != language("English"):
+        raise UsageError(
+            "the default recogniser knows English only; choose --recognizer whisper, azure or vosk for "
+            f"{language(spoken).name}, or name a Moonshine model of that language with --speech-model"
+        )
     if settings.engine == "azure":
         service(settings.azure)
         if not is_live:

@@ -38,8 +38,7 @@ def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
     kind = event_type_of(path)
     if kind is not Partial:
         raise InputError(
-            f"{path} holds {kind.__name__.lower()} events; a trace is made of partials "
-            "(written with --save-partials)"
+            f"{path} holds {kind.__name__.lower()} events; give partials (written with --save-partials)"
         )
     found: dict[str, list[Partial]] = {}
     there: dict[str, set[int]] = {}
@@ -49,7 +48,7 @@ def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
             found.setdefault(partial.stream, []).append(partial)
     if not found:
         where = "" if stream is None else f" of stream {stream!r}"
-        raise InputError(f"{path} has no segment {segment}{where}; it has {_segments(there)}")
+        raise InputError(f"{path} has no segment {segment}{where}; choose from {_segments(there)}")
     if len(found) > 1:
         raise UsageError(
             f"{path} has a segment {segment} in {len(found)} streams; name one with --stream: "

@@ -50,7 +50,7 @@ class ServerTarget:
         """
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise UsageError(f"--server: {address!r} is no address such as http://127.0.0.1:8080/")
+            raise UsageError(f"--server: {address!r} is no address; give one such as http://127.0.0.1:8080/")
         scheme = "ws" if parts.scheme == "http" else "wss"
         self._address = urlunsplit((scheme, parts.netloc, "/rooms", "", ""))
         self._headers = {"Cookie": f"surtitle-{parts.port or 80}={token}"} if token else {}

@@ -32,7 +32,7 @@ def align(
     from operators.training.pairs import by_alignment, by_proportion
 
     if way not in ("alignment", "proportion"):
-        raise UsageError(f"--by {way!r} is neither 'alignment' nor 'proportion'")
+        raise UsageError(f"--by {way!r} is unknown; choose alignment or proportion")
     names = [output / f"{_stem(path)}.tsv.gz" for path in pairs]
     if len(set(names)) < len(names):
         raise UsageError("two of the files have the same name; give them different ones")

@@ -11,7 +11,6 @@ from operators.errors import UsageError
 from operators.extras import needs_extra
 
 model_app = typer.Typer(
-    no_args_is_help=True,
     help="Make a captions model: a smaller vocabulary, trained to translate unfinished speech.",
 )
 

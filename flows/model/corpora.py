@@ -24,7 +24,7 @@ def share_of(text: str) -> Share:
     except ValueError:
         return Share(Path(text), 1.0)
     if not 0 < number < float("inf"):
-        raise UsageError(f"--pairs {text}: the share {share} is not a number above 0")
+        raise UsageError(f"--pairs {text}: the share {share} is wrong; give a number above 0")
     return Share(Path(name), number)
 
 

@@ -146,7 +146,7 @@ def _begin(
         try:
             fit.resume(job.state.read_bytes())
         except InputError as error:
-            raise InputError(f"{job.state}: {error}; remove it to train from the beginning") from None
+            raise InputError(f"{job.state}: {error}") from None
         return earlier
     if job.begin is not None:
         blocks = file.value("gemma3.block_count")

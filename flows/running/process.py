@@ -56,7 +56,7 @@ def _check(process: Process, settings: Settings) -> None:
     if process.number >= max(1, len(addresses)):
         raise UsageError(
             f"there is no process {process.number} among {len(addresses)} addresses; "
-            "run.addresses lists those of all processes, and run.process counts them from 0"
+            "name all processes in run.addresses, and count them from 0 in run.process"
         )
     if len(set(addresses)) < len(addresses):
         raise UsageError("two processes of run.addresses have the same address; give each its own")

@@ -1,14 +1,14 @@
 """Reads settings from a TOML file and the command line; errors are one sentence each."""
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 
 from connectors.files.toml import read_toml
 from connectors.messages.log import begin_messages, tell
+from flows.settings.mistakes import check_languages, invalid_value, meant_key
 from flows.settings.schema import SPECULATIVE, Settings
 from operators.errors import UsageError
 from operators.secret import decode_secret, to_plain
@@ -78,8 +78,9 @@ def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) 
     try:
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {_in_words(error)}") from None
+        raise UsageError(invalid_value(error, where, overrides or {})) from None
     _check_texts(to_plain(settings), where)
+    check_languages(settings, where, overrides or {})
     return Loaded(settings, frozenset(raw.get("translate", ())))
 
 
@@ -89,41 +90,12 @@ def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, i
     for key, value in raw.items():
         if key not in names:
             shown = key[:_MAX_KEY_CHARACTERS]
-            near = difflib.get_close_matches(shown, names, n=1, cutoff=0.0)[0]
-            raise UsageError(f"{where}: there is no setting {inside}{shown}; did you mean {inside}{near}?")
+            raise UsageError(
+                f"{where}: there is no setting {inside}{shown}; {meant_key(shown, inside, names)}"
+            )
         stage = hints[names[key]]
         if isinstance(value, dict) and isinstance(stage, type) and issubclass(stage, msgspec.Struct):
             _check_keys(value, stage, where, f"{inside}{key}.")
-
-
-def _in_words(error: msgspec.ValidationError) -> str:
-    message, _, place = str(error).partition(" - at `$.")
-    place = place.rstrip("`")
-    choices = _choices(place)
-    if choices:
-        message = "this is not one of its values" if " matching " in message else message
-        message = f"{message}; choose from {choices}"
-    return f"{place}: {message}" if place else message
-
-
-def _choices(place: str) -> str:
-    """The possible values of a setting with few values; empty for others."""
-    kind: Any = Settings
-    for name in place.split("."):
-        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-            return ""
-        names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
-        kind = get_type_hints(kind, include_extras=True).get(names.get(name.partition("[")[0], ""))
-    if get_origin(kind) is Literal:
-        return ", ".join(map(str, get_args(kind)))
-    return next(_descriptions(kind), "")
-
-
-def _descriptions(kind: Any) -> Iterator[str]:
-    """The descriptions in a type: of itself, of an optional one, of the items of a list."""
-    yield from (one.description for one in getattr(kind, "__metadata__", ()) if one.description)
-    for inner in get_args(kind):
-        yield from _descriptions(inner)
 
 
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:

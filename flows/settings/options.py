@@ -278,3 +278,18 @@ def _parameter(name: str, option: Option) -> inspect.Parameter:
     return inspect.Parameter(
         name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation
     )
+
+
+def flag_of(stage: str, key: str) -> str | None:
+    """The flag that overrides a setting; None if there is none."""
+    if stage == "rooms":  # where they are given, they stand for those of a single stream
+        stage = "translate"
+    groups = (
+        TRANSLATION, KEEPING_UP, PACE, EVENTS, LISTENING, RECOGNITION, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT,
+        RECOVERY, WORKERS, CLUSTER, WEB, WATCHING, REPLAYS,
+    )  # fmt: skip
+    for group in groups:
+        for name, option in group.items():
+            if (option.stage, option.key) == (stage, key):
+                return option.flags(name)[0]
+    return None

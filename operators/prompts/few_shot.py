@@ -31,6 +31,10 @@ def find_examples(source: str, target: str) -> FewShotTemplate:
     for template in few_shot_templates():
         if (template.source_language, template.language) == wanted:
             return template
+    if wanted[0] == wanted[1]:
+        raise UsageError(
+            f"speech and captions would both be {wanted[0]}; choose another language with --to or --from"
+        )
     known = ", ".join(f"{one.source_language} to {one.language}" for one in few_shot_templates())
     raise UsageError(
         f"there are no examples for {wanted[0]} to {wanted[1]}, and this pretrained model needs them; "

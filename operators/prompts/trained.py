@@ -64,7 +64,9 @@ def parse_prompts(said: str) -> TrainedPrompts:
         for one in prompts:
             language(one.source_language), language(one.language)
     except (msgspec.DecodeError, UsageError) as error:
-        raise InputError(f"the model's header holds no valid prompt in {TEMPLATES_KEY}: {error}") from None
+        raise InputError(
+            f"the model's header has no valid prompt in {TEMPLATES_KEY}: {error}; assemble it again"
+        ) from None
     if not prompts:
         raise InputError(f"the model's header names no direction in {TEMPLATES_KEY}; assemble it again")
     return TrainedPrompts(prompts)

@@ -183,7 +183,7 @@ def _load(library: Any, path: str) -> Any:
             # Some broken files are detected only when a decoder is made.
             library.KaldiRecognizer(model, SAMPLE_RATE)
     except OSError as error:
-        raise InputError(f"{path}: the speech model cannot be read: {error}") from error
+        raise InputError(f"{path}: the speech model cannot be read: {error}; check its files") from error
     except Exception as error:  # the library has no exception class of its own
         raise InputError(
             f"{path}: the speech model cannot be loaded; check that its files are whole"

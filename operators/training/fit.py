@@ -127,7 +127,7 @@ class Fit:
         try:
             state = torch.load(io.BytesIO(saved), map_location=self._device, weights_only=True)
         except (RuntimeError, ValueError, UnpicklingError, EOFError):
-            raise InputError("it is damaged") from None
+            raise InputError("it is damaged; remove it to train from the beginning") from None
         self.seen = state["seen"]
         self._optimizer.load_state_dict(state["optimizer"])
         with torch.no_grad():
@@ -142,7 +142,7 @@ class Fit:
                 low = adapter.added.get(tensor)
                 if low is None or low.rank > self._rank:
                     raise InputError(
-                        f"the adapter to begin with has no {tensor} of rank {self._rank} or less"
+                        f"the adapter to begin with lacks a {tensor} of rank {self._rank}; take another"
                     )
                 # What is missing of the rank stays as it was drawn (A) and 0 (B), and so adds nothing yet.
                 scale = adapter.alpha / low.rank / _SCALE

@@ -118,4 +118,4 @@ def test_pairs_are_not_aligned_into_what_is_no_folder(
 ) -> None:
     prepare(tmp_path, "")
     said = ask(tmp_path, "model align text --to German --by proportion --output one", monkeypatch)
-    assert said == "one: this folder cannot be created (File exists)"
+    assert said == "one: this folder cannot be created (File exists); choose another one"

@@ -122,7 +122,7 @@ def _references(path: Path, segments: list[tuple[str, int]], events: Path) -> li
     lines = read_lines(path)
     if len(lines) != len(segments):
         raise InputError(
-            f"{path} has {len(lines)} lines, but {events} {len(segments)} segments; a reference is one line "
-            "for each segment, in the order of the streams and of their segments"
+            f"{path} has {len(lines)} lines, but {events} {len(segments)} segments; give one line for "
+            "each segment, in the order of the streams and of their segments"
         )
     return lines

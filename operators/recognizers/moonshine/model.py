@@ -48,7 +48,7 @@ class MoonshineModel:
         self._past = [name for name in self._decoder_inputs if name.startswith(_PAST)]
         if not self._past or "input_ids" not in self._decoder_inputs:
             raise InputError(
-                f"{path}: this is not a merged Moonshine decoder; streaming models are not supported"
+                f"{path}: this is not a merged Moonshine decoder; choose a model that does not stream"
             )
         shape = self._decoder_inputs[self._past[0]]
         self._empty = np.zeros((1, int(shape[1]), 0, int(shape[3])), np.float32)

@@ -82,7 +82,16 @@ def bundled_model() -> Path:
 
     The package is not imported, because its native library is not used. Raises `InputError` if it is gone.
     """
+    return _assets() / "tiny-en"
+
+
+def bundled_recording() -> Path:
+    """Read English speech inside the same wheel, 44 seconds. Raises `InputError` if it is gone."""
+    return _assets() / "two_cities.wav"
+
+
+def _assets() -> Path:
     package = importlib.util.find_spec("moonshine_voice")
     if package is None or package.origin is None:
         raise InputError("the default speech model is missing: pip install moonshine-voice==0.0.48")
-    return Path(package.origin).parent / "assets" / "tiny-en"
+    return Path(package.origin).parent / "assets"

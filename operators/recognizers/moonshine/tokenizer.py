@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from operators.errors import InputError
+from operators.unreadable import unreadable
 
 #: SentencePiece's mark for a space.
 _SPACE = "▁".encode()
@@ -59,7 +60,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         data = path.read_bytes()
         return Tokenizer(_read_binary(data) if path == binary else _read_json(data))
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+        raise InputError(unreadable(path, error)) from error
     except (ValueError, msgspec.MsgspecError) as error:
         raise InputError(
             f"{path}: this is not the tokenizer of a Moonshine model; fetch the model again"

@@ -12,6 +12,7 @@ from operators.errors import InputError
 from operators.recognizers.whisper.size import Size, size_of
 from operators.recognizers.whisper.vocabulary import Vocabulary, load_vocabulary
 from operators.recognizers.whisper.weights import Weights
+from operators.unreadable import unreadable
 
 
 class WhisperConfig(msgspec.Struct):
@@ -76,6 +77,8 @@ def _config(folder: Path) -> WhisperConfig:
     try:
         return msgspec.json.decode(path.read_bytes(), type=WhisperConfig)
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+        raise InputError(unreadable(path, error)) from error
     except msgspec.MsgspecError as error:
-        raise InputError(f"{path}: this is not the configuration of a Whisper model: {error}") from error
+        raise InputError(
+            f"{path}: this is not the configuration of a Whisper model: {error}; fetch it again"
+        ) from error

@@ -56,7 +56,9 @@ class WhisperModel:
         try:
             self._silence = self._encode_silence()
         except ModelTrouble as trouble:
-            raise InputError(f"{folder}: the Whisper model cannot be run: {trouble}") from trouble
+            raise InputError(
+                f"{folder}: the Whisper model cannot be run: {trouble}; choose another"
+            ) from trouble
 
     def encode(self, samples: Samples, prompt: Sequence[int]) -> Encoded:
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, at most 28 s.
@@ -122,7 +124,7 @@ def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[
         )
     except ValueError as error:
         raise InputError(
-            f"{files.path}: its weights do not form a Whisper model that can be run ({error})"
+            f"{files.path}: its weights do not form a Whisper model that can be run ({error}); fetch it again"
         ) from error
 
 
@@ -139,4 +141,4 @@ def _session(graph: bytes, folder: Path, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise InputError(f"{folder}: the Whisper model cannot be loaded: {error}") from error
+        raise InputError(f"{folder}: the Whisper model cannot be loaded: {error}; fetch it again") from error

@@ -12,6 +12,7 @@ import msgspec
 from operators.errors import InputError, UsageError
 from operators.languages import Language
 from operators.recognizers.whisper.byte_pairs import BytePairs
+from operators.unreadable import unreadable
 
 _MAX_TOKENS = 1_000_000
 
@@ -69,7 +70,9 @@ class Vocabulary:
             return [self.start, self._no_timestamps]
         tongue = self._numbers.get(f"<|{spoken.code}|>")
         if tongue is None:
-            raise UsageError(f"{self._source.parent}: this Whisper model does not know {spoken.name}")
+            raise UsageError(
+                f"{self._source.parent}: this Whisper model does not know {spoken.name}; choose another"
+            )
         return [self.start, tongue, self._transcribe, self._no_timestamps]
 
     def piece(self, token: int) -> bytes:
@@ -115,13 +118,15 @@ def load_vocabulary(folder: Path) -> Vocabulary:
             # Not splitlines(): tokens contain characters that it treats as line ends.
             spellings = data.decode("utf-8").removesuffix("\n").split("\n")
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read: {error.strerror}") from error
+        raise InputError(unreadable(path, error)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: this is not the vocabulary of a Whisper model; fetch the model again"
         ) from error
     if len(spellings) > _MAX_TOKENS:
-        raise InputError(f"{path}: {len(spellings)} tokens are more than any Whisper model has")
+        raise InputError(
+            f"{path}: {len(spellings)} tokens are more than any Whisper model has; fetch it again"
+        )
     return Vocabulary(spellings, path)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from operators.errors import InputError
 from operators.mapped import MappedFile
+from operators.unreadable import unreadable
 
 Floats = NDArray[np.float32]
 
@@ -46,7 +47,7 @@ class Weights:
                 # The map outlives the file object: weights are read on demand and not kept twice.
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
-            raise InputError(f"{path}: it cannot be read: {error.strerror or error}") from error
+            raise InputError(unreadable(path, error)) from error
         except ValueError as error:
             raise InputError(f"{path}: the file is empty; fetch the model again") from error
         try:

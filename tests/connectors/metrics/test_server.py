@@ -152,7 +152,7 @@ def test_an_address_is_this_machine_s_own_unless_it_says_otherwise(text: str, ho
 
 @pytest.mark.parametrize("text", ["", ":9464", "host:", "host", "65536", "-1", "1.5", "٣", "1" * 5000])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"metrics are served at \[HOST:\]PORT, as in 9464"):
+    with pytest.raises(UsageError, match=r"is not \[HOST:\]PORT; give --metrics an address such as 9464"):
         parse_address(text)
 
 

@@ -165,10 +165,13 @@ def test_a_descriptor_that_is_not_there_or_may_only_be_read_is_refused(tmp_path:
     path.touch()
     with path.open() as file:
         name = Path(f"/dev/fd/{file.fileno()}")
-        with pytest.raises(OutputError, match=f"^{name} cannot be written: it is open for reading only$"):
+        with pytest.raises(
+            OutputError, match=f"^{name} cannot be written: it is open for reading only; name a file$"
+        ):
             check_writable(name)
     with pytest.raises(
-        OutputError, match=f"^{name} cannot be written: this process was started without that descriptor$"
+        OutputError,
+        match=f"^{name} cannot be written: this process was started without that descriptor; name a file$",
     ):
         check_writable(name)
 
@@ -192,7 +195,8 @@ def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path:
         (tmp_path / "b.srt").write_text("kept")
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # type: ignore[arg-type]
         assert done.returncode == 4
-        assert done.stderr == f"surtitle: {output.captions} cannot be written: another run is writing to it\n"
+        busy = "another run is writing to it; give each run its own files"
+        assert done.stderr == f"surtitle: {output.captions} cannot be written: {busy}\n"
         assert Path(output.captions or "").read_text() == (tmp_path / "b.srt").read_text() == "kept"
         # Also when a sink has opened it, and after a resume.
         part = JsonlSink(Path(output.captions or ""), watch=watch).build_part("out", "file", None)

@@ -184,8 +184,8 @@ MISTAKES = {
     "a model that is none": (["replay", "good.jsonl", "--model", "text.wav"], 3, "text.wav"),
     "a log in no folder": (["replay", "good.jsonl", "--log", "no/folder/log.jsonl"], 4, "log.jsonl"),
     "an output over the input": (["replay", "good.jsonl", "--captions", "good.jsonl"], 4, "good.jsonl"),
-    "a bias out of range": (["replay", "good.jsonl", "--bias", "3"], 2, "translate.bias"),
-    "an unknown method": (["replay", "good.jsonl", "--method", "magic"], 2, "translate.method"),
+    "a bias out of range": (["replay", "good.jsonl", "--bias", "3"], 2, "--bias: give a number of at most 1"),
+    "an unknown method": (["replay", "good.jsonl", "--method", "magic"], 2, "--method: 'magic' is not one"),
     "an unknown option": (["replay", "good.jsonl", "--biass", "3"], 2, "--bias"),
     "an erasure log as input": (["replay", "log.jsonl"], 3, "log.jsonl"),
 }

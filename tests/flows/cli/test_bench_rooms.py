@@ -87,9 +87,9 @@ def test_translations_are_simulated_without_a_model(small: list[str], tmp_path: 
         (["{talk}", "--simulate", "200000"], "--simulate: there can be 1 to 100000 rooms"),
         (["{talk}", "--modes", "both"], "--modes: 'both' is no mode; choose from batched, alone, flow"),
         (["{talk}", "--costs", "{talk}"], "is not a table of costs"),
-        (["{talk}", "--costs", "{falling}"], "tokens must ascend"),
+        (["{talk}", "--costs", "{falling}"], "let tokens ascend"),
         (["{captions}"], "caption events cannot be replayed in rooms"),
-        (["{talk}", "--costs", "{huge}"], "tokens must ascend from 1 to 65536 at most"),
+        (["{talk}", "--costs", "{huge}"], "let tokens ascend from 1 to 65536 at most"),
         (["{talk}", "--json", "{talk}"], "the same run reads it"),
     ],
 )

@@ -104,7 +104,7 @@ def test_what_cannot_be_pruned_is_said(tiny: Path, texts: Path, tmp_path: Path) 
         (
             ["prune", tiny, "-o", out, "--texts", tmp_path / "no.txt"],
             InputError,
-            "cannot be read, No such file",
+            "cannot be read: there is no such file",
         ),
         (["prune", tiny, "-o", out, "--texts", torn], InputError, "is damaged after line"),
         (["prune", tiny, "-o", out, "--texts", binary], InputError, "is not UTF-8"),

@@ -51,5 +51,5 @@ def test_metrics_and_captions_are_served_and_the_user_is_told_where(caplog: pyte
 
 
 def test_an_address_that_is_none_is_refused_before_anything_listens() -> None:
-    with pytest.raises(UsageError, match="metrics are served at"):
+    with pytest.raises(UsageError, match=r"is not \[HOST:\]PORT"):
         observers(metrics={"listen": "nowhere:"})

@@ -25,8 +25,18 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
     [
         ("[translate]\nbiass = 0.1", "no setting translate.biass; did you mean translate.bias?"),
         ("[translat]\nbias = 0.1", "no setting translat; did you mean translate?"),
-        ("[translate]\nbias = 2", "translate.bias: Expected `float` <= 1.0"),
-        ('[translate]\nmethod = "magic"', "translate.method: Invalid enum value 'magic'; choose from ssbd, "),
+        ('[translate]\nlangauge = "de"', "no setting translate.langauge; did you mean translate.to?"),
+        ('[translate]\nsource = "en"', "no setting translate.source; did you mean translate.from?"),
+        ("[translate]\nmask-k = 3", "no setting translate.mask-k; did you mean display.mask_k?"),
+        ("[asr]\nx = 1", "no setting asr; did you mean recognize?"),
+        ("[web]\nzzz = 1", "no setting web.zzz; choose from enabled, host, port, "),
+        ('[translate]\nmethod = "sbsd"', "'sbsd' is not one of its values; did you mean ssbd? choose from"),
+        ("[output]\nsrt = 3", "output.srt: give text in quotes, not a whole number"),
+        ("[translate]\nbias = 2", "translate.bias: give a number of at most 1"),
+        (
+            '[translate]\nmethod = "magic"',
+            "translate.method: 'magic' is not one of its values; choose from ssbd, ",
+        ),
         (
             '[translate]\naccept = "near"',
             "translate.accept: this is not one of its values; choose from auto, bias, exact, worth-P",
@@ -35,10 +45,13 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
             '[translate]\ntemplate = "towr"',
             "template: this is not one of its values; choose from auto, few-shot, ",
         ),
-        ("[web]\ntoken = 5", "web.token: Expected `str`, got `int`"),
-        ("[recognize.azure]\nkey = ['a']", "recognize.azure.key: Expected `str`, got `array`"),
-        ("translate = 3", "translate: Expected `object`, got `int`"),
-        ("[display]\nmask_k = -1", "display.mask_k: Expected `int` >= 0"),
+        ("[web]\ntoken = 5", "web.token: give text in quotes, not a whole number"),
+        (
+            "[recognize.azure]\nkey = ['a']",
+            "recognize.azure.key: give text in quotes, not a list in brackets",
+        ),
+        ("translate = 3", "translate: give a section or a table, not a whole number"),
+        ("[display]\nmask_k = -1", "display.mask_k: give a whole number of at least 0"),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, text: str, sentence: str) -> None:
@@ -100,3 +113,8 @@ def test_a_bias_that_was_given_in_vain_is_told_once(
     stderr = capsys.readouterr().err
     assert len(stderr.splitlines()) == bool(sentence)
     assert sentence in stderr
+
+
+def test_a_wrong_value_of_an_option_is_told_with_the_name_of_the_option() -> None:
+    with pytest.raises(UsageError, match=r"^--threads: give a whole number of at least 1$"):
+        load_settings(None, {"translate": {"threads": 0}})

@@ -1,0 +1,59 @@
+"""``surtitle doctor``: whether captions will work on this machine, and what to do if not."""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from flows.cli.running import program, run
+from flows.doctor.examination import Wanted, examine
+from flows.doctor.printing import as_json, print_checked, print_verdict, works
+from flows.running.waiting import Waiting
+from flows.settings.loading import load_settings
+from flows.settings.options import LISTENING, TRANSLATION, Group, Overrides, takes
+
+_CHOSEN: Group = {name: TRANSLATION[name] for name in ("to", "from_", "model")}
+
+
+@takes(_CHOSEN, LISTENING)
+def doctor(
+    overrides: Overrides,
+    quick: Annotated[bool, typer.Option("--quick", help="Do not measure how fast captions will be.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, with the facts behind the findings.")
+    ] = False,
+) -> None:
+    """Check microphone, model and speed on this machine, and say what to do.
+
+    Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
+    """
+    settings = load_settings(None, overrides)
+    # A wrong language is a mistake on the command line, not a finding about this machine.
+    _ = settings.translate.direction
+    wanted = Wanted(settings.translate, settings.input.microphone, quick)
+    console = Console(highlight=False)
+    results = []
+    with Waiting(quiet=json, captions=False) as waiting:
+        for result in examine(wanted, waiting.doing):
+            waiting.end()
+            results.append(result)
+            if not json:
+                print_checked(console, result)
+    if json:
+        sys.stdout.buffer.write(as_json(results) + b"\n")
+    else:
+        print_verdict(console, results, settings.translate.target)
+    raise typer.Exit(0 if works(results) else 1)
+
+
+def main() -> NoReturn:
+    """Run this command without the others, which load llama.cpp: it may be what is wrong."""
+    app = program()
+    app.callback()(_only)
+    app.command()(doctor)
+    run(app)
+
+
+def _only() -> None:
+    """Let Typer expect the name of the command, although it is the only one."""

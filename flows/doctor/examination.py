@@ -1,0 +1,107 @@
+"""All checks, one after the other, each within a time limit."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from flows.doctor import (
+    disk,
+    extras,
+    memory,
+    microphone,
+    model,
+    ports,
+    processor,
+    recognizer,
+    speed,
+    terminal,
+)
+from flows.doctor.finding import Checked, Finding
+from flows.settings.schema import TranslateSettings
+from operators.progress import Progress
+
+F = TypeVar("F", bound=msgspec.Struct)
+#: Seconds: for what is read from the system, for what runs in a child process, and for what computes there.
+_QUICK_S, _CHILD_S, _LOADING_S, _MEASURING_S = 5.0, 20.0, 120.0, 120.0
+# A child process is killed by its parent first.
+_GRACE_S = 5.0
+
+
+class Wanted(NamedTuple):
+    """What to examine."""
+
+    translate: TranslateSettings
+    #: The microphone; None for the system's.
+    device: str | None = None
+    is_quick: bool = False
+
+
+def examine(wanted: Wanted, doing: Progress) -> Iterator[Checked]:
+    """Check all subjects; never raises, and ends within the sum of the limits."""
+
+    def check(
+        subject: str, limit_s: float, look: Callable[[], F], judge: Callable[[F], list[Finding]]
+    ) -> Checked:
+        doing(f"examining: {subject}", None)
+        return checked(subject, limit_s, look, judge)
+
+    settings = wanted.translate
+    found = check("processor", _CHILD_S + _GRACE_S, lambda: processor.look(_CHILD_S), processor.judge)
+    yield found
+    runs = found.verdict != "problem"
+    loaded = model.ModelFacts(error="the model was not loaded, as llama.cpp does not run; see processor")
+    if runs:
+        found = check("model", _LOADING_S + _GRACE_S, lambda: model.look(settings, _LOADING_S), model.judge)
+        yield found
+        loaded = found.facts or loaded
+    mb, spoken = loaded.mb or None, settings.source
+    yield check(
+        "recogniser", _CHILD_S + _GRACE_S,
+        lambda: recognizer.look(spoken, _CHILD_S), lambda facts: recognizer.judge(facts, spoken),
+    )  # fmt: skip
+    yield check("memory", _QUICK_S, lambda: memory.look(mb), memory.judge)
+    yield check("disk", _QUICK_S, disk.look, disk.judge)
+    yield check(
+        "microphone", _CHILD_S + _GRACE_S,
+        lambda: microphone.look(wanted.device, _CHILD_S),
+        lambda facts: microphone.judge(facts, is_named=wanted.device is not None),
+    )  # fmt: skip
+    yield check("ports", _QUICK_S, ports.look, ports.judge)
+    yield check("terminal", _QUICK_S, terminal.look, terminal.judge)
+    yield check("extras", _QUICK_S, extras.look, extras.judge)
+    if loaded.error is None and not loaded.is_absent and not wanted.is_quick:
+        yield check("speed", _MEASURING_S + _GRACE_S, lambda: speed.look(settings, _MEASURING_S), speed.judge)
+
+
+def checked(
+    subject: str, limit_s: float, look: Callable[[], F], judge: Callable[[F], list[Finding]]
+) -> Checked:
+    """Run one check on a thread of its own, and leave that alone when the time is over."""
+    answers: list[Any] = []
+
+    def run() -> None:
+        try:
+            facts = look()
+            answers.append((facts, judge(facts)))
+        except Exception as error:  # noqa: BLE001 - a check that fails is a finding
+            answers.append(error)
+
+    began = time.monotonic()
+    thread = threading.Thread(target=run, name=f"doctor {subject}", daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    took_s = round(time.monotonic() - began, 3)
+    match answers:
+        case [(facts, findings)]:
+            return Checked(subject, tuple(findings), facts, took_s)
+        case [error]:
+            sentence = f"This could not be examined: {type(error).__name__}: {error}"
+            return Checked(subject, (Finding.warning(sentence, "please report this"),), None, took_s)
+    late = Finding.warning(
+        f"This could not be examined within {limit_s:g} s",
+        "end programs that keep the machine busy, and try again",
+    )
+    return Checked(subject, (late,), None, took_s)

@@ -1,0 +1,95 @@
+"""The measured run: recorded speech is recognised and translated as in a live run, as fast as it goes."""
+
+from collections.abc import Iterator
+from time import perf_counter
+
+from connectors.audio.decoder import AudioDecoder
+from connectors.machine.cpu import others_s, usable_cores
+from connectors.machine.memory import resident_mb
+from flows.doctor.speed import SpeedFacts
+from flows.engine.recognition import make_recognizer
+from flows.engine.translation import Engine, open_engine
+from flows.settings.schema import RecognizeSettings, TranslateSettings
+from operators.decoding.translator import SegmentState
+from operators.errors import SurtitleError
+from operators.events import AudioChunk
+from operators.recognizers.moonshine.recognizer import bundled_recording
+from operators.recognizers.protocol import Hypothesis
+
+#: Seconds of the recording, and of its chunks: those of a microphone.
+_SPEECH_S, _CHUNK_S = 12.0, 0.1
+_BYTES_PER_SECOND = 32_000
+# A slow machine translates fewer updates.
+_BUDGET_S = 20.0
+
+
+def measure(settings: TranslateSettings) -> SpeedFacts:
+    """Measure the defaults with this model, on the recording that comes with the recogniser."""
+    try:
+        engine = open_engine(settings)
+        speech = _speech()
+        began, others = perf_counter(), others_s()
+        hypotheses, recognized_s = _recognize(speech)
+    except SurtitleError as error:
+        return SpeedFacts(error=str(error))
+    updates, translated_s = _translate(engine, settings, hypotheses)
+    return SpeedFacts(
+        speech_s=len(speech) / _BYTES_PER_SECOND,
+        recognized_s=recognized_s,
+        updates_ms=tuple(updates),
+        translated_s=translated_s,
+        threads=engine.context.threads,
+        others=(others_s() - others) / (perf_counter() - began) / usable_cores(),
+        resident_mb=resident_mb(),
+    )
+
+
+def _speech() -> bytes:
+    """The beginning of the recording, 16 kHz mono."""
+    wanted, sound = int(_SPEECH_S * _BYTES_PER_SECOND), bytearray()
+    for block in AudioDecoder(bundled_recording()).blocks():
+        sound += block
+        if len(sound) >= wanted:
+            break
+    return bytes(sound[:wanted])
+
+
+def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:
+    """The hypotheses, and the seconds that they took."""
+    recognizer = make_recognizer(RecognizeSettings(), observe=lambda _changed: None)
+    found: list[Hypothesis] = []
+    began = perf_counter()
+    for chunk in _chunks(speech):
+        found += recognizer.accept(chunk)
+    found += recognizer.finish()
+    took_s = perf_counter() - began
+    recognizer.close()
+    return found, took_s
+
+
+def _chunks(speech: bytes) -> Iterator[AudioChunk]:
+    size = int(_CHUNK_S * _BYTES_PER_SECOND)
+    for start in range(0, len(speech), size):
+        yield AudioChunk(stream="doctor", start_s=start / _BYTES_PER_SECOND, pcm=speech[start : start + size])
+
+
+def _translate(
+    engine: Engine, settings: TranslateSettings, hypotheses: list[Hypothesis]
+) -> tuple[list[float], float]:
+    """The milliseconds of each update, and the seconds of speech that they cover."""
+    translator = engine.translator(settings)
+    state, segment, times, covered_s = SegmentState(), -1, list[float](), 0.0
+    began = perf_counter()
+    for one in hypotheses:
+        if perf_counter() - began > _BUDGET_S:
+            break
+        if one.segment != segment:
+            state, segment = SegmentState(), one.segment
+        key = f"doctor/{one.segment:06d}"
+        start = perf_counter()
+        state, _output = translator.update(key, state, one.text, is_final=one.is_final)
+        times.append((perf_counter() - start) * 1000)
+        covered_s = max(covered_s, one.end_s)
+        if one.is_final:
+            translator.release(key, state)
+    return times, covered_s

@@ -1,0 +1,121 @@
+"""What is wrong with settings, and what was probably meant, in one sentence."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from flows.settings.options import flag_of
+from flows.settings.schema import Settings
+from flows.settings.synonyms import KEYS
+from flows.settings.wording import in_words
+from operators.errors import UsageError
+from operators.languages import language
+from operators.nearest import nearest
+
+_INVALID = re.compile(r"Invalid enum value ('.*')", re.DOTALL)
+
+
+def meant_key(key: str, inside: str, names: Iterable[str]) -> str:
+    """What to do about a key that does not exist: the one that was meant, or all that there are.
+
+    Args:
+        key: The unknown key.
+        inside: The stage that it was found in, with a dot; empty for a stage.
+        names: The keys that exist there.
+    """
+    plain, names = key.replace("-", "_").casefold(), list(names)
+    known = [*_named(plain), *KEYS.get(plain, ())]
+    if here := [one for one in known if one.startswith(inside)]:
+        return f"did you mean {here[0]}?"
+    if (near := nearest(plain, names)) is not None:
+        return f"did you mean {inside}{near}?"
+    if known or (near := nearest(plain, KEYS)) is not None:
+        return f"did you mean {(known or KEYS[str(near)])[0]}?"
+    return f"choose from {', '.join(names)}"
+
+
+def _named(key: str) -> Iterator[str]:
+    """The settings with this key, in all stages."""
+    return (one for one in _all_settings(Settings) if one.rpartition(".")[2] == key)
+
+
+def _all_settings(struct: type[msgspec.Struct], inside: str = "") -> Iterator[str]:
+    """The keys of all settings, with those of their stages."""
+    hints = get_type_hints(struct)
+    for field in msgspec.structs.fields(struct):
+        kind = hints[field.name]
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            yield from _all_settings(kind, f"{inside}{field.encode_name}.")
+        else:
+            yield f"{inside}{field.encode_name}"
+
+
+def invalid_value(
+    error: msgspec.ValidationError, where: str, overrides: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """The sentence about an invalid value.
+
+    Args:
+        error: What msgspec says.
+        where: The file, if the value is not among the ``overrides``.
+        overrides: The settings given as options, by stage and key; they are named as such.
+    """
+    message, _, place = str(error).partition(" - at `$.")
+    place = place.rstrip("`")
+    choices = _choices(place)
+    if choices:
+        wrong = _INVALID.fullmatch(message)
+        message = f"{wrong[1]} is not one of its values" if wrong else message
+        message = "this is not one of its values" if " matching " in message else message
+        meant = nearest(wrong[1].strip("'"), choices.split(", ")) if wrong else None
+        message = f"{message}; {f'did you mean {meant}? ' if meant else ''}choose from {choices}"
+    return f"{_place(place, where, overrides)}: {in_words(message)}"
+
+
+def check_languages(settings: Settings, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that all languages are known; the arguments are those of `invalid_value`.
+
+    Raises:
+        UsageError: names the place of one that is not.
+    """
+    translate, rooms = settings.translate, settings.rooms
+    given = {
+        "translate.from": (translate.source,), "translate.to": (translate.target,),
+        "rooms.from": rooms.spoken, "rooms.to": rooms.written,
+    }  # fmt: skip
+    for place, names in given.items():
+        for name in names:
+            try:
+                language(name)
+            except UsageError as error:
+                raise UsageError(f"{_place(place, where, overrides)}: {error}") from None
+
+
+def _place(place: str, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> str:
+    """Where a setting was given: its option, or the file and its key."""
+    stage, _, key = place.partition(".")
+    if overrides.get(stage, {}).get(key) is not None and (flag := flag_of(stage, key)) is not None:
+        return flag
+    return f"{where}: {place}" if place else where
+
+
+def _choices(place: str) -> str:
+    """The possible values of a setting with few values; empty for others."""
+    kind: Any = Settings
+    for name in place.split("."):
+        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+            return ""
+        names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+        kind = get_type_hints(kind, include_extras=True).get(names.get(name.partition("[")[0], ""))
+    if get_origin(kind) is Literal:
+        return ", ".join(map(str, get_args(kind)))
+    return next(_descriptions(kind), "")
+
+
+def _descriptions(kind: Any) -> Iterator[str]:
+    """The descriptions in a type: of itself, of an optional one, of the items of a list."""
+    yield from (one.description for one in getattr(kind, "__metadata__", ()) if one.description)
+    for inner in get_args(kind):
+        yield from _descriptions(inner)

@@ -1,0 +1,39 @@
+"""Why a file cannot be read, and what to do: a missing one may have been misspelled."""
+
+import os
+from itertools import islice
+from pathlib import Path
+
+from operators.nearest import nearest
+
+# A folder may have millions of files.
+_MAX_FILES = 10_000
+# A file of another kind must resemble the name more than one of the same kind.
+_OTHER_KIND = 0.8
+
+
+def unreadable(path: Path, error: OSError) -> str:
+    """The sentence about a file that cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return f"{path} cannot be read: {missing(path)}"
+    reason = error.strerror or str(error)
+    if isinstance(error, PermissionError):
+        return f"{path} cannot be read: {reason}; ask its owner for access, or name another file"
+    return f"{path} cannot be read: {reason}; check its name and its disk"
+
+
+def missing(path: Path) -> str:
+    """The end of the sentence about a file that does not exist."""
+    folder = path.parent
+    try:
+        if not folder.is_dir():
+            return f"there is no folder {folder}; check the path"
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, _MAX_FILES) if entry.is_file()]
+    except OSError:
+        names = []
+    alike = [name for name in names if Path(name).suffix == path.suffix]
+    found = nearest(path.name, alike) or nearest(path.name, names, _OTHER_KIND)
+    return "there is no such file; " + (
+        "check its name" if found is None else f"did you mean {folder / found}?"
+    )
