@@ -100,7 +100,7 @@ def _flow(settings: Settings, recording: Path, rooms: int, stop: Flag) -> "FlowT
     from operators.events import AudioChunk, Partial
 
     if _is_sound(recording):
-        check_recognizer(settings.recognize, is_live=True)
+        check_recognizer(settings.recognize, spoken=settings.translate.source, is_live=True)
         sound = read_sound(recording)
         return FlowTarget(settings, lambda load: speech.chunks(sound, load), AudioChunk, rooms, stop)
     said = read_source(recording, None).recording
