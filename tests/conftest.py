@@ -32,7 +32,7 @@ LONGEST_FIRST = (
     "test_caption_page.py",
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.
-HEARD = {"test_page_commands.py", "test_live.py", "test_recording.py"}
+HEARD = {"test_examination.py", "test_live.py", "test_page_commands.py", "test_recording.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
