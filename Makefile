@@ -4,8 +4,8 @@
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak chaos chaos-hour fuzz lint \
-	docs reference packages test-package sbom release release-check lock clean
+.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak load-hour chaos chaos-hour fuzz \
+	lint docs reference packages test-package sbom release release-check lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -67,6 +67,9 @@ amx: $(READY) ## run llama.cpp's AMX kernels on an emulator of AMX (5 minutes)
 soak: $(READY) ## replay 12 hours of speech and watch that nothing grows (25 minutes)
 	.venv/bin/python -m tests.soak toy --segments 10000 --recovery --web
 	.venv/bin/python -m tests.soak real --segments 1000 --recovery --web
+
+load-hour: $(READY) ## let rooms speak into a server for an hour, and watch that it keeps up and nothing grows
+	.venv/bin/python -m tests.load.hour $(LOAD)
 
 # What trains models is tried where PyTorch is there, after make test-train; else only that it says what is missing.
 # SURTITLE_CHAOS_SEED=… begins with a seed that failed, say; make chaos CHAOS='signals 300 twice 60' tries two parts.

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from flows.pages.table import Table, number
-from operators.metrics.quantiles import Quantiles
+from operators.metrics.quantiles import milliseconds
 from operators.serving.live import Lived
 from operators.serving.scheduler import Load
 
@@ -50,8 +50,8 @@ def row_of(
         mode=mode,
         simulated=simulated,
         tokens_per_second=round(lived.tokens / lived.seconds, 2) if lived.seconds else 0.0,
-        p50_ms=_ms(lived.latencies_s, 0.5),
-        p95_ms=_ms(lived.latencies_s, 0.95),
+        p50_ms=milliseconds(lived.latencies_s, 0.5),
+        p95_ms=milliseconds(lived.latencies_s, 0.95),
         dropped=lived.dropped,
         updates=lived.updates,
         finals=lived.finals,
@@ -59,10 +59,6 @@ def row_of(
         tokens_per_pass=round(load.tokens / max(1, load.passes), 2),
         memory_mb=None if memory_mb is None else round(memory_mb, 1),
     )
-
-
-def _ms(values_s: Quantiles, share: float) -> float | None:
-    return round(1000 * values_s.at(share)[0], 1) if values_s.count else None
 
 
 def table(rows: Sequence[Row]) -> Table:

@@ -8,6 +8,7 @@ import msgspec
 from flows.loadgen.memory import growth_mb
 from flows.loadgen.target import Load, Meter
 from flows.pages.table import Table, number
+from operators.metrics.quantiles import milliseconds
 
 _PLACES = {"flow": "the flow", "server": "the server", "Kafka": "a job, by Kafka"}
 
@@ -50,10 +51,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def row_of(target: str, load: Load, meter: Meter, memory: Memory) -> Row:
     """The row of one load."""
-    counts, lags = meter.counts, meter.lags_s
+    counts = meter.counts
     before_mb, after_mb, samples = memory
     each = None if before_mb is None or after_mb is None else (after_mb - before_mb) / load.rooms
-    p50, p95 = (round(1000 * lag, 1) for lag in lags.at(0.5, 0.95)) if lags.count else (None, None)
     return Row(
         rooms=load.rooms,
         target=target,
@@ -61,8 +61,8 @@ def row_of(target: str, load: Load, meter: Meter, memory: Memory) -> Row:
         updates=counts.updates,
         finals=counts.finals,
         updates_per_second=round(counts.updates / load.seconds, 2),
-        p50_ms=p50,
-        p95_ms=p95,
+        p50_ms=milliseconds(meter.lags_s, 0.5),
+        p95_ms=milliseconds(meter.lags_s, 0.95),
         dropped=counts.dropped,
         lost=counts.lost,
         refused=counts.refused,

@@ -22,7 +22,7 @@ from tests.proxy import Outage
 KILLS = int(os.environ.get("SURTITLE_JOB_KILLS", "2"))
 SEGMENTS = 12
 #: Seconds that an outage takes; more with `make test-long`.
-OUTAGE_S = float(os.environ.get("SURTITLE_OUTAGE_S", "3"))
+OUTAGE_S = float(os.environ.get("SURTITLE_OUTAGE_S", "2"))
 
 
 @pytest.fixture(scope="module")

@@ -29,9 +29,9 @@ from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
 from tests.operators.serving.toy_rooms import alone, scheduler, toy_rooms
 
-STREAMS = 50
+STREAMS = 30
 #: Streams that may have been heard so late that nobody looked at them any more.
-LATE = 10
+LATE = 8
 
 
 @pytest.fixture
@@ -122,10 +122,10 @@ def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
     assert all(states(folder)[stage] >= STREAMS - 1 for stage in STAGES), "else nothing is tested"
     monkeypatch.setattr(silence, "_LOOK", timedelta(0))
     monkeypatch.setattr(silence, "FORGOTTEN_AFTER_S", 0.0)
-    later = list(said(range(STREAMS, STREAMS + 10)))
+    later = list(said(range(STREAMS, STREAMS + 5)))
     dataflow, records = flow(TestingSource([*spoken, *later]), with_rooms=with_rooms)
     run(dataflow, folder)
-    assert all(states(folder)[stage] <= LATE + 10 for stage in STAGES), states(folder)
+    assert all(states(folder)[stage] <= LATE + 5 for stage in STAGES), states(folder)
     assert {one.stream for one in later} <= {one.stream for one in records}
 
 
