@@ -64,7 +64,7 @@ def loadgen(
         raise UsageError(f"--rooms: there can be 1 to {_MAX_ROOMS} rooms")
     wanted = load_settings(None, overrides if server is None else {})
     model = wanted.translate
-    read = named_files(model.model, model.template, model.heads, model.draft_model)
+    read = named_files(model.model, model.template, model.glossary, model.heads, model.draft_model)
     check_distinct([("--json", json), ("--plot", plot)], [recording, *read])
     loads, stop = [Load(number, seconds) for number in numbers], Flag()
     with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
