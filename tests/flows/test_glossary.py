@@ -60,7 +60,7 @@ def captions(folder: Path, name: str, *arguments: object) -> dict[str, str]:
     done = surtitle(folder, *arguments)
     assert done.returncode == 0, done.stderr
     lines = (folder / name).read_text().splitlines()
-    return {one["stream"]: one["text"] for one in map(json.loads, lines) if one["is_final"]}
+    return {one["stream"]: one["shown"] for one in map(json.loads, lines) if one["is_final"]}
 
 
 def test_captions_say_the_glossarys_words_in_every_kind_of_run(folder: Path) -> None:
