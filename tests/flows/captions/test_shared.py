@@ -56,5 +56,5 @@ def test_rooms_with_other_languages_have_no_glossary() -> None:
     languages = SimpleNamespace(directions=directions, direction=lambda _stream: directions[0])
     one = Shared(settings, lambda _event: None, languages)
     engine: Any = SimpleNamespace(translator=translator)
-    one._translates(engine, SimpleNamespace())  # type: ignore[arg-type]
+    one._translates(engine, SimpleNamespace())
     assert [(each.target, each.glossary) for each in opened] == [("German", "terms.tsv"), ("French", None)]
