@@ -80,4 +80,4 @@ def _term(line: str, where: str) -> tuple[tuple[str, ...], str]:
 
 def _cleaned(text: str) -> str:
     # There may be a hundred thousand.
-    return " ".join(text.split()) if text.isprintable() else cleaned(text)
+    return " ".join(text.split()) if text.isascii() and text.isprintable() else cleaned(text)

@@ -102,20 +102,21 @@ class _Raising:
         # Where a token belongs to several terms, the largest lean counts.
         raised: dict[int, float] = {}
         for term in missing:
-            for begun, token in self._expected(term, output):
+            for begun, token in self._expected(term, output, text):
                 nats = self._lean.next if begun else self._lean.first
                 raised[token] = max(nats, raised.get(token, 0.0))
         for token, nats in raised.items():
             row[token] += nats
 
-    def _expected(self, term: Term, output: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    def _expected(self, term: Term, output: tuple[int, ...], text: str) -> Iterator[tuple[int, int]]:
         """The tokens of a term that may follow, and before each how many of its tokens end the output."""
         for tokens in (term.spaced, term.bare):
             for begun, token in enumerate(tokens[: len(output) + 1]):
                 place = len(output) - begun
-                if output[place:] == tokens[:begun] and (
-                    tokens == term.spaced or _attaches(self._text(output[:place]))
-                ):
+                if output[place:] != tokens[:begun]:
+                    continue
+                before = self._text(output[:place]) if begun else text
+                if tokens == term.spaced or _attaches(before):
                     yield begun, token
 
     def _text(self, output: Sequence[int]) -> str:
