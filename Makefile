@@ -1,10 +1,11 @@
 # Every target does its own set-up: the first one takes some minutes, later ones none.
-# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/install.md.
+# make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/start.md.
 
 .DEFAULT_GOAL := help
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
-.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak chaos chaos-hour fuzz lint lock clean
+.PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak chaos chaos-hour fuzz lint \
+	docs reference packages test-package sbom release release-check lock clean
 
 READY := .venv/.ready
 # A virtual environment holds absolute paths: after the checkout was moved it has to be made again.
@@ -37,11 +38,11 @@ test-tools:
 	@.ci/test_tools
 
 test: test-tools $(READY) ## run the tests, two at a time
-	.venv/bin/pytest -n 2 --no-loadscope-reorder --ignore tests/train
+	.venv/bin/pytest -n 2 --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
 test-long: $(READY) ## kill runs and clusters 350 times and compare what they wrote (20 minutes)
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/captions/test_recovery.py
-	SURTITLE_CLUSTER_KILLS=12 SURTITLE_JOB_KILLS=20 .venv/bin/pytest -n 0 \
+	SURTITLE_CLUSTER_KILLS=12 SURTITLE_JOB_KILLS=20 SURTITLE_OUTAGE_S=20 .venv/bin/pytest -n 0 \
 		tests/flows/captions/test_cluster.py tests/flows/kafka
 
 # Apart from the rest, as PyTorch is large: half a gigabyte for a CPU, several for a GPU.
@@ -76,7 +77,7 @@ chaos-hour: test-tools $(READY) ## listen to a microphone for an hour and be kil
 	.venv/bin/python -m tests.chaos.hour
 
 test-anywhere: test-tools $(READY) ## run the tests 5 times in any order, on other hosts, in other zones and locales
-	PYTHONPATH=.:.ci .venv/bin/python -m tests.chaos.anywhere -n 2 --no-loadscope-reorder --ignore tests/train
+	PYTHONPATH=.:.ci .venv/bin/python -m tests.chaos.anywhere -n 2 --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
 # make fuzz FUZZ_S=600 FUZZ='lines replay' asks these two longer; what is answered wrongly stays in .venv/fuzzed.
 FUZZ_S := 60
@@ -100,6 +101,51 @@ lint: $(READY) ## check style, types and the direction of imports
 	.venv/bin/lint-imports
 	.venv/bin/python -m pip check
 
+# Every warning is an error; then every link of the built pages is followed.
+docs: $(READY) .venv/docs ## build the documentation site into site/ (a minute)
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs:.ci .venv/bin/python -m mkdocs build --strict
+	PYTHONPATH=.ci .venv/bin/python -m docsite.links site
+	@echo "docs: open site/index.html"
+
+.venv/docs: docs.lock
+	rm -rf $@
+	.venv/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps \
+		--only-binary :all: --target $@ -r docs.lock
+	@touch $@
+
+reference: $(READY) ## write the pages of docs/reference/ that come from the code
+	PYTHONPATH=.:.ci .venv/bin/python -m reference
+
+VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+WHEEL = dist/surtitle-$(VERSION)-py3-none-any.whl
+
+packages: $(READY) ## build the wheel and the source distribution, in dist/
+	.venv/bin/uv --no-config build --quiet --no-build-isolation --python .venv/bin/python \
+		--clear --no-create-gitignore --out-dir dist
+
+test-package: packages ## install the packages in clean environments, and run what they bring (5 minutes)
+	.venv/bin/pytest -n 0 tests/package
+
+# As many tools as the fuzzer has, and apart for the same reason.
+.venv/release: pyproject.toml | $(READY)
+	.venv/bin/uv --no-config venv --quiet --clear --python .venv/bin/python $@
+	.venv/bin/uv --no-config pip install --quiet --python $@ --group release
+	@touch $@
+
+sbom: packages .venv/release ## list what an installation consists of (CycloneDX), and its licences, in dist/
+	PYTHONPATH=.:.ci .venv/bin/python -m release.installation $(WHEEL) .venv/installed
+	.venv/release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/surtitle-$(VERSION).cdx.json .venv/installed
+	PYTHONPATH=.:.ci .venv/bin/python -m release.licences .venv/installed/lib/python*/site-packages dist/surtitle-$(VERSION)-licences.txt
+
+release-check: $(READY)
+	PYTHONPATH=.:.ci .venv/bin/python -m release.check
+
+# docs/releasing.md; make release DRY_RUN=1 does all of it but the tag.
+release: release-check lint test docs test-package sbom ## check everything, build the packages and tag the commit (half an hour)
+	cd dist && sha256sum surtitle-* >SHA256SUMS
+	PYTHONPATH=.:.ci .venv/bin/python -m release.tag $(if $(DRY_RUN),--dry-run)
+
 # Whatever uv is there resolves: .venv cannot be brought up to date before the lock is.
 .venv/bin/uv:
 	@.ci/setup
@@ -114,6 +160,10 @@ lock: .venv/bin/uv ## resolve requirements.lock anew; make lock UPGRADE=--upgrad
 		--universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		$(UPGRADE) --quiet --output-file scorers.lock
+	.venv/bin/uv --no-config pip compile --group docs \
+		--universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
+		$(UPGRADE) --quiet --output-file docs.lock
 
 clean: ## remove .venv and what tools left behind
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,7 +1,7 @@
 """Compiles and installs llama-cpp-python as requirements.lock has it, in a build that works on this machine.
 
 Run by .ci/setup with the Python of .venv, once all that comes as wheels is there. Each build makes real
-passes in a child process before it is kept; .venv/llama.json says which one was (docs/install.md).
+passes in a child process before it is kept; .venv/llama.json says which one was (docs/start.md).
 LLAMA_BUILD names a build, CMAKE_ARGS adds options of CMake.
 """
 

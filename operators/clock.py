@@ -34,8 +34,11 @@ class VirtualClock:
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
         """The arrival or the end of the previous work, whichever is later, plus the time spent."""
-        at = max(arrival_s, self._done.get(stream, 0.0)) + spent_s
+        at = max(arrival_s, self._done.pop(stream, 0.0)) + spent_s
+        # The stream that was active last comes last.
         self._done[stream] = at
+        if len(self._done) > _MAX_STREAMS:
+            self._done.pop(next(iter(self._done)), None)
         return at
 
 

@@ -121,8 +121,9 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     accepted: Count = 0
     #: Tokens of the output decoded after the draft, without the stop token.
     decoded: Count = 0
-    #: Tokens drafted from sources other than the last output, and how many of them were accepted.
+    #: Tokens drafted from sources other than the last output.
     proposed: Count = 0
+    #: How many of these were accepted.
     taken: Count = 0
     #: Forward passes through the model.
     passes: Count = 0
@@ -132,8 +133,9 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     prompt_reused: Count = 0
     #: Tokens that the passes evaluated: new prompt tokens, the draft, proposals and decoded tokens.
     evaluated: Count = 0
-    #: Forward passes through the draft model, and seconds spent in them.
+    #: Forward passes through the draft model.
     draft_passes: Count = 0
+    #: Seconds spent in these.
     draft_s: Seconds = 0.0
     #: Seconds spent in the forward passes of all models.
     model_s: Seconds = 0.0
@@ -171,7 +173,7 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     tokens: tuple[Token, ...]
     #: The text of each token; empty for a token that ends inside a character.
     pieces: tuple[str, ...]
-    #: Copied from the `Partial`.
+    # Copied from the `Partial`.
     start_s: Seconds
     end_s: Seconds
     arrival_s: Seconds
@@ -181,6 +183,7 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     ready_s: Seconds
     #: Updates of this segment that newer ones overtook since the previous translation; they were skipped.
     overtaken: Count = 0
+    #: What the translation cost.
     effort: Effort = Effort()
     #: What went wrong with the model; if it gave no answer, this is the translation of an earlier update.
     trouble: Trouble | None = None
@@ -202,7 +205,7 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     shown: str
     #: The tail of the translation that is withheld for now; ``shown + withheld`` is the whole translation.
     withheld: str
-    #: Copied from the `Translation`.
+    # Copied from the `Translation`.
     start_s: Seconds
     end_s: Seconds
     arrival_s: Seconds
@@ -261,7 +264,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of the delay from speech to caption, in seconds; docs/live.md explains each part."""
+    """The parts of the delay from speech to caption, in seconds; docs/measuring.md explains each part."""
 
     #: From the end of the speech that a hypothesis covers until it left the recogniser.
     recogniser_s: SignedSeconds

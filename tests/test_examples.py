@@ -109,6 +109,12 @@ def test_a_recogniser_of_ones_own_recognises(folder: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_stage_of_ones_own_changes_what_is_translated(folder: Path) -> None:
+    said = run(EXAMPLES[3], "partials.jsonl", cwd=folder)
+    assert "welcome to the Bode Museum" in said
+    assert "the museum" not in said
+
+
 def test_a_sink_of_ones_own_writes_the_finals(folder: Path) -> None:
     run(EXAMPLES[2], "captions.jsonl", "transcript.txt", cwd=folder)
     lines = (folder / "transcript.txt").read_text().splitlines()

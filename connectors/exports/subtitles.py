@@ -67,13 +67,14 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
     def open_file(
         self, position: SubtitlePosition | None, file: int | None
     ) -> RecordFile[Cue, SubtitlePosition]:
-        return _Cues(self.path, self._kind, position or SubtitlePosition(), file)
+        return SubtitleFile(self.path, self._kind, position or SubtitlePosition(), file)
 
 
-class _Cues:
+class SubtitleFile:
     """The file, as a `RecordFile` for the backlog. Cues are numbered when written, so none is missing."""
 
     def __init__(self, path: Path, kind: Format, position: SubtitlePosition, file: int | None) -> None:
+        """Open a file at a position of an earlier run; ``file`` is its descriptor if it is open already."""
         self.path = str(path)
         self._kind: Format = kind
         self._cues = position.cues
@@ -81,13 +82,16 @@ class _Cues:
 
     @property
     def position(self) -> SubtitlePosition:
+        """How far it has been written."""
         return SubtitlePosition(self._file.size, self._cues)
 
     @property
     def deletions(self) -> int:
+        """How often the file was found deleted or truncated, with the loss of its contents."""
         return self._file.deletions
 
     def begin(self) -> None:
+        """Create the file again if it was deleted, and write its header."""
         self._file.reopen()
         if self._file.size == 0:
             self._cues = 0
@@ -95,21 +99,31 @@ class _Cues:
                 self._file.write(VTT_HEADER.encode())
 
     def append(self, record: Cue) -> None:
+        """Write one cue."""
         self._file.write(self._text(record).encode())
         self._cues += 1
 
     def size_of(self, record: Cue) -> int:
-        return len(vtt(record).encode())
+        """Approximate bytes of a cue."""
+        return self.bytes_of(record)
+
+    @staticmethod
+    def bytes_of(cue: Cue) -> int:
+        """The same, without a file."""
+        return len(vtt(cue).encode())
 
     def _text(self, cue: Cue) -> str:
         return srt(cue, self._cues + 1) if self._kind == "srt" else vtt(cue)
 
     def sync(self) -> None:
+        """Make sure that what was written survives a crash of the machine."""
         self._file.sync()
 
     def cut_back(self, position: SubtitlePosition) -> None:
+        """Remove what was written after a position; never raises."""
         self._file.cut_back(position.size)
         self._cues = position.cues
 
     def close(self) -> None:
+        """Close the file; never raises."""
         self._file.close()

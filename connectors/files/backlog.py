@@ -62,8 +62,9 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         self._synced = target.position
         self._is_lagging = self._overflows = False
         self._retry_at = 0.0
+        self._leave: Callable[[], None] | None = None
         if watch is not None:
-            watch.watch(lambda: self.missing)
+            self._leave = watch.watch(lambda: self.missing)
 
     @property
     def missing(self) -> Missing | None:
@@ -108,6 +109,9 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
                 self._catch_up()
                 self._sync()
         self._target.close()
+        if self._leave is not None and self.missing is None:
+            self._leave()
+            self._leave = None
 
     def _catch_up_if_due(self) -> None:
         if not self._is_lagging or self._now() >= self._retry_at:

@@ -91,9 +91,13 @@ class OutputWatch:
         if file is not None:
             os.close(file)
 
-    def watch(self, missing: Callable[[], Missing | None]) -> None:
-        """Register a function that returns what a file lacks; it is called when the run is over."""
+    def watch(self, missing: Callable[[], Missing | None]) -> Callable[[], None]:
+        """Register a function that returns what a file lacks; it is called when the run is over.
+
+        Returns what to call when the file is closed and lacks nothing.
+        """
         self._files.append(missing)
+        return lambda: self._files.remove(missing)
 
     def missing(self) -> list[Missing]:
         """What the files lack by now."""

@@ -49,8 +49,11 @@ class KafkaOutput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     #: Some brokers of the cluster; absent for those of the input, with its client's properties.
     brokers: Brokers | None = None
+    #: Topic for what the recogniser said.
     partials: Topic | None = None
+    #: Topic for the translations.
     translations: Topic | None = None
+    #: Topic for the captions.
     captions: Topic | None = None
     #: More properties of librdkafka for these brokers; their values are not shown.
     client: dict[str, Secret] = {}

@@ -75,8 +75,10 @@ def _sentence(folder: Path, why: str) -> str:
     lacking = missing_features(folder)
     lacks = f", which lacks {' '.join(lacking)}" if lacking else ""
     return (
-        f"{folder}: llama.cpp does not work on this processor{lacks} (in a trial {why}); it was compiled for "
-        "another one: compile it on this machine with make clean setup, or as docs/install.md says for images"
+        f"{folder}: llama.cpp does not work on this processor{lacks} (in a trial {why}); compile it anew: "
+        "in a checkout with make clean setup, elsewhere with CMAKE_ARGS=-DGGML_NATIVE=OFF pip install "
+        "--force-reinstall --no-cache-dir --no-deps --no-binary llama-cpp-python "
+        f"llama-cpp-python=={version('llama-cpp-python')}"
     )
 
 

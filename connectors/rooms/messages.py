@@ -1,6 +1,6 @@
 """The messages of a speaker's WebSocket, each a JSON object in a text frame; sound is in binary frames.
 
-The captions of the room are sent as the messages of `connectors.web.messages`. docs/rooms.md describes all.
+The captions of the room are sent as the messages of `connectors.web.messages`. docs/formats.md describes all.
 """
 
 from collections.abc import Iterator

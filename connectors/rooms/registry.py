@@ -36,8 +36,8 @@ class RoomRegistry:
         self._began_s = now()
         self._lock = Lock()
         self._rooms: dict[str, Room] = {}
-        # The languages of the last rooms, which the flow may ask for when a room has just left.
-        self._directions: dict[str, Direction] = {}
+        # Languages and beginnings of the last rooms, which the flow may ask for when a room has just left.
+        self._facts: dict[str, tuple[Direction, float]] = {}
         self._is_closed = False
 
     @property
@@ -75,9 +75,9 @@ class RoomRegistry:
                 raise NoPlaceError(f"{many} of this server {verb} taken; try again when one has ended")
             room = Room(name, direction, self.now())
             self._rooms[room.stream] = room
-            self._directions[room.stream] = direction
-            while len(self._directions) > len(self._rooms) + _MAX_PAST:
-                del self._directions[next(one for one in self._directions if one not in self._rooms)]
+            self._facts[room.stream] = direction, room.began_s
+            while len(self._facts) > len(self._rooms) + _MAX_PAST:
+                del self._facts[next(one for one in self._facts if one not in self._rooms)]
         return room
 
     def known(self, key: str) -> Room | None:
@@ -134,10 +134,22 @@ class RoomRegistry:
             room.finished()
             return self._leaves(room)
 
+    def has_left(self, stream: str) -> bool:
+        """Whether there is no such room any more."""
+        with self._lock:
+            return stream not in self._rooms
+
     def direction(self, stream: str) -> Direction:
         """The languages of a room; the first ones that are offered if there is no such room."""
+        return self._fact(stream)[0]
+
+    def began_s(self, stream: str) -> float:
+        """When a room was opened, on the clock of all streams; 0 if there is no such room."""
+        return self._fact(stream)[1]
+
+    def _fact(self, stream: str) -> tuple[Direction, float]:
         with self._lock:
-            return self._directions.get(stream, Direction(self.spoken[0], self.written[0]))
+            return self._facts.get(stream, (Direction(self.spoken[0], self.written[0]), 0.0))
 
     def _leaves(self, room: Room) -> bool:
         if room.is_over:

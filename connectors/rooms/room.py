@@ -25,6 +25,8 @@ class Room:
         #: The name of its stream. A name that is used again gets another stream.
         self.stream = f"{name}.{secrets.token_hex(3)}"
         self.direction = direction
+        #: When it was opened, on the clock of its stream.
+        self.began_s = now_s
         #: With the key one speaks, with the other one reads.
         self.key = secrets.token_urlsafe(16)
         self.view = secrets.token_urlsafe(16)

@@ -1,4 +1,4 @@
-"""The messages of the caption protocol, each a JSON object; docs/serving.md describes them.
+"""The messages of the caption protocol, each a JSON object; docs/formats.md describes them.
 
 All counts of characters are Unicode code points.
 """

@@ -67,7 +67,7 @@ class PaperRun(NamedTuple):
             )
         if self.tokenizer != "flores101":
             lines.append(
-                f"NE here counts tokens of {self.tokenizer}: docs/benchmark.md says how to have flores101."
+                f"NE here counts tokens of {self.tokenizer}: docs/measuring.md says how to have flores101."
             )
         return [
             *lines,

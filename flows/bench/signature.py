@@ -17,7 +17,7 @@ from flows.bench.plan import Plan
 from flows.engine.translation import Engine, closes_unfinished
 from flows.settings.schema import TranslateSettings
 
-#: How speed is counted; see docs/benchmark.md.
+#: How speed is counted; see docs/measuring.md.
 SPEED = "speedup:wall-time-of-all-updates,paired,median-over-repeats|tps:output-tokens/(model-s - prompt-s)"
 #: How erasure is aggregated.
 AGGREGATION = "ne:pooled|ne_mean:mean-over-segments"

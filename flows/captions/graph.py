@@ -56,7 +56,7 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     _save(captions, "captions", settings.output.captions, parts)
     publish(captions, "captions", settings.output.kafka.captions, parts)
     _subtitle(captions, parts)
-    records = measure("measure", captions, _meter(parts))
+    records = measure("measure", captions, _meter(parts), parts.is_over)
     _save(records, "log", settings.output.log, parts)
 
     def measured(record: ErasureRecord) -> None:
@@ -88,9 +88,11 @@ def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
 def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     if parts.given.event_type is Translation:
         return _input(dataflow, parts)
-    partials = _observed("observe-partials", _partials(dataflow, parts), PartialHeard, parts)
+    partials = _partials(dataflow, parts)
     if parts.door is not None:
         partials = op.filter("admit", partials, _admits(parts.door))
+    # Refused ones are not observed, because nobody waits for their captions.
+    partials = _observed("observe-partials", partials, PartialHeard, parts)
     keep_up = parts.settings.keeps_up
 
     def note(trouble: Trouble | None, why: str) -> None:
@@ -100,7 +102,10 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     if parts.settings.translate.rooms is None:
         translations = translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)
     else:
-        translations = translate_rooms("translate", dataflow, partials, shared.rooms, clock, note=note)
+        processes = max(1, len(parts.process.addresses))
+        translations = translate_rooms(
+            "translate", dataflow, partials, shared.rooms, clock, note=note, processes=processes
+        )
     # A replay translates everything it reads. So overtaken partials are not recorded, and a replay gives the
     # same result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials

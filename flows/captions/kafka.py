@@ -26,7 +26,7 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
     parted = op.branch("usable", messages, lambda one: not isinstance(one, DeadLetter))
     if given.dead_letters:
         letters = op.map("dead-letter", parted.falses, lambda letter: letter.message())
-        sink = _sink(_input_cluster(parts.settings), given.dead_letters, parts.shared.stop, cuts=True)
+        sink = _sink(input_cluster(parts.settings), given.dead_letters, parts.shared.stop, cuts=True)
         op.output("dead-letters", letters, sink)
     return once(parted.trues, parts)
 
@@ -44,7 +44,7 @@ def publish(events: Stream[Any], name: str, topic: str | None, parts: Parts) -> 
         return
     with needs_extra("kafka", "output to Kafka"):
         from connectors.kafka.messages import message_of
-    sink = _sink(_output_cluster(parts.settings), topic, parts.shared.stop)
+    sink = _sink(output_cluster(parts.settings), topic, parts.shared.stop)
     op.output(f"publish-{name}", op.map(f"message-{name}", events, message_of), sink)
 
 
@@ -82,18 +82,20 @@ def _check_topics(settings: Settings, used: dict[str, str]) -> None:
     letters = [topic for name, topic in used.items() if name == "input.kafka.dead_letters"]
     written = [topic for name, topic in used.items() if name.startswith("output.")]
     if read:
-        client.check_topics(_input_cluster(settings), read, letters)
+        client.check_topics(input_cluster(settings), read, letters)
     if written:
-        client.check_topics(_output_cluster(settings), [], written)
+        client.check_topics(output_cluster(settings), [], written)
 
 
-def _input_cluster(settings: Settings) -> "Cluster":
+def input_cluster(settings: Settings) -> "Cluster":
+    """The brokers of the topic that is read."""
     from connectors.kafka.client import Cluster
 
     return Cluster(settings.input.kafka.brokers, settings.input.kafka.client)
 
 
-def _output_cluster(settings: Settings) -> "Cluster":
+def output_cluster(settings: Settings) -> "Cluster":
+    """The brokers of the topics that are written."""
     from connectors.kafka.client import Cluster
 
     wanted = settings.output.kafka

@@ -30,6 +30,8 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
     """
     folder = settings.recovery.folder
     folders = [("recovery.folder", Path(folder))] if folder else []
+    if settings.input.rooms and settings.rooms.folder:
+        folders.append(("rooms.folder", Path(settings.rooms.folder)))
     check_distinct(_written(settings), _read(settings, reading), folders)
 
 

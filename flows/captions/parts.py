@@ -38,6 +38,8 @@ class Parts(NamedTuple):
     door: Door | None
     #: The languages of a stream.
     direction: Callable[[str], Direction]
+    #: Whether a stream is known to be over.
+    is_over: Callable[[str], bool]
 
 
 def make_screen(settings: Settings) -> Screen:
@@ -73,7 +75,7 @@ def make_parts(
     if process.has_files:
         check_files(settings, reading)
     screen = screen or make_screen(settings)
-    watching = RunObservers(settings, screen, observers)
+    watching = RunObservers(settings, screen, observers, has_files=process.has_files)
     rooms = None if watching.audience is None else watching.audience.rooms
     shared = make_shared(settings, watching.observe, rooms)
     return Parts(
@@ -81,11 +83,12 @@ def make_parts(
         process,
         screen,
         watching,
-        OutputWatch(watching.observe, is_here=process.has_files),
+        watching.outputs,
         shared,
         make_input(settings, watching.observe, shared.stop, process, rooms),
         _door(settings, watching.observe),
         rooms.direction if rooms is not None else _one_direction(settings),
+        rooms.has_left if rooms is not None else _never,
     )
 
 
@@ -93,6 +96,11 @@ def _one_direction(settings: Settings) -> Callable[[str], Direction]:
     """The languages of all streams."""
     direction = settings.translate.direction
     return lambda _stream: direction
+
+
+def _never(_stream: str) -> bool:
+    """Streams of other inputs may always come back."""
+    return False
 
 
 def _door(settings: Settings, observe: Observe) -> Door | None:

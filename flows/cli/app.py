@@ -17,6 +17,7 @@ from flows.cli.bench import bench
 from flows.cli.bench_drafts import bench_drafts
 from flows.cli.bench_rooms import bench_rooms
 from flows.cli.bench_speech import bench_speech
+from flows.cli.completion import completion_errors
 from flows.cli.devices import devices
 from flows.cli.exits import fail, wants_json
 from flows.cli.job import job
@@ -24,6 +25,7 @@ from flows.cli.loadgen import loadgen
 from flows.cli.report import report
 from flows.cli.serve import serve
 from flows.cli.trace import trace
+from flows.cli.version import program
 from flows.model.app import model_app
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
@@ -49,11 +51,10 @@ from operators.errors import INTERNAL_EXIT_CODE, InputError, SurtitleError, Usag
 app = typer.Typer(
     name="surtitle",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    help="Live speech translation whose captions hardly flicker.",
 )
 
+app.callback()(program)
 app.command()(bench)
 app.command("bench-speech")(bench_speech)
 app.command("bench-drafts")(bench_drafts)
@@ -181,7 +182,8 @@ def main() -> NoReturn:
     try:
         _check_arguments(sys.argv[1:])
         # Typer would draw a box around its messages about the command line.
-        code = app(standalone_mode=not is_json)
+        with completion_errors(sys.argv[1:]):
+            code = app(standalone_mode=not is_json)
     except SurtitleError as error:
         fail(error)
     except _BAD_COMMAND_LINE as error:

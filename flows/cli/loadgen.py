@@ -1,48 +1,51 @@
 """``surtitle loadgen``: its options."""
 
 import os
-from contextlib import closing
 from pathlib import Path
 from threading import Event as Flag
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connectors.audio.decoder import AudioDecoder, probe
 from connectors.files.distinct import check_distinct, named_files
 from flows.cli.lists import integers, words
 from flows.observe.audience import TOKEN_VARIABLE
 from flows.settings.loading import load_settings
-from flows.settings.options import TRANSLATION, Overrides, takes
+from flows.settings.options import RECOGNITION, TRANSLATION, Overrides, takes
 from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.extras import needs_extra
 
 if TYPE_CHECKING:
     from flows.loadgen.into_flow import FlowTarget
+    from flows.loadgen.into_kafka import KafkaTarget
     from flows.loadgen.into_server import ServerTarget
 
-# More sound than this is not kept in memory; the rooms begin again.
-_MAX_SOUND_BYTES = 32_000 * 3600
 _MAX_ROOMS = 1000
 
 
-@takes(TRANSLATION)
+@takes(TRANSLATION, RECOGNITION)
 def loadgen(
     overrides: Overrides,
     recording: Annotated[
         Path,
-        typer.Argument(help="What each room says: partials (JSONL), or a wav or flac file for --server."),
+        typer.Argument(help="What each room says: a wav or flac file, or partials (JSONL)."),
     ],
     server: Annotated[
         str | None,
         typer.Option(help="Address of a server of rooms.", show_default="straight into the flow, here"),
     ] = None,
+    job: Annotated[
+        Path | None,
+        typer.Option(help="Settings of a job that reads partials from Kafka and writes captions to it."),
+    ] = None,
     rooms: Annotated[str, typer.Option(help="Numbers of rooms, one after the other.")] = "1,4",
     seconds: Annotated[float, typer.Option(min=0.5, max=86_400, help="Seconds that they speak.")] = 30.0,
     server_metrics: Annotated[
         str | None,
-        typer.Option(help="The server's metrics, which tell its memory: http://HOST:PORT/metrics."),
+        typer.Option(
+            help="Metrics of the server or the job, which tell its memory: http://HOST:PORT/metrics."
+        ),
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the delays here (SVG).")] = None,
@@ -50,7 +53,8 @@ def loadgen(
     """Let many rooms speak at once, and measure how late their captions come, what is dropped, and memory.
 
     Every room repeats the recording at its own pace, from a different position. With --server, --to may name
-    several languages, and SURTITLE_WEB_TOKEN holds the server's token.
+    several languages, and SURTITLE_WEB_TOKEN holds the server's token. With --job, the brokers and the topics
+    are those of the settings file.
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.loadgen.publish import publish
@@ -62,52 +66,68 @@ def loadgen(
     numbers = integers("--rooms", rooms)
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):
         raise UsageError(f"--rooms: there can be 1 to {_MAX_ROOMS} rooms")
+    if server is not None and job is not None:
+        raise UsageError("a load goes to --server or to --job; leave one of them out")
+    if job is not None and overrides:
+        raise UsageError(f"--job: the job translates as {job} says; leave out the options about translation")
     wanted = load_settings(None, overrides if server is None else {})
     model = wanted.translate
     read = named_files(model.model, model.template, model.glossary, model.heads, model.draft_model)
-    check_distinct([("--json", json), ("--plot", plot)], [recording, *read])
+    check_distinct([("--json", json), ("--plot", plot)], [recording, job, *read])
     loads, stop = [Load(number, seconds) for number in numbers], Flag()
     with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
         target: Target
-        if server is None:
-            target = _flow(wanted, recording, max(numbers), stop)
-        else:
+        if server is not None:
             target = _server(overrides, recording, server, server_metrics, stop)
+        elif job is not None:
+            target = _job(recording, load_settings(job), server_metrics, stop)
+        else:
+            target = _flow(wanted, recording, max(numbers), stop)
         results = run_loads(target, loads, recording.name, waiting, stop)
     publish(results, json, plot)
 
 
+def _is_sound(recording: Path) -> bool:
+    return recording.suffix.lower() in (".wav", ".flac")
+
+
 def _flow(settings: Settings, recording: Path, rooms: int, stop: Flag) -> "FlowTarget":
     from flows.bench_rooms.source import read_source
+    from flows.engine.recognition import check_recognizer
+    from flows.loadgen import speech
     from flows.loadgen.into_flow import FlowTarget
+    from flows.loadgen.sound import read_sound
+    from operators.events import AudioChunk, Partial
 
-    if recording.suffix.lower() in (".wav", ".flac"):
-        raise UsageError(
-            f"{recording} is sound, which needs a server: start surtitle serve, and add --server"
-        )
-    source = read_source(recording, None)
-    return FlowTarget(settings, source.recording, rooms, stop)
+    if _is_sound(recording):
+        check_recognizer(settings.recognize, is_live=True)
+        sound = read_sound(recording)
+        return FlowTarget(settings, lambda load: speech.chunks(sound, load), AudioChunk, rooms, stop)
+    said = read_source(recording, None).recording
+    return FlowTarget(settings, lambda load: speech.partials(said, load), Partial, rooms, stop)
 
 
 def _server(
     overrides: Overrides, recording: Path, server: str, metrics: str | None, stop: Flag
 ) -> "ServerTarget":
+    from flows.loadgen.sound import read_sound
+
     with needs_extra("web", "--server"):
         from flows.loadgen.into_server import ServerTarget
     to = overrides.get("translate", {}).get("to")
     languages = tuple(words("--to", to)) if to else ()
     token = os.environ.get(TOKEN_VARIABLE)
-    return ServerTarget(server, _sound(recording), languages, token, metrics, stop)
+    return ServerTarget(server, read_sound(recording), languages, token, metrics, stop)
 
 
-def _sound(recording: Path) -> bytes:
-    probe(recording)
-    sound = bytearray()
-    with closing(AudioDecoder(recording)) as decoder:
-        for block in decoder.blocks():
-            sound += block
-            if len(sound) >= _MAX_SOUND_BYTES:
-                break
-    if len(sound) < 2 * 1600:
-        raise UsageError(f"{recording} holds no speech; give a longer recording")
-    return bytes(sound)
+def _job(recording: Path, job: Settings, metrics: str | None, stop: Flag) -> "KafkaTarget":
+    from flows.bench_rooms.source import read_source
+
+    if _is_sound(recording):
+        raise UsageError(
+            f"{recording} is sound, and a job reads partials; make them with: "
+            f"surtitle file {recording} --save-partials partials.jsonl"
+        )
+    with needs_extra("kafka", "--job"):
+        from flows.loadgen.into_kafka import KafkaTarget
+    return KafkaTarget(job, read_source(recording, None).recording, metrics, stop)

@@ -34,6 +34,9 @@ _LANGUAGES: Group = {
         "rooms", "from", str, ("--from",), "Languages that rooms may be spoken in.", "English", words
     ),
     "rooms": WORKERS["rooms"]._replace(help="Rooms at the same time.", default=str(ROOMS)),
+    "captions_folder": Option(
+        "rooms", "folder", str, (), "Write finals and subtitles of each room into this folder.", ""
+    ),
     "silence": Option(
         "rooms", "silence_s", float, (), "Seconds without sound after which a room ends.",
         usual("rooms", "silence_s"),

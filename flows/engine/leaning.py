@@ -7,7 +7,8 @@ from flows.settings.schema import TranslateSettings
 #: Beta of the paper (Zeng et al., section 4).
 BIAS = 0.2
 #: The rule for models trained on unfinished text: its captions are better than the bias's at about the same
-#: erasure or less. Higher prices erase even less, but keep drafts that lack a sentence's end (docs/worth.md).
+#: erasure or less. Higher prices erase even less, but keep drafts that lack a sentence's end
+#: (docs/decoding.md).
 WORTH = "worth-0.6"
 
 

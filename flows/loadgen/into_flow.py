@@ -1,30 +1,28 @@
-"""A load straight into the captions flow, in this process: recorded partials, no network."""
+"""A load straight into the captions flow, in this process: recorded partials or sound, no network."""
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator
 from threading import Event as Flag
-from time import monotonic
 from typing import Any, cast
 
-from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from msgspec.structs import replace
-from typing_extensions import override
 
 from connectors.machine.memory import resident_mb
-from connectors.pacing import ALWAYS_DUE, nap
 from flows.captions.graph import build
 from flows.captions.inputs import Input
 from flows.captions.pace import Pace
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
+from flows.loadgen.source import LoadSource
+from flows.loadgen.speech import Due
 from flows.loadgen.target import Load, Meter
 from flows.running.dataflow import run
 from flows.settings.schema import Settings
 from operators.clock import WallClock
-from operators.events import Partial
-from operators.observed import Observed, UpdateMeasured
-from operators.serving.recording import Recording
-from operators.serving.rooms import Update
+from operators.events import AudioChunk, Partial
+from operators.observed import Observed, PartialHeard, UpdateMeasured
+
+#: What is said in the rooms of a load.
+Says = Callable[[Load], Iterator[Due[Any]]]
 
 
 class FlowTarget:
@@ -32,108 +30,62 @@ class FlowTarget:
 
     name = "flow"
 
-    def __init__(self, settings: Settings, recording: Recording, most_rooms: int, stop: Flag) -> None:
-        """``stop``: when set, the rooms fall silent."""
+    def __init__(
+        self,
+        settings: Settings,
+        says: Says,
+        event_type: type[Partial] | type[AudioChunk],
+        most_rooms: int,
+        stop: Flag,
+    ) -> None:
+        """Prepare loads of at most ``most_rooms``.
+
+        Args:
+            settings: Those of the flow.
+            says: What is said in the rooms.
+            event_type: The type of these events. Delays count from partials, or else from the speech.
+            most_rooms: Maximum number of rooms.
+            stop: When set, the rooms fall silent.
+        """
         translate = replace(settings.translate, rooms=most_rooms)
         # Any input does here: it is replaced by the load.
         given = replace(settings.input, partials="load", realtime=True)
         output = replace(settings.output, terminal=False)
         self._settings = replace(settings, translate=translate, input=given, output=output)
-        self._recording = recording
+        self._says = says
+        self._event_type = event_type
         self._stop = stop
         self._shared: Shared | None = None
 
     def run(self, load: Load, meter: Meter) -> None:
-        """Replay the recording in each room at its pace, from a different position."""
-        parts = make_parts(self._settings, observers=[_Lags(meter)])
+        """Let each room speak at the pace of the recording, from a different position."""
+        watching = _Watching(meter, from_speech=self._event_type is AudioChunk)
+        parts = make_parts(self._settings, observers=[watching])
         self._shared = shared = self._shared or parts.shared
         shared.load()
-        source = _LoadSource(self._recording.arrivals(load.rooms, load.seconds), self._stop)
-        given = Input(Partial, cast(Any, source), WallClock(source.now), Pace())
+        source = LoadSource[Any](self._says(load), self._stop)
+        given = Input(self._event_type, cast(Any, source), WallClock(source.now), Pace())
         run(build(parts._replace(shared=shared, given=given)), self._stop, workers=self._settings.run.workers)
-        meter.add(lost=source.finals - meter.counts.finals)
 
     def memory_mb(self) -> float | None:
         """The memory of this process."""
         return resident_mb()
 
 
-class _Lags:
-    takes = frozenset({UpdateMeasured})
+class _Watching:
+    takes = frozenset({PartialHeard, UpdateMeasured})
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, *, from_speech: bool) -> None:
         self._meter = meter
+        self._from_speech = from_speech
 
     def observe(self, event: Observed) -> None:
+        if isinstance(event, PartialHeard):
+            # Until its caption is there.
+            self._meter.add(lost=event.partial.is_final)
+            return
         assert isinstance(event, UpdateMeasured), "no other type is taken"
         record = event.record
-        self._meter.caption(event.at_s, record.latency_from_arrival_s, is_final=record.is_final)
-        self._meter.add(dropped=record.overtaken)
-
-
-class _LoadSource(FixedPartitionedSource[Partial, None]):
-    """Partials of all rooms, each at its time. Delivery: best effort; a load cannot be resumed."""
-
-    def __init__(self, updates: Iterator[Update], stop: Flag) -> None:
-        self.updates = updates
-        self.stop = stop
-        #: Number of finals that were delivered.
-        self.finals = 0
-        self.began_s: float | None = None
-
-    def now(self) -> float:
-        """Seconds since the load began."""
-        return 0.0 if self.began_s is None else monotonic() - self.began_s
-
-    @override
-    def list_parts(self) -> list[str]:
-        return ["load"]
-
-    @override
-    def build_part(self, step_id: str, for_part: str, resume_state: None) -> "_LoadPartition":
-        self.began_s = monotonic()
-        return _LoadPartition(self)
-
-
-class _LoadPartition(StatefulSourcePartition[Partial, None]):
-    def __init__(self, source: _LoadSource) -> None:
-        self._source = source
-        self._following = next(source.updates, None)
-        self._revisions: dict[tuple[str, int], int] = {}
-
-    @override
-    def next_batch(self) -> list[Partial]:
-        if self._following is None or self._source.stop.is_set():
-            raise StopIteration
-        due = []
-        while self._following is not None and self._following.arrival_s <= self._source.now():
-            due.append(self._partial(self._following))
-            self._following = next(self._source.updates, None)
-        if not due and self._following is not None:
-            nap(self._following.arrival_s - self._source.now())
-        return due
-
-    @override
-    def next_awake(self) -> datetime | None:
-        return ALWAYS_DUE
-
-    @override
-    def snapshot(self) -> None:
-        return None
-
-    def _partial(self, update: Update) -> Partial:
-        self._source.finals += update.is_final
-        segment = (update.room, update.segment)
-        revision = self._revisions.pop(segment, -1) + 1
-        if not update.is_final:
-            self._revisions[segment] = revision
-        return Partial(
-            stream=update.room,
-            segment=update.segment,
-            revision=revision,
-            text=update.text,
-            is_final=update.is_final,
-            start_s=update.arrival_s,
-            end_s=update.arrival_s,
-            arrival_s=update.arrival_s,
-        )
+        lag_s = record.latency_from_speech_s if self._from_speech else record.latency_from_arrival_s
+        self._meter.caption(event.at_s, max(0.0, lag_s), is_final=record.is_final)
+        self._meter.add(dropped=record.overtaken, lost=-record.is_final)

@@ -8,10 +8,14 @@ from typing import Any
 import msgspec
 
 from connectors.machine.cpu import cpu_name
-from flows.loadgen.rows import Row, row_of
+from flows.loadgen.memory import sampled
+from flows.loadgen.rows import Memory, Row, row_of
 from flows.loadgen.target import Load, Meter, Target
 from flows.running.waiting import Waiting
 from operators.errors import InterruptedRunError
+
+# How often the memory is sampled in a load.
+_SAMPLES = 40
 
 
 class LoadResults(msgspec.Struct, frozen=True):
@@ -32,11 +36,12 @@ def run_loads(
     for load in loads:
         waiting.doing(f"{load.rooms} rooms speak for {load.seconds:g} seconds", None)
         meter, before = Meter(load.seconds), target.memory_mb()
-        target.run(load, meter)
+        with sampled(target.memory_mb, load.seconds / _SAMPLES) as memory:
+            target.run(load, meter)
         if stop.is_set():
             waiting.end()
             raise InterruptedRunError("interrupted; nothing was written")
-        rows.append(row_of(target.name, load, meter, before, target.memory_mb()))
+        rows.append(row_of(target.name, load, meter, Memory(before, target.memory_mb(), memory)))
     waiting.end()
     signature = {"surtitle": version("surtitle"), "recording": recording, "cpu": cpu_name()}
     return LoadResults(signature, rows)

@@ -74,7 +74,7 @@ class Meter:
 
 
 class Target(Protocol):
-    """Takes a load. Another one, such as a message broker, needs these two methods."""
+    """Takes a load."""
 
     #: Its name in tables.
     name: str

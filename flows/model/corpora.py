@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from operators.errors import UsageError
+from operators.languages import Language, language
 
 
 class Share(NamedTuple):
@@ -25,3 +26,20 @@ def share_of(text: str) -> Share:
     if not 0 < number < float("inf"):
         raise UsageError(f"--pairs {text}: the share {share} is not a number above 0")
     return Share(Path(name), number)
+
+
+class Lesson(NamedTuple):
+    """A file of pairs, and the language of their translations."""
+
+    target: Language
+    path: Path
+    share: float
+
+
+def lesson_of(text: str, target: str) -> Lesson:
+    """Parse ``LANGUAGE:FILE=SHARE``, where the language is ``target`` unless named. Raises `UsageError`."""
+    name, colon, rest = text.partition(":")
+    # A colon may also belong to the file's name.
+    if not colon or "/" in name or Path(text).exists():
+        return Lesson(language(target), *share_of(text))
+    return Lesson(language(name), *share_of(rest))

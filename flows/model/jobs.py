@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from flows.model.corpora import Share, share_of
+from flows.model.corpora import Lesson, Share, lesson_of, share_of
 from flows.settings.options import usual
 from operators.models.tensor_types import USUAL, Types, parse_types
 
@@ -51,8 +51,8 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     pairs: Annotated[
         list[str],
         typer.Option(
-            help="Pairs written by 'surtitle model align'; FILE=SHARE says how often they are drawn. "
-            "May be repeated."
+            help="Pairs written by 'surtitle model align'; FILE=SHARE says how often they are drawn, and "
+            "LANGUAGE:FILE names a target language other than --to. May be repeated."
         ),
     ]
     target: Target
@@ -94,9 +94,9 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     ] = False
 
     @property
-    def shares(self) -> list[Share]:
+    def lessons(self) -> list[Lesson]:
         """The files of pairs. Raises `UsageError`."""
-        return [share_of(text) for text in self.pairs]
+        return [lesson_of(text, self.target) for text in self.pairs]
 
     @property
     def types(self) -> Types | None:

@@ -17,6 +17,8 @@ class Used(msgspec.Struct, frozen=True):
     #: Its share of the segments, relative to the other files.
     share: float | None = None
     pairs: int | None = None
+    #: The language of its translations, unless that is the run's own.
+    language: str | None = None
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from random import Random
 
 import msgspec
 import torch
@@ -19,56 +18,52 @@ from connectors.gguf.values import Entry, encode
 from connectors.models.adapter import adapter_file, read_adapter
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import check_place, write_model
+from flows.model.corpora import Lesson
 from flows.model.in_torch import ends, torch_model
 from flows.model.jobs import TrainingJob
 from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
+from flows.model.subjects import batches, subjects_of
 from operators.errors import InputError, UsageError
-from operators.languages import Direction, language
+from operators.languages import Direction, Language, language
 from operators.models.llama_model import LlamaModel
 from operators.models.tensor_types import TYPES_KEY, spell_types
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
-from operators.training.asked import asked
 from operators.training.fit import Fit, Schedule, Step
 from operators.training.judge import judge
-from operators.training.mixture import Corpus, mixture
-from operators.training.noise import Lexicon, Noise
-from operators.training.packing import Rows, pack
+from operators.training.mixture import Corpus
+from operators.training.packing import Rows
 
-#: Number of tokens of a row. The longest examples, 60 words on each side, have about 200.
-_LENGTH = 256
 _SAVE_EVERY_S = 300.0
 #: Fields of the job that are recorded in another way, or do not affect what is learned.
 _UNRECORDED = (
     "pairs", "output", "model", "tokens", "rate", "judged", "reference", "judge_lines", "judge_every",
     "compiles", "kinds",
 )  # fmt: skip
-#: Sentences of each corpus whose words the noise draws from.
-_LEXICON = 20_000
 
 
 def run(job: TrainingJob) -> None:
     """Train, and write the adapter; raises `InputError`, `UsageError` and `OutputError`."""
     path = resolve_model(job.model, Direction.of(job.source, job.target))
     written = [("--output", job.output), ("its state", job.state), ("its record", job.record)]
-    check_distinct(written, [path, *(one.path for one in job.shares), job.begin, job.judged, job.reference])
+    check_distinct(written, [path, *(one.path for one in job.lessons), job.begin, job.judged, job.reference])
     check_place(job.output)
     file = read_gguf(path)
-    corpora = [Corpus(read_aligned(pairs, language(job.target).code), share) for pairs, share in job.shares]
+    lessons = [(one, Corpus(read_aligned(one.path, one.target.code), one.share)) for one in job.lessons]
     model = LlamaModel(path)
-    prompt = few_shot_prompt(
-        model, TrainedPrompts((labels_of(job.source, job.target),)).find(job.source, job.target)
-    )
+    prompts = _prompts(job)
+    subjects = subjects_of(job, lessons, prompts, model)
     schedule = Schedule(job.tokens, job.rate)
     # Weights that are quantised to few bits must not be rounded to bfloat16 first.
     weights = torch_model(file) if job.types is None else torch_model(file, torch.float32)
     fit = Fit(weights, job.rank, schedule, seed=job.seed, types=job.types, compiles=job.compiles)
-    record = _begin(job, file, path, corpora, fit)
+    record = _begin(job, file, path, lessons, fit)
+    prompt = few_shot_prompt(model, prompts.find(job.source, job.target))
     trainer = _Run(job, fit, prompt, ends(prompt, model.vocabulary_size), record)
-    trainer.learn(_batches(job, prompt, corpora, fit.seen))
+    trainer.learn(batches(job, subjects, fit.seen))
     adapter = fit.adapter()
-    entries = _entries(job, file, path)
+    entries = _entries(job, prompts, file, path)
     sha256 = write_model(job.output, adapter_file(adapter, file.text("general.architecture"), entries))
     job.state.unlink(missing_ok=True)
     print(f"{job.output}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
@@ -130,16 +125,15 @@ class _Run:
         self._since_saved = 0.0
 
 
-def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], fit: Fit) -> TrainingRecord:
+def _begin(
+    job: TrainingJob, file: GgufFile, path: Path, lessons: list[tuple[Lesson, Corpus]], fit: Fit
+) -> TrainingRecord:
     """The record of this run: a new one, or that of the resumed run."""
     record = TrainingRecord(
         settings=job.recorded(*_UNRECORDED)
         | {"schedule": Schedule(job.tokens, job.rate)._asdict(), "types": job.types},
         model=Used(path.name, sha256_of(path)),
-        data=[
-            Used(pairs.name, sha256_of(pairs), share, len(corpus.pairs))
-            for (pairs, share), corpus in zip(job.shares, corpora, strict=True)
-        ],
+        data=[_used(one, len(corpus.pairs), language(job.target)) for one, corpus in lessons],
         versions={name: version(name) for name in ("torch", "transformers", "peft")},
     )
     if job.state.exists():
@@ -161,21 +155,25 @@ def _begin(job: TrainingJob, file: GgufFile, path: Path, corpora: list[Corpus], 
     return record
 
 
-def _batches(job: TrainingJob, prompt: Prompt, corpora: list[Corpus], seen: int) -> Iterator[Rows]:
-    # A resumed run draws new samples, and does not repeat those that it has seen.
-    rng = Random(f"{job.seed} {seen}")
-    words = (pair.source for corpus in corpora for pair in corpus.pairs[:_LEXICON])
-    noise = Noise(job.noise, Lexicon.of(words)) if job.noise else None
-    joint = language(job.target).joint
-    drawn = mixture(corpora, rng, prefixes=job.prefixes, noise=noise, separator=joint)
-    return pack((asked(prompt, one.source, one.target) for one in drawn), job.rows, _LENGTH)
+def _used(lesson: Lesson, pairs: int, usual: Language) -> Used:
+    other = None if lesson.target == usual else lesson.target.name
+    return Used(lesson.path.name, sha256_of(lesson.path), lesson.share, pairs, other)
 
 
-def _entries(job: TrainingJob, file: GgufFile, path: Path) -> dict[str, Entry]:
-    prompts = TrainedPrompts((labels_of(job.source, job.target),))
+def _prompts(job: TrainingJob) -> TrainedPrompts:
+    """One prompt for each target language; that of ``--to`` is the first. Raises `UsageError`."""
+    usual = language(job.target).name
+    taught = [one.target.name for one in job.lessons]
+    if usual not in taught:
+        raise UsageError(f"--to {usual}: no --pairs has translations into it; add some, or choose another")
+    return TrainedPrompts(tuple(labels_of(job.source, name) for name in dict.fromkeys([usual, *taught])))
+
+
+def _entries(job: TrainingJob, prompts: TrainedPrompts, file: GgufFile, path: Path) -> dict[str, Entry]:
+    targets = ", ".join(one.language for one in prompts.prompts)
     types = {} if job.types is None else {TYPES_KEY: encode(spell_types(job.types))}
     return {
-        "general.name": encode(f"{file.text('general.name')} {job.source} to {job.target}"),
+        "general.name": encode(f"{file.text('general.name')} {job.source} to {targets}"),
         TEMPLATES_KEY: encode(spell_prompts(prompts)),
         "surtitle.trained.model": encode(path.name),
         "surtitle.trained.tokens": encode(job.tokens),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from connectors.exports.room_files import RoomFiles
 from connectors.messages.log import tell
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.server import RoomServer
@@ -15,6 +16,7 @@ from connectors.web.server import WebServer
 from connectors.web.streams import MAX_STREAMS
 from flows.observe.rooms import room_registry
 from flows.settings.schema import Settings
+from operators.events import Caption
 from operators.observed import (
     CaptionShown,
     Observed,
@@ -33,14 +35,19 @@ class Audience:
 
     takes = frozenset({SoundRecognized, CaptionShown, UpdateMeasured, SoundLost, RunEnded})
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, files: RoomFiles | None = None) -> None:
         """Prepare the hub; nothing listens before `served`.
+
+        Args:
+            settings: Those of the run.
+            files: What is written of each room, if that is wanted.
 
         Raises:
             UsageError: for an invalid token, or languages of rooms.
         """
         web = settings.web
         self._lost_s = 0.0
+        self._files = files
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
         languages = languages_of(settings.translate.direction)
@@ -64,14 +71,18 @@ class Audience:
         """Serve viewers inside the block, and tell the user where; returns the address, without a token.
 
         Raises:
-            OutputError: when the address cannot be listened on.
+            OutputError: when the address cannot be listened on, or the files of rooms cannot be written.
         """
+        if self._files is not None:
+            self._files.begin()
         address = self._server.start()
         try:
             tell("web_opened", f"captions at {self._shown_address(address)}")
             yield address
         finally:
             self._server.stop()
+            if self._files is not None:
+                self._files.close()
 
     @property
     def viewers(self) -> int:
@@ -85,19 +96,35 @@ class Audience:
         """
         match event:
             case CaptionShown(caption):
-                self._hub.caption(caption)
-                if self.rooms is not None and self.rooms.shown(caption):
-                    self._hub.end(caption.stream)
+                self._caption(caption)
             case SoundRecognized(chunk, segments):
                 if self.rooms is not None and self.rooms.processed(chunk, segments):
-                    self._hub.end(chunk.stream)
+                    self._end(chunk.stream)
             case UpdateMeasured(record):
                 self._hub.record(record, self._lost_s)
             case SoundLost(losses):
                 self._lost_s = losses.lost_s
             case RunEnded():
+                if self._files is not None:
+                    self._files.end_all()
                 # Earlier captions can still be read.
                 self._hub.end()
+
+    def _caption(self, caption: Caption) -> None:
+        rooms = self.rooms
+        if rooms is not None and self._files is not None:
+            # First: what somebody has seen is in the files, however the process ends.
+            stream = caption.stream
+            self._files.write(caption, rooms.direction(stream), rooms.began_s(stream))
+        self._hub.caption(caption)
+        if rooms is not None and rooms.shown(caption):
+            self._end(caption.stream)
+
+    def _end(self, stream: str) -> None:
+        """A room is over."""
+        if self._files is not None:
+            self._files.end(stream)
+        self._hub.end(stream)
 
     def status(self, status: Status, sentence: str | None) -> None:
         """Show the status of the run, and what is wrong."""

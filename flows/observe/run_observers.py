@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
+from connectors.exports.room_files import RoomFiles
+from connectors.files.watch import OutputWatch
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
 from flows.observe.live_status import StatusLine
@@ -16,19 +19,33 @@ from flows.settings.schema import Settings
 class RunObservers(Observers):
     """Messages and the summary always; all others only if their output is wanted."""
 
-    def __init__(self, settings: Settings, screen: Screen, others: Iterable[Observer] = ()) -> None:
+    def __init__(
+        self, settings: Settings, screen: Screen, others: Iterable[Observer] = (), *, has_files: bool = True
+    ) -> None:
         """Prepare the observers; nothing listens before `served`.
+
+        Args:
+            settings: Those of the run.
+            screen: Displays the captions.
+            others: Additional observers.
+            has_files: Whether the output files are this process's.
 
         Raises:
             UsageError: for an invalid address or token.
         """
         self.messages = Messages()
         self.summary = RunSummary(settings)
-        self.audience = audience = Audience(settings) if settings.web.enabled else None
+        #: Watches the output files, and reports them to the observers.
+        self.outputs = OutputWatch(self.observe, is_here=has_files)
+        self.audience = audience = self._audience(settings) if settings.web.enabled else None
         self.monitoring = None if settings.metrics.listen is None else Monitoring(settings, self._viewers)
         line = StatusLine(screen, audience) if settings.input.microphone else None
         asked = [one for one in (self.monitoring, line, audience) if one is not None]
         super().__init__(self.messages, self.summary, *asked, *others)
+
+    def _audience(self, settings: Settings) -> Audience:
+        folder = settings.rooms.folder if settings.input.rooms else None
+        return Audience(settings, None if folder is None else RoomFiles(Path(folder), self.outputs))
 
     @contextmanager
     def served(self) -> Iterator[str | None]:

@@ -56,9 +56,10 @@ def usual(stage: str, key: str) -> str:
 
 
 def choices(stage: str, key: str) -> tuple[str, ...]:
-    """The values of a setting that has only these."""
-    values: tuple[str, ...] = get_args(get_type_hints(get_type_hints(Settings)[stage])[key])
-    return values
+    """The values of a setting that has only these; none if it takes others."""
+    fields = msgspec.structs.fields(get_type_hints(Settings)[stage])
+    (kind,) = [one.type for one in fields if one.encode_name == key]
+    return tuple(one for one in get_args(kind) if isinstance(one, str))
 
 
 def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str = "") -> Option:
@@ -270,7 +271,12 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
 
 
 def _parameter(name: str, option: Option) -> inspect.Parameter:
-    shown = typer.Option(*option.flags(name), help=option.help, show_default=option.default or False)
+    values = choices(option.stage, option.key)
+    shown = typer.Option(
+        *option.flags(name), help=option.help, show_default=option.default or False,
+        # Without values, the shell offers files.
+        autocompletion=(lambda: list(values)) if values else None,
+    )  # fmt: skip
     kind: Any = option.kind | None
     annotation = Annotated[kind, shown]
     return inspect.Parameter(

@@ -39,6 +39,7 @@ class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class InputSettings(_Stage, frozen=True, kw_only=True):
     """Where events come from. Give exactly one input; the stages before its events do not run."""
 
+    #: Recognise the speech of this recording, a WAV or FLAC file.
     audio: str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
     microphone: str | None = None
@@ -46,8 +47,11 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
     buffer_s: Annotated[float, msgspec.Meta(ge=1.0, le=600.0)] = 30.0
+    #: Read partials from this file (JSON lines) instead of recognising speech.
     partials: str | None = None
+    #: Read translations from this file instead of translating.
     translations: str | None = None
+    #: Read captions from this file.
     captions: str | None = None
     kafka: KafkaInput = KafkaInput()
     #: Release events at their original pace, instead of as fast as possible.
@@ -59,6 +63,7 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
 class RecognizeSettings(_Stage, frozen=True, kw_only=True):
     """The speech recogniser."""
 
+    #: The speech engine.
     engine: Literal["moonshine", "azure", "vosk", "whisper"] = "moonshine"
     #: Folder of the engine's model; absent for the English model that comes with moonshine.
     model: str | None = None
@@ -77,12 +82,15 @@ class RecognizeSettings(_Stage, frozen=True, kw_only=True):
 class TranslateSettings(_Stage, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
+    #: Language of the speech, by name or code.
     source: str = msgspec.field(name="from", default="English")
+    #: Language of the captions, by name or code.
     target: str = msgspec.field(name="to", default="German")
     #: ``default``, ``base``, ``captions``, the path of a GGUF file, or ``hub:OWNER/REPO:FILE.gguf``.
     model: str = "default"
     #: The prompt template, by name or file; ``auto`` chooses it by the metadata of the model file.
     template: Annotated[str, msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
+    #: The decoding method.
     method: Literal[
         "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
     ] = "ssbd"
@@ -111,12 +119,14 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: A draft model for tokens that the last output cannot provide: ``base``, the path of a GGUF file, or
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the same vocabulary as the main model.
     draft_model: str | None = None
-    #: Maximum number of tokens that it drafts at a time; it stops at the first token less probable than this.
+    #: Maximum number of tokens that the draft model drafts at a time.
     draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = Prediction().length
+    #: The draft model stops at the first token that is less probable than this.
     draft_threshold: Probability = Prediction().threshold
-    #: Reuse its rejected tokens where a new draft meets them again.
+    #: Reuse the draft model's rejected tokens where a new draft meets them again.
     draft_recycling: bool = True
-    #: Where it is unsure, draft the two most probable tokens and continue: a tree, verified in one pass.
+    #: Where the draft model is unsure, draft the two most probable tokens and continue: a tree, verified in
+    #: one pass.
     draft_tree: bool = False
     #: Number of passes that must clearly accept a draft token before it is committed, that is, no longer
     #: verified. 0 turns this off, and so does an exact rule, such as a bias of 0.
@@ -169,11 +179,15 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     terminal: bool = True
     #: The erasure log.
     log: str | None = None
+    #: What the recogniser said.
     partials: str | None = None
+    #: The translations.
     translations: str | None = None
+    #: The captions.
     captions: str | None = None
-    #: Subtitles as SubRip and as WebVTT.
+    #: Subtitles as SubRip.
     srt: str | None = None
+    #: Subtitles as WebVTT.
     vtt: str | None = None
     #: The text of the subtitles: the speech, its translation, or both.
     subtitles: Shown = "target"
@@ -187,6 +201,7 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
 class WebSettings(_Stage, frozen=True, kw_only=True):
     """Captions in a browser."""
 
+    #: Serve the captions to browsers.
     enabled: bool = False
     #: Name or address to listen on; one that other machines can reach needs a token.
     host: str = "127.0.0.1"
@@ -208,6 +223,8 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
     spoken: tuple[str, ...] = msgspec.field(name="from", default=())
     #: Languages of captions that rooms may choose from; absent for ``translate.to``.
     written: tuple[str, ...] = msgspec.field(name="to", default=())
+    #: Folder into which the finals and subtitles of each room are written; absent to write none.
+    folder: str | None = None
     #: Seconds without audible sound after which a room ends.
     silence_s: Annotated[float, msgspec.Meta(ge=1.0, le=86_400.0)] = 600.0
     #: Seconds in which a speaker may come back after the connection was lost.

@@ -112,7 +112,7 @@ class TopAcceptance(Acceptance):
 
 
 class WorthAcceptance(Acceptance):
-    """Cuts a draft where the gain is worth the erasure; our own rule, see docs/worth.md.
+    """Cuts a draft where the gain is worth the erasure; our own rule, see docs/decoding.md.
 
     Cutting a draft of n tokens at place i erases n - i of them, and gains what they lose against the model's
     own choices: log p_best - log p_draft, summed from i on. The draft is cut where the gain exceeds the price

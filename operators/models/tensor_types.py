@@ -31,7 +31,7 @@ Types = Mapping[str, str]
 #: In the header of an adapter: the types that it was trained for, as `spell_types` writes them.
 TYPES_KEY = "surtitle.trained.types"
 
-#: What an assembled model is stored in (docs/training.md has the times and scores of others).
+#: What an assembled model is stored in (docs/tried.md has the times and scores of others).
 USUAL: Types = {"head": "Q8_0", "attention": "Q8_0", "ffn": "Q8_0", "ffn_down": "Q8_0"}
 
 

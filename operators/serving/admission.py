@@ -7,6 +7,8 @@ from operators.errors import UsageError
 
 #: Seconds of silence after which a stream's room frees its place; such rooms have no other end.
 QUIET_S = 600.0
+# Maximum number of refused streams that are remembered, and told to the user, by name.
+_MAX_REFUSED = 1000
 
 
 class TooManyRoomsError(UsageError):
@@ -49,8 +51,9 @@ class Door:
         self._tell = tell
         self._lock = Lock()
         self._heard_s: dict[str, float] = {}
-        #: Number of updates of each refused stream.
-        self.refused: dict[str, int] = {}
+        #: Updates that were refused, and the first streams of which they were.
+        self.refused = 0
+        self._streams: set[str] = set()
 
     def admits(self, stream: str) -> bool:
         """Whether the stream of an incoming update is admitted."""
@@ -70,9 +73,10 @@ class Door:
         with self._lock:
             if not self.refused:
                 return None
-            updates, streams = sum(self.refused.values()), len(self.refused)
+            updates, streams = self.refused, len(self._streams)
+        least = "at least " if streams == _MAX_REFUSED else ""
         return (
-            f"{updates} {'update' if updates == 1 else 'updates'} of {streams} "
+            f"{updates} {'update' if updates == 1 else 'updates'} of {least}{streams} "
             f"{'stream' if streams == 1 else 'streams'} without a place were left out; raise translate.rooms"
         )
 
@@ -85,7 +89,8 @@ class Door:
         return bool(quiet)
 
     def _refuse(self, stream: str, why: str) -> bool:
-        if stream not in self.refused:
+        self.refused += 1
+        if stream not in self._streams and len(self._streams) < _MAX_REFUSED:
+            self._streams.add(stream)
             self._tell(why)
-        self.refused[stream] = self.refused.get(stream, 0) + 1
         return False

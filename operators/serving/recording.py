@@ -7,8 +7,13 @@ from typing import NamedTuple
 
 from operators.serving.rooms import Update
 
-#: The fractional part of the golden ratio: it spreads any number of rooms evenly over the recording.
+# The fractional part of the golden ratio: it spreads any number of rooms evenly.
 _SPREAD = 0.6180339887498949
+
+
+def phase(room: int) -> float:
+    """Where in the recording a room begins: a fraction, 0 for the first room."""
+    return room * _SPREAD % 1.0
 
 
 class Heard(NamedTuple):
@@ -45,7 +50,7 @@ class Recording:
 
     def _room(self, number: int, seconds: float) -> Iterator[Update]:
         name, first_s = f"room {number + 1}", self._heard[0].arrival_s
-        phase_s = self.length_s * (number * _SPREAD % 1.0)
+        phase_s = self.length_s * phase(number)
         begun: set[int] = set()
         for turn in count():
             for place, (segment, text, is_final, arrival_s) in enumerate(self._heard):

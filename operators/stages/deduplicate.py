@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TypeVar
 
 import msgspec
@@ -13,14 +13,13 @@ from typing_extensions import override
 
 from operators.events import SegmentEvent
 from operators.snapshots import pack, unpack
+from operators.stages.silence import Silence
 
 E = TypeVar("E", bound=SegmentEvent)
 
 # Open segments, and ranges of ended ones, that are remembered of a stream. Beyond that, the oldest is
 # forgotten: an update that comes twice does less harm than one that is lost.
 _MAX_OPEN, _MAX_RANGES = 1024, 1024
-# A stream that was silent for so long is forgotten.
-_FORGOTTEN_AFTER = timedelta(days=1)
 
 
 class Seen(msgspec.Struct, array_like=True):
@@ -104,11 +103,7 @@ def deduplicate(
 class _Stream(StatefulBatchLogic[E, E, bytes]):
     def __init__(self, seen: Seen, repeated: Callable[[E], None]) -> None:
         self._seen, self._repeated = seen, repeated
-        self._forget_at = self._later()
-
-    @staticmethod
-    def _later() -> datetime:
-        return datetime.now(UTC) + _FORGOTTEN_AFTER
+        self._silence = Silence()
 
     @override
     def on_batch(self, values: list[E]) -> tuple[list[E], bool]:
@@ -118,16 +113,16 @@ class _Stream(StatefulBatchLogic[E, E, bytes]):
                 new.append(event)
             else:
                 self._repeated(event)
-        self._forget_at = self._later()
+        self._silence.broken()
         return new, StatefulBatchLogic.RETAIN
 
     @override
     def on_notify(self) -> tuple[list[E], bool]:
-        return [], StatefulBatchLogic.DISCARD
+        return [], self._silence.is_long()
 
     @override
     def notify_at(self) -> datetime | None:
-        return self._forget_at
+        return self._silence.look_at
 
     @override
     def snapshot(self) -> bytes:

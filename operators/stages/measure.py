@@ -1,6 +1,7 @@
 """The measure stage: what each caption erased, how much of the draft was accepted, how late it came."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
@@ -10,18 +11,25 @@ from typing_extensions import override
 from operators.events import Caption, ErasureRecord
 from operators.metrics.erasure import ErasureMeter, ErasureState
 from operators.snapshots import pack, unpack
+from operators.stages.silence import Silence
 
 
 @operator
 def measure(
-    step_id: str, up: Stream[Caption], meter: Callable[[str, ErasureState | None], ErasureMeter]
+    step_id: str,
+    up: Stream[Caption],
+    meter: Callable[[str, ErasureState | None], ErasureMeter],
+    is_over: Callable[[str], bool] = lambda _stream: False,
 ) -> Stream[ErasureRecord]:
     """Measure each caption against the previous one of the same segment.
+
+    The sums of a stream are kept until it is over or has been silent for a day.
 
     Args:
         step_id: Unique id.
         up: Captions of any number of streams.
         meter: Makes the meter of one stream, given its name, from its saved state.
+        is_over: Whether a stream is known to be over; asked once in a while.
 
     Example:
         >>> from bytewax import operators as op
@@ -43,24 +51,47 @@ def measure(
     keyed: KeyedStream[Caption] = op.key_on("key", up, lambda caption: caption.stream)
 
     def build(resume: bytes | None) -> _Stream:
-        return _Stream(meter, None if resume is None else unpack(resume, ErasureState))
+        return _Stream(meter, is_over, None if resume is None else unpack(resume, ErasureState))
 
     return op.key_rm("unkey", op.stateful_batch("meter", keyed, build))
 
 
 class _Stream(StatefulBatchLogic[Caption, ErasureRecord, bytes]):
     def __init__(
-        self, make_meter: Callable[[str, ErasureState | None], ErasureMeter], resume: ErasureState | None
+        self,
+        make_meter: Callable[[str, ErasureState | None], ErasureMeter],
+        is_over: Callable[[str], bool],
+        resume: ErasureState | None,
     ) -> None:
         self._make_meter = make_meter
+        self._is_over = is_over
         self._resume = resume
-        # Made with the first caption, which knows its stream.
+        # Known with the first caption.
+        self._stream: str | None = None
         self._meter: ErasureMeter | None = None
+        self._silence = Silence()
 
     @override
     def on_batch(self, values: list[Caption]) -> tuple[list[ErasureRecord], bool]:
-        meter = self._meter = self._meter or self._make_meter(values[0].stream, self._resume)
+        self._stream = values[0].stream
+        meter = self._meter = self._meter or self._make_meter(self._stream, self._resume)
+        self._silence.broken()
         return [meter.record(caption) for caption in values], StatefulBatchLogic.RETAIN
+
+    @override
+    def on_notify(self) -> tuple[list[ErasureRecord], bool]:
+        # What was measured is in the records; only the sums are forgotten.
+        return [], self._silence.is_long() or self._has_ended()
+
+    def _has_ended(self) -> bool:
+        # With an open segment, its last caption is still on its way.
+        if self._stream is None or self._meter is None or self._meter.state.open:
+            return False
+        return self._is_over(self._stream)
+
+    @override
+    def notify_at(self) -> datetime | None:
+        return self._silence.look_at
 
     @override
     def snapshot(self) -> bytes:

@@ -13,6 +13,7 @@ from operators.clock import Clock
 from operators.decoding.translator import Translates
 from operators.events import Partial, Translation
 from operators.snapshots import pack, unpack
+from operators.stages.silence import Silence
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
 
 # Bytewax compares this time with the wall clock, which may be set back; this time is always in the past.
@@ -34,7 +35,7 @@ def translate(
     To keep up with live speech, finals are translated first, as soon as they come. Of a segment's partials
     that came while the model was busy, only the newest is translated; the others are only counted. So an
     update that the model starts on is at most one model step old, unless segments end faster than the model
-    makes a step. The state of a segment is freed with its final.
+    makes a step. The state of a segment is freed with its final, or if its stream is silent for a day.
 
     Args:
         step_id: Unique id.
@@ -93,9 +94,11 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._due = _AT_ONCE if self._pending or self._waiting() else None
         #: Segments that have waited since an earlier turn.
         self._waited: set[int] = set()
+        self._silence = Silence()
 
     @override
     def on_batch(self, values: list[Partial]) -> tuple[list[Translation], bool]:
+        self._silence.broken()
         done = self._catch_up()
         for partial in values:
             if partial.segment not in self._open:
@@ -115,6 +118,8 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def on_notify(self) -> tuple[list[Translation], bool]:
         if self._pending:
             return self._catch_up(), not self._open
+        if self._due is None:
+            return [], self._silence.is_long()
         # A segment that began to wait in this turn waits for the next one, because the finals translated in
         # this turn are shown only when it ends. One segment per turn, as more finals may have come by then.
         due = [partial for partial in self._waiting() if partial.segment in self._waited]
@@ -126,7 +131,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
 
     @override
     def notify_at(self) -> datetime | None:
-        return self._due
+        return self._due or self._silence.look_at
 
     @override
     def on_eof(self) -> tuple[list[Translation], bool]:

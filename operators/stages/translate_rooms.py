@@ -1,6 +1,7 @@
 """The translate stage for many rooms: hands each update in, goes on, and gets the result when it is there."""
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from queue import SimpleQueue
 
 from bytewax import operators as op
@@ -16,6 +17,7 @@ from operators.serving.rooms import Done
 from operators.serving.segments import Translated
 from operators.serving.thread import RoomsThread
 from operators.snapshots import pack, unpack
+from operators.stages.silence import Silence
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
 from operators.stages.wake_ups import WakeUps, wake
 
@@ -32,12 +34,13 @@ def translate_rooms(
     clock: Clock,
     *,
     note: Note = no_note,
+    processes: int = 1,
 ) -> Stream[Translation]:
     """Translate partials of many streams together; each stream is a room.
 
     The translations of a stream come in the order in which its room translates them. A worker never waits for
     the model, except at the end of its input or if very much is pending, so one worker is enough for any
-    number of rooms.
+    number of rooms. Segments without a final are forgotten when their stream has been silent for a day.
 
     Delivery: exactly once with recovery. The snapshot holds what was handed in and has not come back, which
     is translated again after a resume.
@@ -49,6 +52,7 @@ def translate_rooms(
         served: Gives the process's rooms; called on the worker, not when the flow is built.
         clock: Says when a translation was done.
         note: Called with the outcome of each update: what was wrong, and details for a person.
+        processes: Number of processes of the cluster.
     """
     wake_ups = WakeUps()
 
@@ -57,7 +61,9 @@ def translate_rooms(
         return _Room(served(), wake_ups, clock, state, note)
 
     keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.stream)
-    woken: KeyedStream[Partial | None] = op.merge("merge", keyed, wake("wake", flow, keyed, wake_ups))
+    woken: KeyedStream[Partial | None] = op.merge(
+        "merge", keyed, wake("wake", flow, keyed, wake_ups, processes)
+    )
     translated = op.stateful_batch("segment", woken, build)
     return op.key_rm("unkey", translated)
 
@@ -79,7 +85,9 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
         self._number = 0
         #: Filled by the thread of the rooms.
         self._results: SimpleQueue[_Result] = SimpleQueue()
-        self._is_restored = False
+        self._silence = Silence()
+        # Known with the first partial; the rooms have the restored states since then.
+        self._stream: str | None = None
         self._hand_in_all(_unfinished(state))
 
     @override
@@ -88,7 +96,21 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
         done = []
         while not self._results.empty():
             done.append(self._translation(self._results.get()))
+        self._silence.broken()
         return done, not (self._open or self._pending)
+
+    @override
+    def on_notify(self) -> tuple[list[Translation], bool]:
+        if not self._silence.is_long() or self._pending:
+            return [], StatefulBatchLogic.RETAIN
+        if self._stream is not None:
+            for segment in self._open:
+                self._served.forget(self._stream, segment)
+        return [], StatefulBatchLogic.DISCARD
+
+    @override
+    def notify_at(self) -> datetime | None:
+        return self._silence.look_at
 
     @override
     def on_eof(self) -> tuple[list[Translation], bool]:
@@ -111,9 +133,9 @@ class _Room(StatefulBatchLogic[Partial | None, Translation, bytes]):
 
     def _restore(self, stream: str) -> None:
         """Give the rooms the states of a resumed run; the name of the stream comes with its first partial."""
-        if self._is_restored:
+        if self._stream is not None:
             return
-        self._is_restored = True
+        self._stream = stream
         for segment, state in self._open.items():
             self._served.restore(stream, segment, state.segment)
 

@@ -4,8 +4,9 @@ Bytewax calls a stateful stage for a key only when a value for the key arrives, 
 clock, which may be set back. Therefore wake-ups are values, which a source delivers to the stage.
 """
 
+from collections import deque
 from datetime import UTC, datetime
-from queue import Empty, SimpleQueue
+from threading import Event as Flag
 from threading import Lock
 
 from bytewax import operators as op
@@ -26,7 +27,10 @@ class WakeUps:
     """The wake-ups of a stage, for all workers of a process; thread-safe."""
 
     def __init__(self) -> None:
-        self._keys: SimpleQueue[str] = SimpleQueue()
+        # Not a queue: if a signal comes while `SimpleQueue.get` waits with a timeout, and the time is up when
+        # it has been handled, the call waits for ever (CPython 3.11).
+        self._keys: deque[str] = deque()
+        self._is_woken = Flag()
         self._lock = Lock()
         self._pending = self._inputs = 0
         self._may_wait = True
@@ -59,43 +63,50 @@ class WakeUps:
 
     def wake(self, key: str) -> None:
         """Let the stage be called for ``key``."""
-        self._keys.put(key)
+        self._keys.append(key)
+        self._is_woken.set()
 
     def woken(self) -> list[str]:
         """The keys to wake; waits a moment for the first one, unless something has just begun."""
-        wait_s, self._may_wait = _WAIT_S if self._may_wait else 0.0, True
+        may_wait, self._may_wait = self._may_wait, True
+        if may_wait:
+            self._is_woken.wait(_WAIT_S)
+        # First: whoever wakes from now on is heard in the next turn.
+        self._is_woken.clear()
         keys: dict[str, None] = {}
-        try:
-            keys[self._keys.get(block=wait_s > 0, timeout=wait_s)] = None
-            while True:
-                keys[self._keys.get_nowait()] = None
-        except Empty:
-            return list(keys)
+        while self._keys:
+            keys[self._keys.popleft()] = None
+        return list(keys)
 
 
 @operator
-def wake(step_id: str, flow: Dataflow, up: KeyedStream[object], wake_ups: WakeUps) -> KeyedStream[None]:
-    """The wake-ups of this process, by key.
+def wake(
+    step_id: str, flow: Dataflow, up: KeyedStream[object], wake_ups: WakeUps, processes: int = 1
+) -> KeyedStream[None]:
+    """The wake-ups of this process, by key; ``processes`` is the number of processes of the cluster.
 
     They end when ``up``, the input of the stage, has ended and nothing is pending any more. Something may
     still be on its way to the stage then, so at the end of its input it waits itself for what is pending.
     """
     op.output("end", up, _End(wake_ups))
-    return op.input("keys", flow, _Source(wake_ups))
+    return op.input("keys", flow, _Source(wake_ups, processes))
 
 
 class _Source(DynamicSource[tuple[str, None]]):
-    """Delivers on one worker: Bytewax lets a source spin while it waits for other workers to end an epoch."""
+    """Delivers on the first worker of each process.
 
-    def __init__(self, wake_ups: WakeUps) -> None:
+    Bytewax lets a source spin while it waits for other sources to end an epoch, and a source of one partition
+    is on the first worker, too. Sources of the same worker end their epochs in the same turn.
+    """
+
+    def __init__(self, wake_ups: WakeUps, processes: int) -> None:
         self._wake_ups = wake_ups
-        self._lock = Lock()
-        self._is_built = False
+        self._processes = processes
 
     @override
     def build(self, step_id: str, worker_index: int, worker_count: int) -> "_Partition":
-        with self._lock:
-            is_first, self._is_built = not self._is_built, True
+        # Bytewax numbers the workers process by process, and all processes have the same number of them.
+        is_first = worker_index % max(1, worker_count // self._processes) == 0
         return _Partition(self._wake_ups if is_first else None)
 
 

@@ -6,7 +6,6 @@ another host name needs ``unshare`` and the right to use it.
 
 import os
 import secrets
-import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ _HOSTS = ("vm", "a", "surtitle", "x" * 63, "Stage_1")
 _ZONES = ("Pacific/Chatham", "America/St_Johns", "UTC", "Asia/Kathmandu")
 _LOCALES = ("tr_TR.UTF-8", "C", "ja_JP.UTF-8", "C.UTF-8")
 _ROUNDS = 5
+_RENAMED = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
 
 
 def main(arguments: list[str]) -> int:
@@ -45,7 +45,8 @@ def _passes(random: Random, seed: int, locales: Path, arguments: list[str]) -> b
     command = [sys.executable, "-m", "pytest", "-p", "tests.chaos.shuffled", *arguments]
     can_rename = not subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode
     if can_rename:
-        command = ["unshare", "--uts", "sh", "-c", f"hostname {host} && exec {shlex.join(command)}"]
+        # The command hostname refuses names that the kernel accepts.
+        command = ["unshare", "--uts", sys.executable, "-c", _RENAMED, host, *command]
     where = f"on {host}" if can_rename else "on this host"
     print(f"seed {seed}: {where}, in {zone}, {locale}", flush=True)
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0

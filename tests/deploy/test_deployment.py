@@ -114,6 +114,12 @@ def test_the_image_removes_what_only_tests_need_and_nothing_that_runs() -> None:
     assert {"onnxruntime", "h11", "mecab-python3", "click"}.isdisjoint(listed), "needed by those"
 
 
+def test_the_image_has_surtitle_as_an_installed_package_and_no_checkout() -> None:
+    copied = re.findall(r"^COPY --from=build (?:--\S+ )?(.+)$", CONTAINERFILE, re.MULTILINE)
+    assert copied == ["/app/.venv /app/.venv", "/cache /cache"]
+    assert re.search(r"pip install --no-deps .*--force-reinstall \. ", CONTAINERFILE)
+
+
 def test_no_secret_is_in_a_file() -> None:
     assert service()["environment"]["SURTITLE_WEB_TOKEN"].startswith("${SURTITLE_WEB_TOKEN:?")
     (token,) = container()["env"]

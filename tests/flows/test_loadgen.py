@@ -1,4 +1,4 @@
-"""``surtitle loadgen`` from end to end: partials into the flow, and speech into a server of rooms."""
+"""``surtitle loadgen`` from end to end: into the flow, into a server of rooms, and into a job by Kafka."""
 
 import json
 import subprocess
@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from flows.loadgen.memory import growth_mb
 from flows.loadgen.plot import plot
-from flows.loadgen.rows import row_of, table
+from flows.loadgen.rows import Memory, row_of, table
 from flows.loadgen.target import Load, Meter
+from tests.broker import a_broker
+from tests.flows.kafka.job import Job
 from tests.flows.test_serve import SURTITLE, serve
+from tests.killing import speech as spoken
 
 PARTIALS = Path(__file__).parent.parent / "samples" / "partials.jsonl"
 
@@ -64,10 +68,55 @@ def test_speech_goes_to_a_server_through_sockets_and_rooms_too_many_are_counted(
     assert stderr.endswith("; check --server\n")
 
 
-def test_what_cannot_be_a_load_is_one_sentence(speech: Path) -> None:
-    code, _, stderr = load(speech)
-    assert (code, stderr.count("\n")) == (2, 1)
-    assert "is sound, which needs a server: start surtitle serve, and add --server" in stderr
+def test_recorded_sound_goes_straight_into_the_flow_and_is_recognised_there(
+    speech: Path, small: list[str], tmp_path: Path
+) -> None:
+    written = tmp_path / "load.json"
+    code, _, stderr = load(speech, "--rooms", 2, "--seconds", 4, "--json", written, *small)
+    assert (code, stderr) == (0, "")
+    [row] = rows(written)
+    assert (row["target"], row["refused"], row["lost"]) == ("flow", 0, 0)
+    assert row["updates"] > row["finals"] >= 2
+    assert 0 < row["p50_ms"] <= row["p95_ms"]
+
+
+def test_partials_go_through_a_job_by_kafka_and_their_captions_come_back(tmp_path: Path) -> None:
+    said, written = tmp_path / "said.jsonl", tmp_path / "load.json"
+    spoken(said, 6)
+    with a_broker() as broker:
+        job = Job(tmp_path / "job", broker)
+        job.path.write_text(job.path.read_text().replace("keep_up = false", "rooms = 3"))
+        process = job.start()
+        # Of others, who use the job meanwhile.
+        job.send([json.loads(line) for line in said.read_text().splitlines()])
+        code, stdout, stderr = load(
+            said, "--job", job.path, "--rooms", "1,3", "--seconds", 3, "--json", written
+        )
+        assert (code, stderr) == (0, "")
+        job.run_until(lambda: True, process)
+    captions = [json.loads(line) for line in (job.folder / "captions.jsonl").read_text().splitlines()]
+    finals = [one["stream"] for one in captions if one["is_final"] and one["stream"].startswith("load ")]
+    one, three = rows(written)
+    for row in (one, three):
+        assert (row["target"], row["refused"], row["lost"]) == ("Kafka", 0, 0)
+        assert 0 < row["p50_ms"] <= row["p95_ms"]
+    assert one["finals"] + three["finals"] == len(finals) > 0
+    assert len({stream.partition(",")[0] for stream in finals}) == 2, "each load has rooms of its own"
+    assert "load on the Kafka" not in stdout
+
+
+def test_what_cannot_be_a_load_is_one_sentence(speech: Path, tmp_path: Path) -> None:
+    def complaint(*arguments: object) -> str:
+        code, _, stderr = load(*arguments)
+        assert (code, stderr.count("\n")) == (2, 1), stderr
+        return stderr
+
+    job = tmp_path / "job.toml"
+    job.write_text('[input]\npartials = "said.jsonl"\n')
+    assert "leave one of them out" in complaint(speech, "--server", "http://127.0.0.1:1/", "--job", job)
+    assert "make them with: surtitle file" in complaint(speech, "--job", job)
+    assert "give the settings of such a job" in complaint(PARTIALS, "--job", job)
+    assert "leave out the options about translation" in complaint(PARTIALS, "--job", job, "--to", "German")
 
 
 def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
@@ -75,7 +124,8 @@ def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
     for number in range(100):
         meter.caption(number / 10, (number + 1) / 1000, is_final=number % 10 == 9)
     meter.add(dropped=3, lost=1)
-    row = row_of("flow", Load(4, 10.0), meter, 100.0, 140.0)
+    samples = [(number / 4, 100.0 + number) for number in range(40)]
+    row = row_of("flow", Load(4, 10.0), meter, Memory(100.0, 140.0, samples))
     assert (row.updates, row.finals, row.dropped, row.lost) == (100, 10, 3, 1)
     assert (row.updates_per_second, row.memory_mb_per_room) == (10.0, 10.0)
     assert 48 <= (row.p50_ms or 0) <= 52
@@ -83,6 +133,9 @@ def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
     delays = [ms for _, ms in row.over_time]
     assert len(delays) == 20
     assert delays == sorted(delays), "a delay that grows is seen"
-    nothing = row_of("server", Load(1, 5.0), Meter(5.0), None, None)
+    assert row.memory_growth_mb == 20.0, "from the second quarter to the last one"
+    assert len(row.memory_over_time) == 40
+    assert growth_mb(samples[:3]) is None
+    nothing = row_of("server", Load(1, 5.0), Meter(5.0), Memory())
     assert table([nothing]).rows[0][2:4] == ("–", "–")
     assert ElementTree.fromstring(plot([row, nothing])).tag.endswith("svg")

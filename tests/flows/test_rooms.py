@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
+from flows.captions.graph import build
+from flows.captions.parts import make_parts
+from flows.running.dataflow import run
+from flows.settings.loading import load_settings
+from operators.observed import Observed, PartialHeard
 from tests.flows.cli.test_app import surtitle
+from tests.recovering import ToyShared
 
 TALK = (
     ("The city", "The city council", "The city council voted on Tuesday."),
@@ -83,6 +89,29 @@ def test_a_live_stream_too_many_is_refused_in_one_sentence_and_the_others_go_on(
         room: [one[0] for one in own if one[1] in (1, 2)] for room, own in captions(tmp_path / "out").items()
     }
     assert set(finals) == {"north", "south", "east"}
+
+
+class Heard:
+    takes = frozenset({PartialHeard})
+
+    def __init__(self) -> None:
+        self.streams: set[str] = set()
+
+    def observe(self, event: Observed) -> None:
+        assert isinstance(event, PartialHeard)
+        self.streams.add(event.partial.stream)
+
+
+def test_nobody_waits_for_captions_of_a_stream_that_was_refused(talk: Path) -> None:
+    heard = Heard()
+    given: dict[str, dict[str, Any]] = {
+        "input": {"partials": str(talk), "realtime": True},
+        "translate": {"rooms": 3},
+        "output": {"terminal": False},
+    }
+    parts = make_parts(load_settings(None, given), ToyShared, observers=[heard])
+    run(build(parts), parts.shared.stop)
+    assert heard.streams == {"north", "south", "east"}
 
 
 def test_rooms_that_need_too_much_memory_are_refused_before_the_run(

@@ -138,6 +138,42 @@ def test_a_browser_speaks_and_another_one_reads_along(speech: Path, small: list[
     assert [one["shown"] for one in finals(written, "Great hall")] == shown
 
 
+def test_finals_that_a_speaker_saw_are_in_the_folder_however_the_server_ends(
+    speech: Path, small: list[str], tmp_path: Path
+) -> None:
+    folder, pcm = tmp_path / "rooms", soundfile.read(speech, dtype="int16")[0].tobytes()
+
+    def written() -> dict[str, list[int]]:
+        return {
+            path.name: [json.loads(line)["segment"] for line in path.read_text().splitlines()]
+            for path in folder.glob("*.jsonl")
+        }
+
+    for is_killed in (True, False):
+        before = written()
+        with serve("--captions-folder", folder, *small) as server:
+            with connect(f"ws://127.0.0.1:{server.port}/rooms", max_size=None) as socket:
+                socket.send('{"type": "open", "room": "Great hall"}')
+                stream = json.loads(socket.recv())["stream"]
+                for at in range(0, len(pcm), PIECE):
+                    socket.send(pcm[at : at + PIECE])
+                seen: list[int] = []
+                while len(seen) < 2:
+                    message = json.loads(socket.recv(60))
+                    if message["type"] == "update" and message["final"]:
+                        seen.append(message["segment"])
+            if is_killed:
+                server.process.kill()
+                server.process.wait()
+            else:
+                assert server.interrupt()[0] == 0
+        assert written()[f"{stream}.jsonl"][: len(seen)] == seen
+        assert {name: lines for name, lines in written().items() if name in before} == before
+    cues = (folder / f"{stream}.vtt").read_text()
+    assert cues.startswith("WEBVTT")
+    assert cues.count("-->") >= 2
+
+
 def test_settings_that_cannot_be_served_are_one_sentence() -> None:
     with pytest.raises(UsageError, match="moonshine recognises one language; name only that one"):
         room_registry(load_settings(None, {"rooms": {"from": ["English", "German"]}}))

@@ -22,7 +22,7 @@ from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
-from operators.prompts.trained import TrainedPrompts, labels_of
+from operators.prompts.trained import TrainedPrompts, labels_of, trained_prompts
 from operators.training.asked import Asked, asked
 from operators.training.fit import Fit, Schedule, answer_loss
 from operators.training.packing import Rows, pack
@@ -131,6 +131,35 @@ def test_what_was_learned_is_what_the_assembled_model_says(path: Path, pairs: Pa
     losses = [point["loss"] for point in record["points"]]
     assert losses[-1] < losses[0] / 2
     assert not (tmp_path / "adapter.gguf.state").exists()
+
+
+def test_one_adapter_learns_several_languages(path: Path, pairs: Path, tmp_path: Path) -> None:
+    spanish = [("the house is red", "la casa es roja"), ("the cat", "el gato"), ("a house", "una casa")]
+    (tmp_path / "charla.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in spanish))
+    run("align", tmp_path / "charla.tsv", "--to", "Spanish", "--by", "proportion", "-o", tmp_path / "aligned")
+    out, made = tmp_path / "adapter.gguf", tmp_path / "made.gguf"
+    run(
+        "train", path, "--pairs", pairs, "--pairs", f"Spanish:{tmp_path / 'aligned' / 'charla.tsv.gz'}",
+        "--to", "German", "-o", out, "--tokens", 120_000, "--rank", 8, "--rows", 2, "--rate", 1e-2,
+        "--prefixes", 0, "--noise", 0,
+    )  # fmt: skip
+    run("assemble", "--base", path, "--adapter", out, "--type", "F16", "-o", made)
+    with closing(LlamaModel(made)) as model:
+        prompts = trained_prompts(model)
+        assert prompts is not None
+        for target, (source, translation) in (("German", PAIRS[0]), ("Spanish", spanish[0])):
+            shown = asked(few_shot_prompt(model, prompts.find("English", target)), source, translation)
+            tokens = (*shown.prompt, *shown.answer)
+            said = logits(made, tokens)[len(shown.prompt) - 1 : -1].argmax(axis=1)
+            assert np.mean(said == shown.answer) > 0.9, target
+    data = json.loads((tmp_path / "adapter.gguf.json").read_text())["data"]
+    assert [used["language"] for used in data] == [None, "Spanish"]
+
+
+def test_the_language_of_the_captions_needs_pairs(path: Path, pairs: Path, tmp_path: Path) -> None:
+    command = ["train", path, "--pairs", f"Spanish:{pairs}", "--to", "German", "-o", tmp_path / "a.gguf"]
+    said = CliRunner().invoke(app, ["model", *map(str, command)])
+    assert "--to German: no --pairs has translations into it" in str(said.exception)
 
 
 def test_it_is_judged_by_chrf_and_erasure_while_it_learns(path: Path, pairs: Path, tmp_path: Path) -> None:

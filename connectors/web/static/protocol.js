@@ -1,4 +1,4 @@
-// The caption protocol: what each message of a stream makes of what a page knows. docs/serving.md describes the messages.
+// The caption protocol: what each message of a stream makes of what a page knows. docs/formats.md describes the messages.
 //
 // Everything here is pure. What a message leaves as it was is the same object afterwards, so that a view finds
 // what changed by comparing objects. Positions in texts are Unicode code points, as the server counts.

@@ -17,7 +17,7 @@ from operators.metrics.report import ReportMeter
 from operators.metrics.tokenizers import erasure_signature, latency_tokenizer, tokenizer
 from operators.text_layout import cleaned
 
-#: How latency is counted; see docs/figures.md.
+#: How latency is counted; see docs/measuring.md.
 _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"
 
 

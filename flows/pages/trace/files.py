@@ -41,9 +41,10 @@ def pictures(trace: Trace) -> Iterator[tuple[str, Picture]]:
             stem = f"update-{update.revision:04d}{part}"
             heading = f"{title}, {name(update)}"
             if window.passes:
-                legend = _legend([window])
-                yield f"{stem}-grid", _framed(grid(window, labels), heading, how, [*legend, *_forms(window)])
-                yield f"{stem}-graph", _framed(graph(window, labels), heading, how, legend)
+                legend, said = _legend([window]), safe(update.source)
+                forms = _forms(window)
+                yield f"{stem}-grid", _framed(grid(window, labels), heading, how, [*legend, *forms], said)
+                yield f"{stem}-graph", _framed(graph(window, labels), heading, how, legend, said)
 
 
 def method_of(trace: Trace) -> str:
@@ -64,14 +65,19 @@ def _forms(window: Decoding) -> list[tuple[str, str]]:
     return [form for state, form in FORMS.items() if state in occur]
 
 
-def _framed(inner: Picture, title: str, how: str, legend: Sequence[tuple[str, str]]) -> Picture:
+def _framed(
+    inner: Picture, title: str, how: str, legend: Sequence[tuple[str, str]], said: str = ""
+) -> Picture:
+    """A picture with its heading, the text that was translated, and its legend."""
     letters = int(inner.width / SMALL)
+    top = _HEADING + (_LINE if said else 0.0)
     parts = [
         text(_MARGIN, 20, shortened(title, letters - 20), class_="token head"),
         text(_MARGIN, 36, shortened(f"{inner.label}; {how}", letters), class_="small"),
-        tag("g", Markup("").join(inner.parts), transform=f"translate({_MARGIN:g} {_HEADING:g})"),
+        text(_MARGIN, top + 12 - _LINE, shortened(said, letters - 10, end=True), class_="said"),
+        tag("g", Markup("").join(inner.parts), transform=f"translate({_MARGIN:g} {top:g})"),
     ]
-    x, y = _MARGIN, _HEADING + inner.height + 14
+    x, y = _MARGIN, top + inner.height + 14
     for what, meaning in legend:
         wide = 30 + SMALL * len(meaning) + 14
         if x > _MARGIN and x + wide > inner.width + _MARGIN:

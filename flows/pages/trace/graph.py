@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from flows.pages.svg import rect, tag, text
 from flows.pages.trace.overview import Placed, flowing, token_words
-from flows.pages.trace.picture import MIN_WIDTH, Label, Labels, Picture, chip
+from flows.pages.trace.picture import LETTERS, MIN_WIDTH, Label, Labels, Picture, chip
+from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding
 
 _LEFT, _TOP, _HIGH = 26.0, 6.0, 24.0
@@ -19,8 +20,8 @@ _LEFT, _TOP, _HIGH = 26.0, 6.0, 24.0
 _BELOW = 30.0
 # Minimum and maximum height of an arc.
 _MIN_ARC_HEIGHT, _MAX_ARC_HEIGHT = 9.0, 64.0
-# Narrower brackets are labelled only with their number.
-_ROOM = 44.0
+# Narrower brackets are labelled only with their number, or with the letter of committed tokens.
+_ROOM = 56.0
 _BEGIN = Label("▶", 2, begins=False)
 
 
@@ -106,6 +107,6 @@ def _brackets(lines: _Lines) -> Iterator[Markup]:
             yield rect(left - 1, top - _HIGH - 6, right - left + 2, _HIGH + 24, rx=3.0, class_="band")
         path = f"M{left + 1:.1f} {top:.1f} v4 H{right - 1:.1f} v-4"
         yield tag("path", d=path, class_="bracket")
-        name = f"pass {number}" if number else "unseen"
-        told = name if right - left > _ROOM or not number else str(number)
+        name, short = (f"pass {number}", str(number)) if number else ("committed", LETTERS[Origin.COMMITTED])
+        told = name if right - left > _ROOM else short
         yield text((left + right) / 2, top + 15, told, class_="small", text_anchor="middle")

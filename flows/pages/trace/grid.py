@@ -14,6 +14,7 @@ from flows.pages.trace.cells import GridCell, PlaceState, cell_words, cells
 from flows.pages.trace.overview import token_words
 from flows.pages.trace.picture import (
     LETTER,
+    MIN_CELL,
     MIN_WIDTH,
     SMALL,
     WIDTH,
@@ -112,7 +113,7 @@ def _widths(
 def _cell_width(cell: GridCell, labels: Labels) -> float:
     main = 3 if cell.token is None else labels.of(cell.token).columns
     second = 0 if cell.second is None else len(cell.mark) + labels.of(cell.second).columns
-    return max(LETTER * main + 16, SMALL * second + 12)
+    return max(MIN_CELL, LETTER * main + 18, SMALL * second + 12)
 
 
 def _bands(widths: Sequence[float]) -> Iterator[_Band]:

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from flows.pages.svg import line, text
 from flows.pages.trace.picture import (
     MEANINGS,
+    MIN_WIDTH,
     SMALL,
     WIDTH,
     Label,
@@ -19,6 +20,7 @@ from flows.pages.trace.picture import (
     shortened,
 )
 from operators.decoding.trace import Token, UpdateTrace
+from operators.text_layout import width
 
 LEFT, TOP = 96.0, 4.0
 #: Height of a token's cell, and distance from one line to the next.
@@ -52,27 +54,31 @@ def flowing(labels: Sequence[Label], left: float = LEFT) -> list[Placed]:
 
 def overview(updates: Sequence[UpdateTrace], labels: Labels) -> Picture:
     """The picture of a segment."""
+    rows = [flowing([labels.of(token.id) for token in update.tokens]) for update in updates]
+    said = [LEFT + SMALL * width(_said(update)) for update in updates]
+    wide = max([MIN_WIDTH, *said, *(at.x + at.width for placed in rows for at in placed)])
     parts: list[Markup] = []
     y = TOP
-    for update in updates:
-        parts += [line(0, y, WIDTH, y, class_="rule"), *_head(update, y)]
+    for update, placed in zip(updates, rows, strict=True):
+        parts += [line(0, y, wide, y, class_="rule"), *_head(update, y)]
         y += 22
-        tokens = update.tokens
-        placed = flowing([labels.of(token.id) for token in tokens])
-        for number, (token, at) in enumerate(zip(tokens, placed, strict=True), 1):
+        for number, (token, at) in enumerate(zip(update.tokens, placed, strict=True), 1):
             tip = token_words(token, at.label.text, number)
             parts.append(chip(at.x, y + at.line * PITCH, at.width, HIGH, at.label, token, tip))
         y += (placed[-1].line + 1 if placed else 1) * PITCH + 6
-    words = f"{len(updates)} updates of a segment, each with the tokens of its output and their origins"
-    return Picture(WIDTH, y, tuple(parts), words)
+    words = f"{len(updates)} update{'' if len(updates) == 1 else 's'}, and the origins of their tokens"
+    return Picture(wide, y, tuple(parts), words)
 
 
 def _head(update: UpdateTrace, y: float) -> Iterator[Markup]:
     passes = update.passes
     yield text(0, y + 15, name(update), class_="head")
     yield text(0, y + 38, f"{passes} pass{'' if passes == 1 else 'es'}" if passes else "unchanged")
-    heard = shortened(safe(update.source), int((WIDTH - LEFT) / SMALL) - 4, end=True)
-    yield text(LEFT, y + 15, heard, class_="said")
+    yield text(LEFT, y + 15, _said(update), class_="said")
+
+
+def _said(update: UpdateTrace) -> str:
+    return shortened(safe(update.source), int((WIDTH - LEFT) / SMALL) - 4, end=True)
 
 
 def name(update: UpdateTrace) -> str:

@@ -12,6 +12,8 @@ from operators.text_layout import cleaned, cluster_width, clusters, width
 
 #: Minimum and maximum width of a picture; and width of a column of its text, for tokens and small print.
 MIN_WIDTH, WIDTH = 620.0, 1000.0
+#: Minimum width of a token's cell: its letter and the token do not meet there.
+MIN_CELL = 30.0
 LETTER, SMALL = 7.6, 5.8
 #: Maximum columns of text of a token.
 MAX_TOKEN_COLUMNS = 16
@@ -152,7 +154,7 @@ def chip(x: float, y: float, wide: float, high: float, label: Label, token: Toke
 
 def chip_width(label: Label) -> float:
     """The width of a token's cell, with space for its letter."""
-    return LETTER * label.columns + 16
+    return max(MIN_CELL, LETTER * label.columns + 18)
 
 
 def style_sheet() -> str:

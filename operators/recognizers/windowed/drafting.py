@@ -10,7 +10,7 @@ from operators.recognizers.windowed.recognizer import Transcriber
 from operators.recognizers.windowed.segmenter import Window
 from operators.recognizers.windowed.steady import steady_text
 
-#: Minimum probability of the last word of an unfinished text; docs/recognizers.md has the trade-off.
+#: Minimum probability of the last word of an unfinished text; docs/recognition.md has the trade-off.
 CERTAINTY = 0.7
 
 

@@ -2,7 +2,7 @@
 
 A recogniser closes each window with a full stop, as if the sentence were over, and makes a word from half a
 word. The next window revises both: of 885 last words half survived; of those to which the model itself gave
-less than 0.3 one in fourteen, of those above 0.99 seven in eight (docs/moonshine_passes.py).
+less than 0.3 one in fourteen, of those above 0.99 seven in eight (docs/scripts/moonshine_passes.py).
 """
 
 from collections.abc import Callable, Sequence

@@ -112,6 +112,7 @@ def test_a_room_leaves_when_all_its_segments_have_their_last_caption() -> None:
     assert rooms.shown(final(room, 1))
     rooms.open("another", None, None)
     assert rooms.direction(room.stream).code == "en-he", "its last caption may still be measured"
+    assert rooms.has_left(room.stream)
 
 
 def test_a_silent_room_is_over_as_soon_as_the_recogniser_is_done() -> None:

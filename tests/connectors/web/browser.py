@@ -20,7 +20,7 @@ def caption(
 
 
 class Page:
-    """A page as docs/serving.md tells to write one: what a viewer reads after some events."""
+    """A page as docs/formats.md tells to write one: what a viewer reads after some events."""
 
     def __init__(self) -> None:
         self.segments: dict[int, dict[str, Any]] = {}

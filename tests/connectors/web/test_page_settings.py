@@ -78,7 +78,9 @@ def test_settings_persist_and_the_address_wins_until_something_is_chosen(
     page.get_by_label("Lines").fill("4")
     page.get_by_label("Text colour").fill("#ffff00")
     page.get_by_role("button", name="Done").click()
-    again = visit(captions.page)
+    # In the same tab: Chromium tells other processes of a page's storage a little later.
+    again = page
+    again.goto(captions.page)
     expect(again.locator("html[data-source][data-lines]")).to_be_attached()
     expect(again.locator("#captions")).to_have_css("color", "rgb(255, 255, 0)")
     assert "serif" in again.locator("#captions").evaluate("e => getComputedStyle(e).fontFamily")

@@ -20,7 +20,7 @@ from flows.pages.trace.files import pictures, write_pictures
 from flows.pages.trace.graph import graph
 from flows.pages.trace.grid import grid
 from flows.pages.trace.page import trace_page
-from flows.pages.trace.picture import Labels
+from flows.pages.trace.picture import MIN_CELL, Labels
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Origin, Task
@@ -162,6 +162,22 @@ def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:
     waited = sum(token.decided > 0 for token in one.output)
     picture = graph(one, Labels({token: str(token) for token in range(7)}))
     assert picture.inline().count('class="arc"') == waited > 0
+
+
+def test_a_picture_of_an_update_says_what_was_translated() -> None:
+    trace = a_trace(decoded([3, 1], [1, 2, 3, 4, 5, 6]), pieces=dict(enumerate("abcdefg")))
+    made = dict(pictures(trace))
+    assert {"segment", "update-0000-grid", "update-0000-graph"} == set(made)
+    assert all(trace.updates[0].source in picture.file() for picture in made.values())
+
+
+def test_a_narrow_token_has_room_for_the_letter_of_its_origin() -> None:
+    one = decoded([1, 2], [1, 2, 3, 4, 5, 6], committed=2)
+    for draw in (grid, graph):
+        root = ET.fromstring(draw(one, Labels(dict.fromkeys(range(7), "."))).inline())
+        drawn = [each for each in root.iter(f"{SVG}rect") if each.attrib["class"].startswith("cell")]
+        assert len(drawn) >= len(one.output)
+        assert min(float(each.attrib["width"]) for each in drawn) >= MIN_CELL - 0.1
 
 
 def test_a_long_output_is_wrapped() -> None:

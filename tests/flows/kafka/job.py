@@ -37,7 +37,7 @@ class Job:
         for topic in self.topics.values():
             self.broker.make(topic, 2)
 
-    def write(self, workers: int = 1, **given: Any) -> None:
+    def write(self, workers: int = 1, rooms: int | None = None, **given: Any) -> None:
         """Write the settings; ``given`` are those of the input."""
         given = {
             "brokers": [self.broker.address], "topic": self.source, "dead_letters": self.letters, **given,
@@ -47,8 +47,9 @@ class Job:
         recovery = (
             f'[recovery]\nfolder = "{self.folder}/recovery"\ninterval_s = 0.1\n' if self.recovery else ""
         )
+        together = "" if rooms is None else f"rooms = {rooms}\n"
         self.path.write_text(
-            f"[input.kafka]\n{_toml(given)}[translate]\nkeep_up = false\n"
+            f"[input.kafka]\n{_toml(given)}[translate]\nkeep_up = false\n{together}"
             f'[output]\nterminal = false\n{files}srt = "{self.folder}/talk.srt"\n[output.kafka]\n{topics}'
             f"[run]\nworkers = {workers}\n{recovery}{self.more}"
         )
@@ -56,10 +57,12 @@ class Job:
     def start(self) -> "subprocess.Popen[str]":
         return start(self.path)
 
-    def start_cluster(self, count: int, workers: int = 1) -> "list[subprocess.Popen[str]]":
+    def start_cluster(
+        self, count: int, workers: int = 1, rooms: int | None = None
+    ) -> "list[subprocess.Popen[str]]":
         """A process for each of the addresses, with settings of its own."""
         where = json.dumps(free_addresses(count))
-        self.write(workers)
+        self.write(workers, rooms)
         settings, processes = self.path.read_text(), []
         for number in range(count):
             path = self.path.with_name(f"process{number}.toml")

@@ -12,14 +12,17 @@ from typing import Any
 
 import pytest
 
-from tests.broker import IS_FOREIGN, Broker, OwnBroker, a_broker
+from tests.broker import IS_FOREIGN, Broker, OwnBroker, a_broker, a_broker_behind_a_proxy
 from tests.flows.cli.test_app import SURTITLE
 from tests.flows.kafka.job import TYPES, Job, wait_for
 from tests.killing import events, finish, kill, settings, speech, start
+from tests.proxy import Outage
 
 #: More with `make test-long`.
 KILLS = int(os.environ.get("SURTITLE_JOB_KILLS", "2"))
 SEGMENTS = 12
+#: Seconds that an outage takes; more with `make test-long`.
+OUTAGE_S = float(os.environ.get("SURTITLE_OUTAGE_S", "3"))
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +125,7 @@ def test_a_job_that_is_killed_again_and_again_loses_nothing_and_writes_its_files
     for number in range(KILLS):
         share = len(spoken) // KILLS
         job.send(spoken[number * share : (number + 1) * share if number < KILLS - 1 else len(spoken)])
-        job.write(workers=random.randint(1, 2))
+        job.write(workers=random.randint(1, 2), rooms=random.choice([None, 3]))
         assert kill(job.start(), job.folder / "log.jsonl", random), "it was over too early"
     job.run_until(job.has_logged(len(spoken)))
     assert events(job.folder) == events(alone)
@@ -183,20 +186,54 @@ def test_a_broker_that_is_killed_and_has_forgotten_everything_is_read_and_writte
     assert "it was deleted and made again" in said
 
 
-def test_a_cluster_reads_a_topic_and_goes_on_after_one_of_it_was_killed(
-    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
+@pytest.mark.skipif(IS_FOREIGN, reason="the broker is not the test's own to cut off")
+@pytest.mark.parametrize("how", ["refused", "silent"])
+def test_an_outage_of_the_broker_that_keeps_its_topics_is_waited_for_and_nothing_is_lost_or_written_twice(
+    tmp_path: Path, partials: list[dict[str, Any]], replayed: Path, how: Outage
+) -> None:
+    with a_broker_behind_a_proxy() as broker:
+        job = Job(tmp_path / "job", broker)
+        job.write(rooms=3)
+        job.send(partials)
+        process = job.start()
+        wait_for(job.has_logged(len(partials) // 8), process)
+        broker.proxy.cut(how)
+        time.sleep(OUTAGE_S)
+        log = job.folder / "log.jsonl"
+        assert log.read_text().count("\n") < len(partials), "it was over too early"
+        assert process.poll() is None
+        broker.proxy.restore()
+        said = job.run_until(job.has_logged(len(partials)), process)
+        assert events(job.folder) == events(replayed)
+        for name in TYPES:
+            kept = [one for key, many in events(replayed).items() if key.startswith(name) for one in many]
+            assert {json.dumps(one) for one in job.published(name)} == {json.dumps(one) for one in kept}
+    if how == "refused":
+        assert f"no broker of Kafka answers at {broker.address}" in said
+        assert f"Kafka answers again at {broker.address}" in said
+
+
+@pytest.mark.parametrize(("rooms", "count"), [(None, 2), (3, 4)])
+def test_a_cluster_reads_a_topic_and_goes_on_with_two_processes_after_one_of_it_was_killed(
+    tmp_path: Path,
+    broker: Broker,
+    partials: list[dict[str, Any]],
+    replayed: Path,
+    rooms: int | None,
+    count: int,
 ) -> None:
     job = Job(tmp_path / "job", broker, partitions=3)
     half = len(partials) // 2
     job.send(partials[:half])
-    first, second = job.start_cluster(2)
+    first, *others, victim = job.start_cluster(count, rooms=rooms)
     wait_for(job.has_logged(half // 2), first)
-    second.kill()
-    second.communicate()
-    _, stderr = first.communicate(timeout=180)
-    assert first.returncode == 75, stderr
+    victim.kill()
+    victim.communicate()
+    for process in (first, *others):
+        _, stderr = process.communicate(timeout=180)
+        assert process.returncode == 75, stderr
     job.send(partials[half:])
-    processes = job.start_cluster(2, workers=2)
+    processes = job.start_cluster(2, workers=2, rooms=rooms)
     wait_for(job.has_logged(len(partials)), processes[0])
     # Each of them has to be told.
     for process in processes:

@@ -1,0 +1,63 @@
+"""An installation of the built wheel with all extras: ``python -m release.installation WHEEL FOLDER``.
+
+The packages have the versions of requirements.lock, so that a commit always gives the same installation.
+llama.cpp comes as the wheel that set-up compiled. PyTorch (the extra ``train``) is left out for its size.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from ladder import BUILDS
+from llama_build import read_report
+from llama_wheel import compile_wheel, sdist
+from progress import Line
+
+ROOT = Path(__file__).parents[2]
+LEFT_OUT = {"train"}
+
+
+def extras() -> list[str]:
+    """The names of the extras that the installation has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return sorted(project["optional-dependencies"].keys() - LEFT_OUT)
+
+
+def locked_versions(lock: str) -> str:
+    """The lines of a lock file as constraints: without hashes, which the wheel itself does not have."""
+    return "\n".join(re.findall(r"^([\w.-]+==[^\\\n]+?) *\\?$", lock, re.MULTILINE)) + "\n"
+
+
+def llama_wheels() -> Path:
+    """The folder with the wheel of llama-cpp-python that set-up chose; compiles it if it is not kept."""
+    (build,) = [one for one in BUILDS if one.name == read_report()["build"]]
+    line = Line(sys.stderr)
+    wheel = compile_wheel(build, lambda: sdist(line), line)
+    if isinstance(wheel, str):
+        sys.exit(f"release: llama.cpp: {wheel}")
+    return wheel.parent
+
+
+def main() -> None:
+    """Make the installation, in place of one that is there."""
+    wheel, folder = sys.argv[1:]
+    uv = [str(ROOT / ".venv" / "bin" / "uv"), "--no-config"]
+    subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        constraints = Path(scratch) / "constraints.txt"
+        lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+        constraints.write_text(locked_versions(lock), encoding="utf-8")
+        command = [
+            *uv, "pip", "install", "--quiet", "--python", folder, "--constraint", str(constraints),
+            "--find-links", str(llama_wheels()), f"{wheel}[{','.join(extras())}]",
+        ]  # fmt: skip
+        done = subprocess.run(command, check=False, env={**os.environ, "UV_LINK_MODE": "copy"})
+    sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""The reference pages that come from the code are current, and leave nothing out."""
+
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+from reference.command_line import commands_of
+from reference.fields import Field, fields_of
+from reference.markdown import prose, table
+from reference.pages import FOLDER, PAGES
+from reference.settings import option_of, tables_of
+from typer.main import get_command
+
+from flows.cli.app import app
+from flows.settings.schema import Settings
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_reference_page_is_current(name: str) -> None:
+    assert (FOLDER / name).read_text() == PAGES[name](), "run `make reference`"
+
+
+def test_every_key_of_the_settings_has_a_meaning() -> None:
+    fields = [(table, field) for table, struct in tables_of(Settings) for field in fields_of(struct)]
+    assert len(fields) > 80
+    assert [f"{table}.{one.name}" for table, one in fields if not one.meaning and one.struct is None] == []
+
+
+def test_every_option_of_the_command_line_has_a_meaning() -> None:
+    commands = list(commands_of(get_command(app), "surtitle"))
+    assert {"surtitle live", "surtitle model train"} <= {name for name, _ in commands}
+    assert [(name, one.name) for name, command in commands for one in command.params if not one.help] == []
+
+
+def test_a_record_has_a_meaning_for_every_field() -> None:
+    rows = [line for line in PAGES["records.md"]().splitlines() if line.startswith("| `")]
+    assert len(rows) > 60
+    assert [row for row in rows if not row.split("|")[2].strip()] == []
+
+
+def test_an_option_is_found_by_the_key_that_it_overrides() -> None:
+    assert option_of("translate", "from") == "`--from`"
+    assert option_of("translate", "max_source") == ""
+
+
+class Base(msgspec.Struct, kw_only=True):
+    #: Inherited,
+    #: on two lines.
+    first: int
+
+
+class Example(Base, kw_only=True):
+    """An example."""
+
+    #: Another name on disk.
+    second: Annotated[float, msgspec.Meta(gt=0.0, le=2.5)] | None = msgspec.field(name="other", default=None)
+    #: One of two.
+    third: Literal["a", "b"] = "b"
+    fourth: tuple[str, ...] = ()
+
+
+def test_a_field_is_told_by_name_type_default_and_comment() -> None:
+    assert fields_of(Example) == [
+        Field("first", "integer", "", True, "Inherited, on two lines.", None),
+        Field("other", "number > 0, ≤ 2.5", "", False, "Another name on disk.", None),
+        Field("third", '`"a"`, `"b"`', '"b"', False, "One of two.", None),
+        Field("fourth", "array of strings", "[]", False, "", None),
+    ]
+
+
+def test_a_cell_cannot_end_its_row() -> None:
+    assert table(("a", "b"), [("x | y", "one\ntwo")]).splitlines()[-1] == r"| x \| y | one two |"
+
+
+def test_a_comment_becomes_markdown() -> None:
+    assert prose("``auto`` is a < b, `x < y`") == "`auto` is a &lt; b, `x < y`"

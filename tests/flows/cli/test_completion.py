@@ -1,0 +1,89 @@
+"""Shell completion, as the shells ask for it, and the version."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+
+
+def surtitle(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [SURTITLE, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def offered_by_bash(line: str, cwd: Path) -> list[str]:
+    """What a bash with surtitle's completion offers for the last word of a command line."""
+    script = (
+        f'eval "$(_SURTITLE_COMPLETE=source_bash {SURTITLE})"\n'
+        f"COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n"
+        f'_surtitle_completion {SURTITLE}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], cwd=cwd, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_and_values(tmp_path: Path) -> None:
+    assert {"replay", "report"} <= set(offered_by_bash("surtitle re", tmp_path)) <= {"replay", "report"}
+    assert offered_by_bash("surtitle replay --mask", tmp_path) == ["--mask-k"]
+    assert offered_by_bash("surtitle replay --method j", tmp_path) == ["jacobi"]
+    assert offered_by_bash("surtitle model as", tmp_path) == ["assemble"]
+
+
+def test_where_a_file_belongs_nothing_is_offered_so_that_the_shell_offers_files(tmp_path: Path) -> None:
+    (tmp_path / "talk.wav").touch()
+    assert offered_by_bash("surtitle replay --log t", tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("shell", "words", "answer"),
+    [
+        ("zsh", "surtitle replay --mask", '_arguments \'*: :(("--mask-k":'),
+        ("fish", "surtitle replay --mask", "--mask-k\t"),
+    ],
+)
+def test_other_shells_get_their_own_form(shell: str, words: str, answer: str) -> None:
+    asked = {"_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    done = surtitle(_SURTITLE_COMPLETE=f"complete_{shell}", **asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(answer)
+
+
+def test_completion_is_installed_for_the_shell_that_runs_surtitle(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"{SURTITLE} --install-completion; exit $?"],
+        env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "bash completion installed" in done.stdout
+    installed = tmp_path / ".bash_completions" / "surtitle.sh"
+    assert str(installed) in (tmp_path / ".bashrc").read_text()
+    assert "_surtitle_completion" in installed.read_text()
+
+
+@pytest.mark.parametrize("start_file", ["a folder", "not text"])
+def test_a_start_file_that_cannot_be_changed_is_named_in_one_sentence(
+    tmp_path: Path, start_file: str
+) -> None:
+    if start_file == "a folder":
+        (tmp_path / ".bash_completions").touch()
+    else:
+        (tmp_path / ".bashrc").write_bytes(b"\xff\n")
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"{SURTITLE} --install-completion; exit $?"],
+        env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert len(done.stderr.splitlines()) == 1
+    assert "print it with --show-completion" in done.stderr
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    done = surtitle("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"surtitle {version('surtitle')}\n", "")

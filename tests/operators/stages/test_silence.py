@@ -1,0 +1,168 @@
+"""Streams that do not come back leave no state, however many there are."""
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bytewax import operators as op
+from bytewax.dataflow import Dataflow
+from bytewax.recovery import RecoveryConfig, init_db_dir
+from bytewax.testing import TestingSink, TestingSource, run_main
+
+from operators.clock import VirtualClock
+from operators.events import Caption, ErasureRecord, Partial
+from operators.metrics.erasure import ErasureMeter
+from operators.metrics.summary import SummaryMeter
+from operators.metrics.tokenizers import tokenizer
+from operators.serving.thread import RoomsThread
+from operators.stages import silence
+from operators.stages.deduplicate import deduplicate
+from operators.stages.display import display
+from operators.stages.measure import measure
+from operators.stages.silence import FORGOTTEN_AFTER_S, Silence
+from operators.stages.translate import translate
+from operators.stages.translate_rooms import translate_rooms
+from tests.operators.serving.toy_rooms import alone, scheduler, toy_rooms
+
+STREAMS = 50
+#: Streams that may have been heard so late that nobody looked at them any more.
+LATE = 10
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams are forgotten as soon as they are silent."""
+    monkeypatch.setattr(silence, "_LOOK", timedelta(0))
+    monkeypatch.setattr(silence, "FORGOTTEN_AFTER_S", 0.0)
+
+
+def said(streams: Sequence[int]) -> Iterator[Partial]:
+    """In each stream a segment, and the beginning of another one that never gets its final."""
+    for number in streams:
+        for segment, revision, text in ((0, 0, "a b"), (0, 1, "a b c"), (1, 0, "d e")):
+            yield Partial(
+                stream=f"talk{number}", segment=segment, revision=revision, is_final=revision == 1, text=text,
+                start_s=0.0, end_s=revision + 0.5, arrival_s=revision + 1.0,
+            )  # fmt: skip
+
+
+def slowly(given: Iterator[Any]) -> Iterator[Any]:
+    for one in given:
+        time.sleep(0.001)
+        yield one
+
+
+def flow(given: Any, *, with_rooms: bool) -> tuple[Dataflow, list[ErasureRecord]]:
+    records: list[ErasureRecord] = []
+    dataflow, tokenize = Dataflow("test"), tokenizer("13a")
+    once = deduplicate("deduplicate", op.input("in", dataflow, given))
+    if with_rooms:
+        served = RoomsThread(toy_rooms(scheduler(3, 16), "ssbd", keep_up=False))
+        translated = translate_rooms("translate", dataflow, once, lambda: served, VirtualClock())
+    else:
+        model = alone("ssbd")
+        translated = translate("translate", once, lambda: model, VirtualClock())
+    measured = measure(
+        "measure", display("display", translated, 0), lambda _stream, state: ErasureMeter(tokenize, "", state)
+    )
+    op.output("out", measured, TestingSink(records))
+    return dataflow, records
+
+
+def run(dataflow: Dataflow, folder: Path) -> None:
+    config = RecoveryConfig(folder)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+    run_main(dataflow, epoch_interval=timedelta(0), recovery_config=config)  # type: ignore[no-untyped-call]  # the same
+
+
+def states(folder: Path) -> Counter[str]:
+    """The number of states that each stage has in its newest snapshot."""
+    store = sqlite3.connect(folder / "part-0.sqlite3")
+    rows = store.execute("SELECT step_id, ser_change, MAX(snap_epoch) FROM snaps GROUP BY step_id, state_key")
+    found = Counter(step.split(".")[1] for step, state, _ in rows if state is not None)
+    store.close()
+    return found
+
+
+STAGES = {"deduplicate", "translate", "measure"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]  # as above
+    return tmp_path
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("with_rooms", [False, True])
+def test_streams_with_ever_new_names_leave_no_state_and_everything_was_measured(
+    folder: Path, *, with_rooms: bool
+) -> None:
+    dataflow, records = flow(TestingSource(slowly(said(range(STREAMS)))), with_rooms=with_rooms)
+    run(dataflow, folder)
+    assert all(states(folder)[stage] <= LATE for stage in STAGES), states(folder)
+    assert len(records) == 3 * STREAMS
+    meter = SummaryMeter()
+    for record in records:
+        meter.add(record)
+    assert meter.summary({}).segments == STREAMS
+
+
+@pytest.mark.parametrize("with_rooms", [False, True])
+def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, with_rooms: bool
+) -> None:
+    spoken = list(said(range(STREAMS)))
+    dataflow, _ = flow(TestingSource([*spoken, TestingSource.ABORT()]), with_rooms=with_rooms)
+    run(dataflow, folder)
+    assert all(states(folder)[stage] >= STREAMS - 1 for stage in STAGES), "else nothing is tested"
+    monkeypatch.setattr(silence, "_LOOK", timedelta(0))
+    monkeypatch.setattr(silence, "FORGOTTEN_AFTER_S", 0.0)
+    later = list(said(range(STREAMS, STREAMS + 10)))
+    dataflow, records = flow(TestingSource([*spoken, *later]), with_rooms=with_rooms)
+    run(dataflow, folder)
+    assert all(states(folder)[stage] <= LATE + 10 for stage in STAGES), states(folder)
+    assert {one.stream for one in later} <= {one.stream for one in records}
+
+
+def test_the_sums_of_a_room_end_when_it_is_over_and_those_of_others_stay(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "_LOOK", timedelta(0))
+
+    def captions() -> Iterator[Caption]:
+        for number in range(STREAMS):
+            yield Caption(
+                stream=f"room{number}", segment=0, revision=0, is_final=True, source="a", shown="b",
+                withheld="", start_s=0.0, end_s=0.5, arrival_s=1.0, ready_s=1.0,
+            )  # fmt: skip
+
+    dataflow, records, tokenize = Dataflow("test"), list[ErasureRecord](), tokenizer("13a")
+    measured = measure(
+        "measure",
+        op.input("in", dataflow, TestingSource(slowly(captions()))),
+        lambda _stream, state: ErasureMeter(tokenize, "", state),
+        lambda stream: not stream.endswith("7"),
+    )
+    op.output("out", measured, TestingSink(records))
+    run(dataflow, folder)
+    assert STREAMS // 10 <= states(folder)["measure"] <= STREAMS // 10 + LATE
+    assert len(records) == STREAMS
+
+
+def test_silence_counts_from_when_a_stream_was_last_heard() -> None:
+    now = [5.0]
+    one = Silence(lambda: now[0])
+    now[0] += FORGOTTEN_AFTER_S - 1.0
+    before = one.look_at
+    assert not one.is_long()
+    assert one.look_at > before, "and there is another look"
+    one.broken()
+    now[0] += FORGOTTEN_AFTER_S - 1.0
+    assert not one.is_long()
+    now[0] += 1.0
+    assert one.is_long()

@@ -1,0 +1,143 @@
+"""Commands, settings and prompts on the pages are understood, and the commands of the first pages run."""
+
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import soundfile
+from typer.main import get_command
+
+from connectors.models.template import read_template
+from flows.cli.app import app
+from flows.settings.loading import load_settings
+from tests.virtual_microphone import VirtualMicrophone
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+#: The pages whose commands are run as they are.
+FIRST = (ROOT / "README.md", ROOT / "docs" / "start.md")
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    """The blocks of code of one language on a page."""
+    return re.findall(rf"^```{kind}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    """The shell commands on a page."""
+    lines = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
+    return [re.split(r" (?:#|2>)", line)[0].strip() for line in lines if line.strip() and line[0] != "#"]
+
+
+CALLS = [
+    pytest.param(words[1:], id=f"{page.name}: {shlex.join(words)}")
+    for page in PAGES
+    for words in map(shlex.split, commands(page))
+    if Path(words[0]).name == "surtitle"
+]
+SETTINGS = [
+    block for page in PAGES for block in blocks(page, "toml") if re.search(r"^\[", block, re.MULTILINE)
+]
+TEMPLATES = [block for page in PAGES for block in blocks(page, "toml") if block not in SETTINGS]
+
+
+def understood(words: list[str]) -> None:
+    """Raise whatever the command line says against these words; runs nothing."""
+    command = get_command(app)
+    while hasattr(command, "commands"):
+        command, words = command.commands[words[0]], words[1:]
+    command.make_context("surtitle", words)
+
+
+@pytest.mark.parametrize("words", CALLS)
+def test_a_command_of_a_page_is_understood(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    understood(words)
+
+
+def test_a_command_with_an_option_that_there_is_not_is_found() -> None:
+    with pytest.raises(Exception, match="No such option: --langauge"):
+        understood(["live", "--langauge", "German"])
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_settings_on_a_page_are_accepted(settings: str, tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(settings)
+    assert load_settings(path).translate.target == "German"
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_prompt_on_a_page_is_accepted(template: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(template)
+    assert read_template(path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
+    """A folder with the files that the first pages speak of."""
+    folder = tmp_path_factory.mktemp("pages")
+    # A command may be tried before the one whose captions it reads.
+    for name in ("partials.jsonl", "captions.jsonl"):
+        shutil.copy(ROOT / "tests" / "samples" / name, folder)
+    shutil.copy(speech, folder / "talk.wav")
+    (settings,) = blocks(FIRST[1], "toml")
+    (folder / "surtitle.toml").write_text(settings)
+    (folder / ".venv").symlink_to(Path(sys.executable).parent.parent)
+    return folder
+
+
+RUN = list(dict.fromkeys(one for page in FIRST for one in commands(page) if not one.startswith("make")))
+
+
+def test_the_first_pages_have_commands() -> None:
+    assert len(RUN) >= 6
+
+
+@pytest.mark.parametrize("command", RUN)
+def test_a_command_of_the_first_pages_runs(
+    command: str, folder: Path, virtual_microphone: VirtualMicrophone
+) -> None:
+    with subprocess.Popen(
+        shlex.split(command), cwd=folder, env=virtual_microphone.environment, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            if " live " in command:
+                virtual_microphone.wait_for_listener()
+                virtual_microphone.play(folder / "talk.wav")
+                process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=240)
+        finally:
+            process.kill()
+    assert process.returncode == 0, stderr
+
+
+def make(*arguments: str) -> str:
+    """What make prints."""
+    done = subprocess.run(
+        ["make", "--no-print-directory", *arguments],
+        cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_make_demo_captions_a_recording_and_prints_the_log_last(speech: Path) -> None:
+    # `make test` is not repeated here: it is what runs this test.
+    assert make("demo", f"TALK={speech}").splitlines()[-1].split() == ["log", "surtitle-demo.jsonl"]
+    assert (ROOT / "surtitle-demo.jsonl").stat().st_size > 0
+
+
+def test_the_recording_of_make_demo_comes_along() -> None:
+    command = shlex.split(make("demo", "--dry-run").splitlines()[-1])
+    assert command[:2] == [".venv/bin/surtitle", "file"]
+    assert soundfile.info(command[2]).duration > 40
