@@ -124,6 +124,13 @@ class ToyVocabulary:
         return token == END
 
 
+class Letters(ToyVocabulary):
+    """The words a, b, … as the tokens that spell them."""
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:  # noqa: ARG002 - the protocol
+        return [ord(letter) - 96 for letter in text if letter in "abcdef"]
+
+
 class SpellingVocabulary:
     """A vocabulary of characters and of some control tokens, with the header of a model file."""
 

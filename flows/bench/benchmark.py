@@ -29,6 +29,7 @@ from flows.running.waiting import Waiting
 from operators.decoding.translator import Translator
 from operators.errors import InterruptedRunError, UsageError
 from operators.extras import needs_extra
+from operators.glossary import Glossary
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
 from operators.stages.display import mask_tail
@@ -81,7 +82,7 @@ def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
             job.source,
             job.reference,
             job.comet,
-            *named_files(asked.model, asked.template, asked.draft_model, asked.heads),
+            *named_files(asked.model, asked.template, asked.glossary, asked.draft_model, asked.heads),
         ],
         [("--plots", job.plots)],
     )
@@ -103,7 +104,7 @@ def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
             translators = [engine.translator(variant) for variant in job.plan.variants]
             trials = _measure(corpus, translators, job, journal, waiting, stop, judge)
             waiting.doing("computing the scores", None)
-            results = _score(trials, corpus, job, signature)
+            results = _score(trials, corpus, job, signature, engine.terms(job.plan.engine))
             waiting.end()
             publish(results)
             journal.remove()
@@ -147,9 +148,18 @@ def _check_comet(checkpoint: Path, corpus: Corpus) -> str:
     return check_comet(checkpoint)
 
 
-def _score(trials: list[SegmentTrial], corpus: Corpus, job: BenchJob, signature: Signature) -> BenchResults:
+def _score(
+    trials: list[SegmentTrial],
+    corpus: Corpus,
+    job: BenchJob,
+    signature: Signature,
+    glossary: Glossary | None,
+) -> BenchResults:
     plan, target = job.plan, language(job.plan.variants[0].target)
-    scorer = Scorer(trials, corpus.references, tokenizer(signature.tokenizer), target.tokenizer)
+    terms = None
+    if glossary is not None:
+        terms = [glossary.occurring(segment.updates[-1]) for segment in corpus.segments]
+    scorer = Scorer(trials, corpus.references, tokenizer(signature.tokenizer), target.tokenizer, terms=terms)
     comet: list[float | None] = [None] * len(plan.variants)
     if job.comet is not None and corpus.references is not None:
         sources = [segment.updates[-1] for segment in corpus.segments]

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from flows.engine.draft_model import DRAFTED
 from flows.engine.heads import METHOD as HEADS
 from flows.engine.heads import check_heads
@@ -30,7 +32,7 @@ Same = Literal["same"]
 class Grid(NamedTuple):
     """The values to cross, by the settings' keys.
 
-    All values except methods, masks and conditioning only apply to methods that verify a draft.
+    All values except methods, masks, glossaries and conditioning only apply to methods that verify a draft.
     """
 
     method: Sequence[str] = (BASELINE, USUAL.method)
@@ -60,14 +62,16 @@ class Grid(NamedTuple):
     draft_tree: Sequence[bool] = (USUAL.draft_tree,)
     #: Whether the draft is dropped whenever the source is revised.
     drop_revised: Sequence[bool] = (USUAL.drop_revised,)
+    #: Glossaries (None for none), for every method.
+    glossary: Sequence[str | None] = (USUAL.glossary,)
     #: Number of words held back at the end of unfinished text, for every method.
     hold_back: Sequence[int] = (USUAL.hold_back,)
     #: Whether the closing punctuation of unfinished text is removed, for every method.
     strip_punctuation: Sequence[bool] = (USUAL.strip_punctuation,)
 
 
-#: The settings that apply to every method: masks, and source conditioning.
-_OF_ALL = ("method", "mask_k", "hold_back", "strip_punctuation")
+#: The settings that apply to every method: masks, glossaries, and source conditioning.
+_OF_ALL = ("method", "mask_k", "glossary", "hold_back", "strip_punctuation")
 #: The order in which the others are crossed, and thus the order of the rows.
 _CROSSED = ("drop_revised", *(key for key in Grid._fields if key not in (*_OF_ALL, "drop_revised")))
 #: The methods that a setting applies to, if these are not all methods that verify a draft.
@@ -88,9 +92,11 @@ class Plan(NamedTuple):
 
     @property
     def engine(self) -> TranslateSettings:
-        """The settings of the common engine, with a draft model or heads if a variant needs them."""
+        """The settings of the common engine, with a draft model, heads or glossary if a variant needs it."""
         more = [one for one in self.variants if one.draft_model is not None or one.heads is not None]
-        return max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
+        common = max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
+        glossaries = (one.glossary for one in self.variants if one.glossary is not None)
+        return replace(common, glossary=next(glossaries, None))
 
 
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
@@ -102,9 +108,9 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     variants = [_variant(common, method=BASELINE)]
     masks: list[int] = []
     for grid in grids:
-        for method, hold_back, strip in product(grid.method, grid.hold_back, grid.strip_punctuation):
-            conditioning = {"hold_back": hold_back, "strip_punctuation": strip}
-            variants += _of_method({**common, **conditioning}, method, grid)
+        of_all = ("glossary", "hold_back", "strip_punctuation")
+        for method, *values in product(grid.method, *(getattr(grid, key) for key in of_all)):
+            variants += _of_method({**common, **dict(zip(of_all, values, strict=True))}, method, grid)
         masks += grid.mask_k
     for one in variants:
         check_heads(one)
@@ -139,6 +145,7 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
         "draft_length": settings.draft_length if settings.draft_model else None,
         "draft_threshold": settings.draft_threshold if settings.draft_model else None,
         "draft_tree": settings.draft_tree,
+        "glossary": settings.glossary,
         "hold_back": settings.hold_back,
         "strip_punctuation": settings.strip_punctuation,
         "drop_revised": settings.drop_revised,

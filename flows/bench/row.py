@@ -36,6 +36,7 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     draft_mask: int
     commit: int
     commit_gap: float = 0.0
+    glossary: str | None = None
     hold_back: int
     strip_punctuation: bool
     drop_revised: bool
@@ -70,6 +71,9 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     ne_shown_mean: float
     accepted_over_drafted: float | None
     accepted_over_output: float | None
+    #: Share of the glossary's terms in the sources whose translations are in the finals; a term that is said
+    #: twice counts twice.
+    terms: float | None = None
     #: Tokens proposed after the divergence per output token, and the accepted ones.
     proposed_over_output: float
     taken_over_output: float

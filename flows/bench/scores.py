@@ -12,6 +12,7 @@ from sacrebleu.significance import PairedTest
 from flows.bench.row import MethodRow, Times
 from flows.bench.runner import MethodUpdate, SegmentTrial
 from operators.events import Effort
+from operators.glossary import Occurrence, times_said
 from operators.metrics.erasure import erasure
 from operators.metrics.partials import final_prefix, pooled, support
 from operators.metrics.summary import Percentiles
@@ -28,10 +29,12 @@ class Scorer:
         tokenize: Tokenizer,
         bleu_tokenizer: str,
         bootstrap: int = 1000,
+        terms: Sequence[Sequence[Occurrence]] | None = None,
     ) -> None:
-        """``trials`` holds all trials of one corpus."""
+        """``trials`` holds all trials of one corpus; ``terms`` those in the last source of each segment."""
         self._trials = sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
         self._references = references
+        self._terms = terms
         self._tokenize = tokenize
         # Erasure may be counted in subword units.
         self._words = tokenizer(bleu_tokenizer)
@@ -84,6 +87,7 @@ class Scorer:
             ne_shown_mean=shown[1],
             accepted_over_drafted=_ratio(effort.accepted, effort.drafted),
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
+            terms=self._terms_said(finals),
             proposed_over_output=effort.proposed / tokens,
             taken_over_output=effort.taken / tokens,
             draft_passes_per_token=effort.draft_passes / tokens,
@@ -138,6 +142,16 @@ class Scorer:
         if self._references is None:
             return None
         return float(metric.corpus_score(finals, [self._references]).score)
+
+    def _terms_said(self, finals: list[str]) -> float | None:
+        if self._terms is None:
+            return None
+        counts = [
+            (min(term.times, times_said(final, term.target)), term.times)
+            for final, terms in zip(finals, self._terms, strict=True)
+            for term in terms
+        ]
+        return _ratio(sum(said for said, _ in counts), sum(times for _, times in counts))
 
     def _p_value(self, which: int, finals: list[str]) -> float | None:
         if self._references is None or which == 0 or finals == self._baseline:

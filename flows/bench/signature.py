@@ -43,6 +43,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     draft_model: ModelIdentity | None = None
     #: The proposal heads, if there are any.
     heads: ModelIdentity | None = None
+    #: The glossary's file and its hash, if there is one.
+    glossary: str | None = None
     #: Languages, and a hash of the prompt's tokens around the source.
     prompt: str
     corpus: str
@@ -87,6 +89,7 @@ def sign(
         model=identify(engine.path),
         draft_model=None if engine.draft is None else identify(engine.draft.path),
         heads=None if plan.engine.heads is None else identify(Path(plan.engine.heads).expanduser()),
+        glossary=None if plan.engine.glossary is None else _name_glossary(Path(plan.engine.glossary)),
         prompt=f"{common.source}-{common.target}|{_hash_of_prompt(engine)[:12]}",
         corpus=corpus.name,
         corpus_sha256=corpus.sha256[:12],
@@ -122,6 +125,10 @@ def identify(path: Path) -> ModelIdentity:
     """Identify the weights in a file. Raises `InputError`."""
     digest = sha256_of(path)
     return ModelIdentity(path.name, path.stat().st_size, digest[:16])
+
+
+def _name_glossary(path: Path) -> str:
+    return f"{path.name}|{sha256_of(path.expanduser())[:12]}"
 
 
 def _hash_of_prompt(engine: Engine) -> str:

@@ -39,6 +39,7 @@ def label(row: MethodRow, *, mask: bool) -> str:
         f"threshold={row.draft_threshold or 0:g}": row.draft_threshold not in (None, USUAL.draft_threshold),
         "tree": row.draft_tree,
         "drop-revised": row.drop_revised,
+        "+ glossary": row.glossary is not None,
         f"hold-back={row.hold_back}": row.hold_back != USUAL.hold_back,
         "strip-punctuation": row.strip_punctuation,
         f"k={row.mask_k}": mask,
@@ -133,6 +134,8 @@ def _quality(rows: Sequence[MethodRow]) -> Table:
         columns.append("COMET")
     if rows[0].nats_of_finals is not None:
         columns += ["nats", "nats of partials"]
+    if rows[0].terms is not None:
+        columns.append("terms")
     return Table(
         "Quality of the finals, and normalised erasure of all updates (k: tokens withheld from the display)",
         ("method", *columns, "chrF to RT", "partials", "NE raw", "shown", "mean NE raw", "shown"),
@@ -161,6 +164,7 @@ def _quality_cells(row: MethodRow, columns: Sequence[str]) -> tuple[str, ...]:
         "chrF": number(row.chrf, 1),
         "p": number(row.chrf_p, 3),
         "BLEU": number(row.bleu, 1),
+        "terms": percent(row.terms),
         "COMET": number(row.comet, 4),
         "nats": number(row.nats_of_finals, 2),
         "nats of partials": number(row.nats_of_partials, 2),

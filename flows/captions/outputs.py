@@ -108,7 +108,9 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
         if path:
             yield Path(path)
     translate = settings.translate
-    yield from named_files(translate.model, translate.template, translate.draft_model, translate.heads)
+    yield from named_files(
+        translate.model, translate.template, translate.glossary, translate.draft_model, translate.heads
+    )
     for path in (settings.recognize.model, settings.recovery.folder):
         if path:
             yield Path(path)

@@ -126,4 +126,6 @@ MakeShared = Callable[[Settings, Observe, StreamLanguages | None], Shared]
 
 
 def _to(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
-    return replace(settings, source=direction.source.name, target=direction.target.name)
+    # A glossary's terms are in the languages of the settings.
+    glossary = settings.glossary if direction == settings.direction else None
+    return replace(settings, source=direction.source.name, target=direction.target.name, glossary=glossary)

@@ -71,6 +71,11 @@ GRID: Group = {
     "draft_length": _crossed("draft_length", integers, "Maximum length of its drafts."),
     "draft_threshold": _crossed("draft_threshold", floats, "Probabilities below which it stops drafting."),
     "draft_tree": _compared("draft_tree", "--draft-tree", "Add the same with a tree of drafts."),
+    "glossary": Option(
+        "translate", "glossary", str, (),
+        "Terms and their translations; adds every method with them, and counts the terms in the finals.", "",
+        lambda _flag, path: (None, path),
+    ),
     "hold_back": _crossed("hold_back", integers, "Words held back until the next update."),
     "strip_punctuation": _compared(
         "strip_punctuation", "--strip-punctuation",

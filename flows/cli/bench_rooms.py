@@ -63,7 +63,12 @@ def bench_rooms(
     chosen = [mode for mode in MODES if mode in named]
     settings = load_settings(None, overrides).translate
     check_distinct(
-        [("--json", json)], [partials, costs, *named_files(settings.model, settings.template, settings.heads)]
+        [("--json", json)],
+        [
+            partials,
+            costs,
+            *named_files(settings.model, settings.template, settings.glossary, settings.heads),
+        ],
     )
     results = run_rooms(
         RoomsJob(

@@ -73,6 +73,7 @@ def record(
         OneAtATime(recorder, engine.drafts),
         recorder.method,
         translator_settings(settings, engine.prompt),
+        engine.terms(settings),
     )
     state, updates = SegmentState(), list[UpdateTrace]()
     for number, partial in enumerate(partials):

@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
+from connectors.glossary import read_glossary
 from connectors.machine.cpu import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import resolve_model
@@ -29,6 +30,7 @@ from operators.decoding.prediction import Prediction
 from operators.decoding.rules import acceptance
 from operators.decoding.translator import SegmentState, Translates, Translator, TranslatorSettings
 from operators.errors import InputError, UsageError
+from operators.glossary import Glossary
 from operators.languages import Direction, language
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
@@ -61,6 +63,8 @@ class Engine(NamedTuple):
     #: The proposal heads; None if there are none.
     heads: Heads | None
     context: ContextSettings
+    #: The glossary in a file, which is read once.
+    glossary: Callable[[Path], Glossary]
     #: Cost of passes on this machine, measured on first use; then the same for the draft model.
     costs: Callable[[], PassCosts]
     draft_costs: Callable[[], PassCosts | None]
@@ -78,7 +82,12 @@ class Engine(NamedTuple):
             decoder or self.one_at_a_time(),
             self.method(settings),
             translator_settings(settings, prompt),
+            self.terms(settings),
         )
+
+    def terms(self, settings: TranslateSettings) -> Glossary | None:
+        """The glossary that ``settings`` name; None if they name none."""
+        return None if settings.glossary is None else self.glossary(Path(settings.glossary).expanduser())
 
     def one_at_a_time(self) -> Decoder:
         """Runs the methods one after the other, for any number of translators."""
@@ -134,11 +143,14 @@ def open_engine(
     """
     check_drafted(settings)
     check_heads(settings)
+    glossary = cache(read_glossary)
+    if settings.glossary is not None:
+        glossary(Path(settings.glossary).expanduser())  # loading a model for nothing would take longer
     directions = directions or [settings.direction]
     path = resolve_model(model_for(settings.model, directions), directions[0], progress=progress)
     settings = with_sessions(settings)
     try:
-        return _open(path, settings, directions, progress)
+        return _open(path, settings, directions, glossary, progress)
     except ModelTrouble as trouble:
         raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
 
@@ -153,7 +165,11 @@ def model_for(name: str, directions: Sequence[Direction]) -> str:
 
 
 def _open(
-    path: Path, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
+    path: Path,
+    settings: TranslateSettings,
+    directions: Sequence[Direction],
+    glossary: Callable[[Path], Glossary],
+    progress: Progress,
 ) -> Engine:
     model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
     template = _template(settings.template)
@@ -172,7 +188,7 @@ def _open(
     opened = Opened(*open_sessions(settings, model, heads, context, memory))
     draft = open_draft_model(settings, model, heads, context, progress)
     return Engine(
-        path, model, prompt, prompts, opened, draft, open_heads(settings, path), context,
+        path, model, prompt, prompts, opened, draft, open_heads(settings, path), context, glossary,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
         fill_costs,

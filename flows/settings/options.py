@@ -74,6 +74,10 @@ TRANSLATION: Group = {
         "translate", "template", str,
         "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
     ),
+    "glossary": _option(
+        "translate", "glossary", str, "Terms and their translations: a line each, a tab between.",
+        default="none",
+    ),
     "method": _option(
         "translate", "method", str,
         f"{', '.join(choices('translate', 'method'))}.",

@@ -94,6 +94,8 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     method: Literal[
         "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
     ] = "ssbd"
+    #: Terms and their translations, which captions lean towards: the path of a tab-separated file.
+    glossary: str | None = None
     #: Beta: how strongly the distribution is biased towards the draft. Default: 0.2.
     bias: Probability | None = None
     #: Beta of a segment's last update. Default: 0, or the same as the bias if the model was trained on

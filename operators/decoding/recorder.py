@@ -1,6 +1,7 @@
 """Observes a translator: its method's tasks and results, and every pass that its sessions answer.
 
-The methods and the translator are unchanged. The cost of observing is not part of a pass's time.
+The methods and the translator are unchanged. Logits are recorded as the method gets them, for instance with a
+lean towards terms. The cost of observing is not part of a pass's time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from operators.decoding.decided import Seen, decoding
 from operators.decoding.decoder import Sessions
 from operators.decoding.forward import (
+    Decoded,
     Forward,
     Logits,
     Method,
@@ -29,24 +31,33 @@ class Recorder:
     def __init__(self, method: Callable[[Task], Method], sessions: Sessions) -> None:
         self._method = method
         self._sessions = sessions
-        self._task: Task | None = None
         self._seen: list[Seen] = []
+        # The last pass, until the method gets its logits: the request, evaluated tokens, and seconds.
+        self._passed: tuple[Forward | TreeForward, int, float] | None = None
         self._key = ""
         self._decodings: dict[str, Decoding] = {}
 
     def method(self, task: Task) -> Method:
         """Decode like the observed method."""
-        self._task, self._seen = task, []
-        decoded = yield from self._method(task)
-        self._decodings[self._key] = decoding(task, self._seen, decoded)
-        return decoded
+        self._seen, self._passed = [], None
+        method = self._method(task)
+        try:
+            request = next(method)
+            while True:
+                logits = yield request
+                self._see(task, logits)
+                request = method.send(logits)
+        except StopIteration as end:
+            decoded: Decoded = end.value
+            self._decodings[self._key] = decoding(task, self._seen, decoded)
+            return decoded
 
     @contextmanager
     def session(self, key: str) -> Iterator[Session]:
         """Lend the session of ``key``, observed."""
         self._key = key
         with self._sessions.session(key) as session:
-            yield watched(session, self._see)
+            yield watched(session, self._pass)
 
     def release(self, key: str) -> None:
         """Free what ``key`` holds."""
@@ -57,12 +68,17 @@ class Recorder:
         taken, self._decodings = self._decodings, {}
         return taken
 
-    def _see(self, request: Forward | TreeForward, logits: Logits, evaluated: int, model_s: float) -> None:
-        assert self._task is not None, "a pass belongs to a task"
-        prompt = len(self._task.prompt)
+    def _pass(self, request: Forward | TreeForward, _logits: Logits, evaluated: int, model_s: float) -> None:
+        self._passed = request, evaluated, model_s
+
+    def _see(self, task: Task, logits: Logits) -> None:
+        if self._passed is None:  # it was an answer of the draft model, or none
+            return
+        (request, evaluated, model_s), self._passed = self._passed, None
+        prompt = len(task.prompt)
         output, first = list(request.tokens[prompt:]), request.logits_from + 1 - prompt
         tree = request.tree if isinstance(request, TreeForward) else TokenTree()
-        offered = _first_children(tree) if tree.size else _offered(output, first, self._task)
+        offered = _first_children(tree) if tree.size else _offered(output, first, task)
         rows = tuple(
             _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
         )

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 import operators.prompts
+from connectors.glossary import read_glossary
 from connectors.jsonl.reading import event_type_of, read_events, validate
 from connectors.jsonl.source import JsonlSource
 from connectors.models.template import read_template
@@ -24,11 +25,13 @@ from flows.settings.loading import load_settings
 from flows.settings.schema import InputSettings, OutputSettings, Settings
 from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
+from operators.glossary import times_said
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.figures import Report
 from operators.metrics.summary import Summary
 from operators.metrics.tokenizers import tokenizer
 from operators.prompts.select import select_prompt
+from operators.text_layout import cleaned
 from tests.flows.talk import captions
 from tests.fuzz.correct import Subject, refused_clearly, written
 from tests.toy import SpellingVocabulary
@@ -77,6 +80,16 @@ def check_template(data: bytes, folder: Path) -> None:
         with contextlib.suppress(UsageError):
             prompt = select_prompt(model, template, "English", "German")
             assert "hello" in model.spell(prompt.build(prompt.source("hello")))
+
+
+def check_glossary(data: bytes, folder: Path) -> None:
+    """A glossary is read, and its terms are found in a text."""
+    path = written(folder, "terms.tsv", data)
+    with refused_clearly(path):
+        for term in read_glossary(path).occurring(data.decode("utf-8", "replace")):
+            assert term.times > 0
+            assert term.target == cleaned(term.target) != ""
+            assert times_said(f"({term.target})", term.target) == 1
 
 
 def check_lines(data: bytes, folder: Path) -> None:
@@ -209,6 +222,19 @@ TEMPLATE = Subject(
         "control tokens that are empty": b'prompt = "{source}"\ncontrols = [""]',
     },
 )
+GLOSSARY = Subject(
+    check_glossary,
+    (b"token\tToken\r\nF1 score\tF1-Score\tnote\n", "深層学習\tDeep Learning\nAT&T\tAT&T\n".encode()),
+    tuple(
+        part.encode()
+        for part in (
+            "\t", "\n", "\r", " ", "s", "-", "’", "İ", "ß", "ǅ", "ﬁ", "한", "学",
+            "\u0301", "\u200b", "\u2028", "\0",
+            "\u001b[2J", "\ufeff", "(", "\\", "[", "*", "token", "TOKEN", "iT", "a " * 60, "🇩🇪" * 40,
+        )
+    ),
+    {},
+)  # fmt: skip
 LINES = Subject(check_lines, (_PARTIALS, _CAPTIONS, b""), _JSON, {})
 REPLAY = Subject(check_replay, (_CAPTIONS, _TRANSLATIONS), _JSON, {})
 REPORT = Subject(check_report, (_CAPTIONS, _LOG), _JSON, {})

@@ -8,6 +8,7 @@ SUBJECTS: dict[str, Subject] = {
     "bench": reading.BENCH,
     "connection": requests.CONNECTION,
     "drafts": reading.DRAFTS,
+    "glossary": reading.GLOSSARY,
     "journal": remembered.JOURNAL,
     "lines": reading.LINES,
     "messages": messages.MESSAGES,

@@ -11,6 +11,7 @@ from flows.bench.row import MethodRow
 from flows.bench.runner import MethodUpdate, SegmentTrial
 from flows.bench.scores import Scorer
 from operators.events import Effort
+from operators.glossary import Occurrence
 from operators.trouble import Trouble
 
 COLUMNS = {
@@ -48,6 +49,16 @@ def test_erasure_of_what_was_shown_leaves_out_what_was_withheld() -> None:
     scored = row([trial(0, 0, masked, masked)])
     assert scored.ne_raw == pytest.approx(2 / 3)
     assert scored.ne_shown == 0.0
+
+
+def test_terms_are_counted_as_often_as_their_sources_occur_and_said_no_more_often() -> None:
+    finals = ["Der Graph und der Graph", "Kein Wort", "Graphen"]
+    trials = [trial(0, number, [update(text)]) for number, text in enumerate(finals)]
+    terms = [[Occurrence("Graph", 1), Occurrence("Knoten", 2)], [], [Occurrence("Graph", 1)]]
+    scorer = Scorer(trials, None, lambda text: tuple(text.split()), "13a", terms=terms)
+    assert scorer.row(0, 0, dict(COLUMNS)).terms == 2 / 4
+    unsaid = Scorer(trials, None, lambda text: tuple(text.split()), "13a", terms=[[], [], []])
+    assert unsaid.row(0, 0, dict(COLUMNS)).terms is None
 
 
 def test_speedup_is_the_median_of_paired_ratios_of_each_repeat() -> None:

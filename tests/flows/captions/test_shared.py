@@ -8,7 +8,9 @@ import pytest
 from flows.captions import shared
 from flows.captions.shared import Shared
 from flows.settings.loading import load_settings
+from flows.settings.schema import TranslateSettings
 from operators.errors import InputError
+from operators.languages import Direction
 from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded, Observed
 
@@ -40,3 +42,19 @@ def test_a_model_that_cannot_be_loaded_is_not_being_loaded_any_more(monkeypatch:
     with pytest.raises(InputError, match="it is damaged"):
         Shared(load_settings(None), told.append).translator()
     assert told == [LoadingBegan(), LoadingEnded()]
+
+
+def test_rooms_with_other_languages_have_no_glossary() -> None:
+    opened: list[TranslateSettings] = []
+
+    def translator(settings: TranslateSettings, _decoder: Any) -> Any:
+        opened.append(settings)
+        return object()
+
+    settings = load_settings(None, {"translate": {"to": "German", "glossary": "terms.tsv"}})
+    directions = tuple(Direction.of("English", target) for target in ("German", "French"))
+    languages = SimpleNamespace(directions=directions, direction=lambda _stream: directions[0])
+    one = Shared(settings, lambda _event: None, languages)
+    engine: Any = SimpleNamespace(translator=translator)
+    one._translates(engine, SimpleNamespace())
+    assert [(each.target, each.glossary) for each in opened] == [("German", "terms.tsv"), ("French", None)]

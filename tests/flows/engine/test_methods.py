@@ -106,6 +106,15 @@ def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases
     ]  # fmt: skip
 
 
+def test_a_benchmark_with_a_glossary_has_each_method_with_and_without_it() -> None:
+    plan = make_plan({}, [Grid(("retranslate", "ssbd"), glossary=(None, "terms.tsv"))])
+    rows = [(one.method, one.glossary) for one in plan.variants]
+    assert rows == [
+        ("retranslate", None), ("retranslate", "terms.tsv"), ("ssbd", None), ("ssbd", "terms.tsv")
+    ]  # fmt: skip
+    assert plan.engine.glossary == "terms.tsv"
+
+
 def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> None:
     grid = Grid(
         METHODS, (0.2,), (0,), proposal_bias=(0.0, "same"), block=(None, 8), sure=(0.4, 0.1), heads=("any",)

@@ -17,9 +17,10 @@ from operators.decoding.forward import Method, Origin, Task
 from operators.decoding.recorder import Recorder
 from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
+from operators.glossary import Glossary
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
-from tests.toy import ToyStore, ToyVocabulary
+from tests.toy import Letters, ToyStore
 
 METHODS = ("retranslate", "continuous", "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi")
 
@@ -42,14 +43,19 @@ settings = st.builds(
 updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 
 
+#: Its term occurs in some of the updates.
+GLOSSARY = Glossary({("a", "b"): "d e f"})
+
+
 def translator(sessions: Sessions, decode: Callable[[Task], Method], *, max_source: int = 100) -> Translator:
-    vocabulary = ToyVocabulary()
+    vocabulary = Letters()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     return Translator(
         prompt,
         OneAtATime(sessions, pool(error=0.4)),
         decode,
         TranslatorSettings(max_source=max_source, max_output=40, finals_differ=True),
+        GLOSSARY,
     )
 
 
@@ -127,7 +133,7 @@ def test_a_trace_is_the_same_after_it_was_written_and_read(
         UpdateTrace(number, is_final=False, source=text, text="", windows=tuple(decodings.values()))
         for number, (text, (_, decodings)) in enumerate(zip(texts, traced(chosen, texts), strict=True))
     )
-    pieces = {token: spelled(ToyVocabulary().piece(token)) for token in occurring(made)}
+    pieces = {token: spelled(Letters().piece(token)) for token in occurring(made)}
     trace = Trace(
         surtitle="0", stream="s", segment=0, model="toy", settings={"method": chosen.method},
         pieces=pieces, updates=made,

@@ -12,9 +12,10 @@ from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
 from operators.decoding.windows import split_source
+from operators.glossary import Glossary, spelling
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
-from tests.toy import ToyStore, ToyVocabulary
+from tests.toy import Letters, ToyStore, ToyVocabulary
 
 texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 
@@ -157,3 +158,45 @@ def test_what_is_looked_up_comes_from_the_same_stream_alone() -> None:
         _, said[key] = model.update(key, SegmentState(), "b", is_final=True)
     assert said["a/000000"].tokens
     assert [task.recent for task in seen] == [(), (), (said["a/000000"].tokens,)]
+
+
+def with_glossary(terms: dict[str, str] | None, bias: float | None = 0.2) -> Translator:
+    prompt = Prompt(Letters(), (1, 2), " ", (3,), EndOfTurn(Letters()))
+    glossary = None if terms is None else Glossary({spelling(term): terms[term] for term in terms})
+    pool = SessionPool(ToyStore(3), prompt.head, 2)
+
+    def method(task: Task) -> Method:
+        return retranslate(task) if bias is None else ssbd(task, BiasedAcceptance(bias))
+
+    settings = TranslatorSettings(max_source=100, max_output=40)
+    return Translator(prompt, OneAtATime(pool), method, settings, glossary)
+
+
+def said(model: Translator, updates: list[str]) -> list[tuple[int, ...]]:
+    return [output.tokens for output in run(model, updates)]
+
+
+glossaries = st.dictionaries(st.sampled_from("abf"), st.sampled_from(["d e", "d", "e f d"]), min_size=1)
+
+
+@given(texts, glossaries)
+def test_updates_without_a_term_of_the_glossary_are_translated_as_without_it(
+    updates: list[str], terms: dict[str, str]
+) -> None:
+    terms = {f"{term} unsaid": target for term, target in terms.items()}
+    assert said(with_glossary(terms), updates) == said(with_glossary(None), updates)
+
+
+@given(texts, glossaries)
+def test_with_a_glossary_and_without_bias_every_update_equals_retranslation_with_it(
+    updates: list[str], terms: dict[str, str]
+) -> None:
+    want = said(with_glossary(terms, bias=None), updates)
+    assert said(with_glossary(terms, bias=0.0), updates) == want
+
+
+def test_a_term_that_the_speaker_takes_back_is_no_longer_leaned_to() -> None:
+    model = with_glossary({"f": "d e f d"}, bias=0.0)
+    before, with_term, after = said(model, ["a b", "a b f", "a b"])
+    assert with_term[:4] == (4, 5, 6, 4)
+    assert after == before != with_term

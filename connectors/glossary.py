@@ -1,0 +1,83 @@
+"""Reads a glossary: lines of a term, a tab and its translation."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from operators.errors import InputError
+from operators.glossary import Glossary, spelling
+from operators.text_layout import cleaned
+
+#: A million terms of ordinary length.
+MAX_GLOSSARY_BYTES = 50_000_000
+#: A longer text is a sentence and not a term.
+MAX_TERM_CHARACTERS = 200
+
+
+def read_glossary(path: Path) -> Glossary:
+    """The glossary in a file; empty lines and columns after the second are ignored.
+
+    Raises:
+        InputError: for a file that cannot be read or is too large, a line that is not UTF-8 or not a term and
+            its translation, and a term with two translations.
+    """
+    translations: dict[tuple[str, ...], str] = {}
+    lines: dict[tuple[str, ...], int] = {}
+    for number, line in _lines(path):
+        words, target = _term(line, f"{path}, line {number}")
+        other = translations.setdefault(words, target)
+        first = lines.setdefault(words, number)
+        if other != target:
+            raise InputError(
+                f"{path}, line {number}: the term of line {first} has another translation here, {target!r} "
+                f"instead of {other!r}; keep one of them"
+            )
+    if not translations:
+        raise InputError(f"{path} has no terms; write one on each line: the term, a tab, its translation")
+    return Glossary(translations)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines with text, and their numbers."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{path} is not a regular file; put the terms in a file first")
+        if status.st_size > MAX_GLOSSARY_BYTES:
+            raise InputError(
+                f"{path} has more than {MAX_GLOSSARY_BYTES:,} bytes; keep the terms that this speech needs"
+            )
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{path}, line {number}: it is not UTF-8; save the file as UTF-8") from None
+        if text.strip():
+            yield number, text.rstrip("\r")
+
+
+def _term(line: str, where: str) -> tuple[tuple[str, ...], str]:
+    """The spelling of the term in a line, and its translation."""
+    columns = line.split("\t")
+    if len(columns) < 2:
+        raise InputError(f"{where}: there is no tab; write the term, a tab, and its translation")
+    # Before anything else is done with them, because they may be very long.
+    if max(map(len, columns[:2])) > MAX_TERM_CHARACTERS:
+        raise InputError(
+            f"{where}: the term or its translation has more than {MAX_TERM_CHARACTERS} characters; shorten it"
+        )
+    source, target = map(_cleaned, columns[:2])
+    words = spelling(source)
+    if not words:
+        raise InputError(f"{where}: there is no word before the tab; write the term there")
+    if not target:
+        raise InputError(f"{where}: there is nothing after the tab; write the translation there")
+    return words, target
+
+
+def _cleaned(text: str) -> str:
+    # There may be a hundred thousand.
+    return " ".join(text.split()) if text.isascii() and text.isprintable() else cleaned(text)

@@ -1,0 +1,100 @@
+"""A glossary from end to end on the real model: what it changes, and what it leaves alone."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from flows.main import main; main()"]
+ROOT = Path(__file__).parent.parent.parent
+#: What two speakers say, update by update; the second one says no term.
+SAID = {
+    "talk": [
+        "We are going",
+        "We are going to focus on lexical",
+        "We are going to focus on lexical borrowing.",
+    ],
+    "hall": ["Good morning, everyone,", "Good morning, everyone, and welcome to the city."],
+}
+TERMS = "lexical borrowing\tlexikalische Entlehnung\nwelcome party\tWillkommensfeier\n"
+SETTINGS = """
+[input]
+partials = "partials.jsonl"
+[translate]
+threads = 1
+glossary = "terms.tsv"
+[output]
+terminal = false
+captions = "job.jsonl"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with (tmp_path / "partials.jsonl").open("w") as file:
+        for stream, texts in SAID.items():
+            for revision, text in enumerate(texts):
+                partial = {
+                    "event": "partial", "stream": stream, "segment": 0, "revision": revision, "text": text,
+                    "is_final": text == texts[-1], "start_s": 0.0, "end_s": 1.0 + revision,
+                    "arrival_s": 1.0 + revision,
+                }  # fmt: skip
+                file.write(json.dumps(partial) + "\n")
+    (tmp_path / "terms.tsv").write_text(TERMS)
+    (tmp_path / "surtitle.toml").write_text(SETTINGS)
+    return tmp_path
+
+
+def surtitle(folder: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=folder,
+        stdin=subprocess.DEVNULL, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+def captions(folder: Path, name: str, *arguments: object) -> dict[str, str]:
+    """The last caption of each stream, by a command that writes them to the file of this name."""
+    done = surtitle(folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    lines = (folder / name).read_text().splitlines()
+    return {one["stream"]: one["shown"] for one in map(json.loads, lines) if one["is_final"]}
+
+
+def test_captions_say_the_glossarys_words_in_every_kind_of_run(folder: Path) -> None:
+    replay = ("replay", "partials.jsonl", "--quiet", "--threads", 1)
+    plain = captions(folder, "plain.jsonl", *replay, "--captions", "plain.jsonl")
+    assert "lexikalische Entlehnung" not in plain["talk"]
+    terms = ("--glossary", "terms.tsv")
+    leaning = captions(folder, "leaning.jsonl", *replay, *terms, "--captions", "leaning.jsonl")
+    assert "lexikalische Entlehnung" in leaning["talk"]
+    # Nobody has said a term there.
+    assert leaning["hall"] == plain["hall"]
+    assert captions(folder, "job.jsonl", "job", "surtitle.toml") == leaning
+    rooms = captions(folder, "rooms.jsonl", *replay, *terms, "--rooms", 2, "--captions", "rooms.jsonl")
+    assert "lexikalische Entlehnung" in rooms["talk"]
+
+
+def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
+    (folder / "text.txt").write_text("We are going to focus on lexical borrowing.\n")
+    done = surtitle(
+        folder, "bench", "text.txt", "--methods", "ssbd", "--glossary", "terms.tsv", "--repeat", 1,
+        "--threads", 1, "--json", "out.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = json.loads((folder / "out.json").read_text())
+    found = [(row["method"], row["glossary"], row["terms"]) for row in results["rows"]]
+    assert found == [("retranslate", None, 0.0), ("ssbd", None, 0.0), ("ssbd", "terms.tsv", 1.0)]
+    assert results["signature"]["glossary"].startswith("terms.tsv|")
+    assert "ssbd accept=worth-0.6 + glossary" in done.stdout
+
+
+def test_a_glossary_that_cannot_be_used_is_told_before_a_model_is_loaded(folder: Path) -> None:
+    (folder / "terms.tsv").write_text("lexical borrowing = lexikalische Entlehnung\n")
+    done = surtitle(folder, "replay", "partials.jsonl", "--glossary", "terms.tsv", "--model", "none.gguf")
+    assert done.returncode == 3
+    assert done.stderr.strip() == (
+        "surtitle: terms.tsv, line 1: there is no tab; write the term, a tab, and its translation"
+    )
