@@ -7,6 +7,7 @@ from pathlib import Path
 from operators.errors import InputError
 from operators.glossary import Glossary, spelling
 from operators.text_layout import cleaned
+from operators.unreadable import unreadable
 
 #: A million terms of ordinary length.
 MAX_GLOSSARY_BYTES = 50_000_000
@@ -49,7 +50,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             )
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        raise InputError(unreadable(path, error)) from None
     for number, line in enumerate(content.split(b"\n"), start=1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
