@@ -59,7 +59,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(
 
 
 def test_a_file_that_is_missing_too_large_or_none_is_refused(tmp_path: Path) -> None:
-    assert "cannot be read: No such file" in refused(tmp_path / "none.tsv")
+    assert "cannot be read: there is no such file" in refused(tmp_path / "none.tsv")
     assert "is not a regular file" in refused(tmp_path)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
