@@ -9,8 +9,8 @@ from operators.glossary import Glossary, spelling
 from operators.text_layout import cleaned
 from operators.unreadable import unreadable
 
-#: A million terms of ordinary length.
-MAX_GLOSSARY_BYTES = 50_000_000
+#: Some 200,000 terms of ordinary length, in 160 MB of memory.
+MAX_GLOSSARY_BYTES = 10_000_000
 #: A longer text is a sentence and not a term.
 MAX_TERM_CHARACTERS = 200
 

@@ -11,7 +11,7 @@ import msgspec
 from connectors.exports.subtitles import SubtitleFile, SubtitlePosition
 from connectors.files.backlog import Backlog
 from connectors.files.lines_file import LinesFile
-from connectors.files.output import check_writable, make_folder
+from connectors.files.output import WriteError, check_writable, make_folder
 from connectors.files.records import P, RecordFile, T
 from connectors.files.watch import OutputWatch
 from operators.events import Caption
@@ -154,8 +154,16 @@ class _RoomFile:
 
 
 def _size(path: Path) -> int:
-    """What a file holds already: a caption that comes after the end of its room is added to it."""
-    return path.stat().st_size if path.exists() else 0
+    """What a file holds already: a caption that comes after the end of its room is added to it.
+
+    Raises `WriteError` if the system does not tell.
+    """
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise WriteError(path, error) from None
 
 
 def _line(caption: Caption) -> bytes:

@@ -98,7 +98,10 @@ def file(
     if audio is not None:
         check_command(audio, "file")
         given["audio"] = str(audio)
-    if sum(name in given for name in ("audio", "partials", "translations", "captions")) > 1:
+    inputs = sum(name in given for name in ("audio", "partials", "translations", "captions"))
+    if not inputs and settings is None:
+        raise UsageError("surtitle file needs AUDIO: a wav or flac file; write: surtitle file AUDIO")
+    if inputs > 1:
         raise UsageError(
             "give one input: AUDIO, or one of --from-partials, --from-translations, --from-captions"
         )

@@ -50,10 +50,5 @@ def doctor(
 def main() -> NoReturn:
     """Run this command without the others, which load llama.cpp: it may be what is wrong."""
     app = program()
-    app.callback()(_only)
     app.command()(doctor)
     run(app)
-
-
-def _only() -> None:
-    """Let Typer expect the name of the command, although it is the only one."""

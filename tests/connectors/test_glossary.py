@@ -66,7 +66,7 @@ def test_a_file_that_is_missing_too_large_or_none_is_refused(tmp_path: Path) -> 
     assert "is not a regular file" in refused(pipe)
     path = written(tmp_path, "a\tb\n")
     os.truncate(path, MAX_GLOSSARY_BYTES + 1)
-    assert "has more than 50,000,000 bytes" in refused(path)
+    assert "has more than 10,000,000 bytes" in refused(path)
 
 
 def test_a_translation_gives_a_terminal_nothing_to_obey(tmp_path: Path) -> None:

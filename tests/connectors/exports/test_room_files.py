@@ -90,6 +90,26 @@ def test_what_cannot_be_written_waits_and_is_written_later_also_when_the_room_is
     written.close()
 
 
+def test_a_folder_that_is_gone_or_replaced_by_a_file_does_not_end_the_captions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.files.backlog._RETRY_S", 0.0)
+    told: list[str] = []
+    written, watch = files(tmp_path / "rooms", told)
+    (tmp_path / "rooms").rmdir()
+    written.write(caption("hall.aa", 0, "Guten Tag", at_s=1.0), GERMAN, 0.0)
+    (tmp_path / "rooms").write_text("")
+    written.write(caption("aula.bb", 0, "Hallo", at_s=1.0), GERMAN, 0.0)
+    assert any("create its folder again" in sentence for sentence in told)
+    (tmp_path / "rooms").unlink()
+    (tmp_path / "rooms").mkdir()
+    written.end_all()
+    for room, shown in (("hall.aa", "Guten Tag"), ("aula.bb", "Hallo")):
+        assert [one.shown for one in read_events(tmp_path / "rooms" / f"{room}.jsonl", Caption)] == [shown]
+    written.close()
+    assert watch.missing() == []
+
+
 def test_rooms_that_are_over_hold_no_files_and_are_not_remembered(tmp_path: Path) -> None:
     written, watch = files(tmp_path)
     written.write(caption("first.0", 0, "Hallo", at_s=1.0), GERMAN, 0.0)

@@ -168,7 +168,7 @@ def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Pat
 
 
 MISTAKES = {
-    "no input": (["file"], 2, "exactly one input"),
+    "no input": (["file"], 2, "surtitle file needs AUDIO"),
     "a missing recording": (["file", "none.wav"], 3, "none.wav"),
     "text as audio": (["file", "text.wav"], 3, "text.wav"),
     "a missing events file": (["replay", "none.jsonl"], 3, "none.jsonl"),

@@ -205,7 +205,7 @@ MISTAKES = {
     "bytes that are no text": (["latin.txt"], 3, "not UTF-8"),
     "too few references": (["text.txt", "--reference", "blank.txt"], 2, "1 references for 2 segments"),
     "an unknown method": (["text.txt", "--methods", "magic"], 2, "'magic'"),
-    "a bias out of range": (["text.txt", "--bias", "0.2,1.5"], 2, "translate.bias"),
+    "a bias out of range": (["text.txt", "--bias", "0.2,1.5"], 2, "--bias: give a number of at most 1"),
     "a bias that is no number": (["text.txt", "--bias", "a"], 2, "--bias: 'a'"),
     "no bias at all": (["text.txt", "--bias", ","], 2, "--bias"),
     "a mask below zero": (["text.txt", "--mask-k", "-1"], 2, "--mask-k"),

@@ -78,6 +78,8 @@ ANSWERS = [
         2,
         "surtitle replay needs EVENTS: partials, translations or captions (JSONL); write: surtitle …",
     ),
+    ("file", 2, "surtitle file needs AUDIO: a wav or flac file; write: surtitle file AUDIO"),
+    ("file --to German", 2, "surtitle file needs AUDIO: a wav or flac file; write: surtitle file AUDIO"),
     ("job", 2, "surtitle job needs SETTINGS: TOML file that names input and output; write: surtitle job …"),
     ("live --to", 2, "--to needs a value after it; `surtitle live --help` says which it takes"),
     ("live --web=yes", 2, "--web is a switch; leave out the value after it"),
