@@ -49,6 +49,7 @@ class Commands(TyperGroup):
 
     @override
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in self.commands and not args[0].startswith("-"):
+        is_mistyped = args[0] not in self.commands and not args[0].startswith("-")
+        if is_mistyped and not ctx.resilient_parsing:
             raise UsageError(no_such_command(args, ctx.command_path, list(self.commands)))
         return super().resolve_command(ctx, args)

@@ -42,6 +42,14 @@ def test_where_a_file_belongs_nothing_is_offered_so_that_the_shell_offers_files(
     assert offered_by_bash("surtitle replay --log t", tmp_path) == []
 
 
+@pytest.mark.parametrize("line", ["surtitle talk.wav --m", "surtitle ", "surtitle model "])
+def test_an_unfinished_command_line_prints_no_error_into_the_prompt(line: str) -> None:
+    words = str(len(line.split(" ")) - 1)
+    done = surtitle(COMP_WORDS=line, COMP_CWORD=words, _SURTITLE_COMPLETE="complete_bash")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(" " not in offered for offered in done.stdout.splitlines())
+
+
 @pytest.mark.parametrize(
     ("shell", "words", "answer"),
     [
