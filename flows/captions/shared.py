@@ -1,4 +1,4 @@
-"""What the workers of a process share: the stop flag, and the models (two would compete for the cores)."""
+"""What the workers of a process share: the stop flag, and the models (copies would compete for the cores)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
