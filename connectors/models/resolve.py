@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         UsageError: a name that begins with ``hub:`` has another form, or there is no captions model for
             the direction.
     """
-    meant = _default(direction) if name == "default" else name
+    meant = _meant(name, direction)
     if meant == "base":
         return _base_model_path(progress)
     if meant == "captions":
@@ -65,6 +66,18 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
     return path
 
 
+def models_for(name: str, directions: Iterable[Direction]) -> list[tuple[str, list[Direction]]]:
+    """The models that ``name`` means for these directions, each with those that it translates.
+
+    Each captions model translates one direction; any other model translates all that are left to it.
+    """
+    models: dict[tuple[str, Direction | None], list[Direction]] = {}
+    for one in directions:
+        meant = _meant(name, one)
+        models.setdefault((meant, one if meant == "captions" else None), []).append(one)
+    return [(meant, own) for (meant, _), own in models.items()]
+
+
 def _refuse_misspelt(name: str) -> None:
     if _REPOSITORY.fullmatch(name):
         raise UsageError(f"there is no model file {name}: for one of the hub, write hub:{name}:FILE.gguf")
@@ -72,8 +85,10 @@ def _refuse_misspelt(name: str) -> None:
         raise UsageError(f"there is no model {name}; did you mean {meant}?")
 
 
-def _default(direction: Direction | None) -> str:
-    """The model for ``default``: the one for captions if the direction has one."""
+def _meant(name: str, direction: Direction | None) -> str:
+    """The name, where ``default`` means the model for captions if the direction has one."""
+    if name != "default":
+        return name
     has_own = direction is not None and is_made_for(direction, captions_folder())
     return "captions" if has_own else "base"
 

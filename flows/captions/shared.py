@@ -1,24 +1,28 @@
-"""What the workers of a process share: the stop flag, and the models (two would compete for the cores)."""
+"""What the workers of a process share: the stop flag, and the models (copies would compete for the cores)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import Event as Flag
 from threading import Lock
-from typing import Protocol
-
-from msgspec.structs import replace
+from typing import Protocol, TypeVar
 
 from flows.engine.recognition import make_recognizer
-from flows.engine.translation import Engine, open_engine
+from flows.engine.serving import on_thread
+from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
-from flows.settings.schema import Settings, TranslateSettings
+from flows.settings.schema import Settings
 from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
 from operators.languages import Direction
+from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
-from operators.serving.segments import Translated
+from operators.serving.routed import RoutedRooms
+from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread
+
+Made = TypeVar("Made")
 
 
 class StreamLanguages(Protocol):
@@ -67,18 +71,22 @@ class Shared:
         """The process's translator, loaded on first use; not with rooms."""
         with self._lock:
             if self._translator is None:
-                with self._opened() as engine:
-                    self._translator = self._translates(engine, engine.one_at_a_time())
+                with self._opened() as engines:
+                    made = [self._translates(engine, engine.one_at_a_time()) for engine in engines]
+                self._translator = (
+                    made[0] if len(made) == 1 else TranslatorOfEach(self._by_stream(engines, made))
+                )
             return self._translator
 
     def rooms(self) -> RoomsThread[SegmentState, Translated]:
         """The process's rooms, loaded on first use."""
         with self._lock:
             if self._rooms is None:
-                with self._opened() as engine:
-                    self._rooms = engine.rooms(
-                        lambda decoder: self._translates(engine, decoder), keep_up=self._settings.keeps_up
-                    )
+                with self._opened() as engines:
+                    made = [self._rooms_on(engine) for engine in engines]
+                self._rooms = on_thread(
+                    made[0] if len(made) == 1 else RoutedRooms(made, self._by_stream(engines, made))
+                )
             return self._rooms
 
     def recognizer(self, stream: str) -> Recognizer:
@@ -91,23 +99,37 @@ class Shared:
         with self._loading():
             return make_recognizer(settings, spoken=self._settings.translate.source, observe=observe)
 
+    def _rooms_on(self, engine: Engine) -> SegmentRooms:
+        return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)
+
     def _translates(self, engine: Engine, decoder: Decoder) -> Translates:
+        """Translates the streams in the engine's languages."""
         settings, languages = self._settings.translate, self._languages
         if languages is None:
             return engine.translator(settings, decoder)
         translators = {
-            one.code: engine.translator(_to(settings, one), decoder) for one in languages.directions
+            one.code: engine.translator(to_direction(settings, one), decoder)
+            for one in languages.directions
+            if one.code in engine.prompts
         }
         return TranslatorOfEach(lambda stream: translators[languages.direction(stream).code])
 
+    def _by_stream(self, engines: Sequence[Engine], made: Sequence[Made]) -> Callable[[str], Made]:
+        """Gives what was ``made`` of the engine that translates a stream; for streams that differ."""
+        languages = self._languages
+        assert languages is not None, "one direction has one engine"
+        known = {code: one for engine, one in zip(engines, made, strict=True) for code in engine.prompts}
+        return lambda stream: known[languages.direction(stream).code]
+
     @contextmanager
-    def _opened(self) -> Iterator[Engine]:
-        """The engine, and report it as loaded afterwards."""
+    def _opened(self) -> Iterator[Sequence[Engine]]:
+        """The engines for all languages, and report them as loaded afterwards."""
+        settings, languages = self._settings.translate, self._languages
         with self._loading():
-            directions = () if self._languages is None else self._languages.directions
-            engine = open_engine(self._settings.translate, self._progress, directions)
-            yield engine
-        self._observe(ModelLoaded(lambda: engine.pool.usage))
+            directions = [settings.direction] if languages is None else languages.directions
+            engines = open_engines(settings, directions, self._progress)
+            yield engines
+        self._observe(ModelLoaded(lambda: _usage(engines)))
 
     def _progress(self, what: str, fraction: float | None) -> None:
         self._observe(LoadingAt(what, fraction))
@@ -125,7 +147,7 @@ class Shared:
 MakeShared = Callable[[Settings, Observe, StreamLanguages | None], Shared]
 
 
-def _to(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
-    # A glossary's terms are in the languages of the settings.
-    glossary = settings.glossary if direction == settings.direction else None
-    return replace(settings, source=direction.source.name, target=direction.target.name, glossary=glossary)
+def _usage(engines: Sequence[Engine]) -> Usage:
+    """What the sessions of all models hold."""
+    each = [engine.pool.usage for engine in engines]
+    return Usage(*(sum(numbers) for numbers in zip(*each, strict=True)))

@@ -58,7 +58,7 @@ def serve(
         Path | None, typer.Option("--settings", help="TOML file; options override it.")
     ] = None,
 ) -> None:
-    """Caption rooms that speak from browsers, many on one model, until Ctrl-C."""
+    """Caption rooms that speak from browsers, many at the same time, until Ctrl-C."""
     overrides.setdefault("output", {})["terminal"] = False
     wanted = _completed(begin_settings(settings, overrides))
     caption(wanted, quiet=False, profile=False, settings_file=settings)

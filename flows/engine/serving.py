@@ -1,11 +1,13 @@
-"""Many rooms on one model: builds the scheduler of the settings, on its own thread."""
+"""Many rooms: builds the scheduler of a model, and the thread on which the models of all rooms run."""
 
-from collections.abc import Callable
+import atexit
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from flows.engine.draft_model import DraftModel
 from flows.settings.schema import TranslateSettings
 from operators.decoding.pass_cost import PassCosts
+from operators.decoding.translator import SegmentState
 from operators.errors import UsageError
 from operators.models.llama import BATCH, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -14,6 +16,8 @@ from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.serving.fill import fill_of
 from operators.serving.scheduler import Scheduler
+from operators.serving.segments import Translated
+from operators.serving.thread import RoomsThread, ServesRooms
 
 #: Maximum bytes of the logits of a pass of many rooms: 256 positions for a vocabulary of 262,144 tokens.
 _LOGITS_BYTES = 1 << 28
@@ -31,17 +35,24 @@ def largest_fill(model: LlamaModel) -> int:
     return max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
 
 
-def check_memory(settings: TranslateSettings, needs: Callable[[], Footprint]) -> None:
-    """Raise `UsageError` if the rooms need more memory than the settings allow."""
+def check_memory(settings: TranslateSettings, needs: Sequence[Callable[[], Footprint]]) -> None:
+    """Raise `UsageError` if the rooms need more memory than the settings allow.
+
+    ``needs`` gives what each model needs.
+    """
     if settings.rooms is None or settings.memory_mb is None:
         return
-    needed = needs()
-    if needed.mb > settings.memory_mb:
-        raise UsageError(
-            f"{settings.rooms} rooms need {needed.mb:.0f} MB for the model's cache and logits, more than the "
-            f"{settings.memory_mb} MB of translate.memory_mb; allow more, or lower translate.rooms or "
-            f"translate.max_source"
-        )
+    needed_mb = sum(one().mb for one in needs)
+    if needed_mb <= settings.memory_mb:
+        return
+    what, remedy = "the model's cache and logits", "translate.rooms or translate.max_source"
+    if len(needs) > 1:
+        what = f"the caches and logits of the {len(needs)} models for their languages"
+        remedy += ", or name one model for all languages as translate.model"
+    raise UsageError(
+        f"{settings.rooms} rooms need {needed_mb:.0f} MB for {what}, more than the "
+        f"{settings.memory_mb} MB of translate.memory_mb; allow more, or lower {remedy}"
+    )
 
 
 def make_scheduler(
@@ -56,3 +67,11 @@ def make_scheduler(
     return Scheduler(
         SharedSessions(opened.context, opened.pool.sessions), second, fill=fill_of(costs), most=most
     )
+
+
+def on_thread(rooms: ServesRooms[SegmentState, Translated]) -> RoomsThread[SegmentState, Translated]:
+    """The rooms on a thread of their own, which alone may use them from now on."""
+    served = RoomsThread(rooms)
+    # The program must not end in the middle of a pass.
+    atexit.register(served.stop)
+    return served

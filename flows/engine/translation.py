@@ -1,7 +1,7 @@
 """Builds a translator from its settings: the model, the prompt, the sessions, the method."""
 
-import atexit
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -12,7 +12,7 @@ import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.glossary import read_glossary
 from connectors.machine.cpu import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
-from connectors.models.resolve import resolve_model
+from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_sessions, sequences
 from flows.engine.heads import check_heads, open_heads
@@ -28,13 +28,13 @@ from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.prediction import Prediction
 from operators.decoding.rules import acceptance
-from operators.decoding.translator import SegmentState, Translates, Translator, TranslatorSettings
-from operators.errors import InputError, UsageError
+from operators.decoding.translator import Translates, Translator, TranslatorSettings
+from operators.errors import InputError
 from operators.glossary import Glossary
 from operators.languages import Direction, language
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
-from operators.models.memory_plan import footprint, recurrent_memory
+from operators.models.memory_plan import Footprint, footprint, recurrent_memory
 from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_fill, measure_row_step
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
@@ -44,8 +44,7 @@ from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
 from operators.serving.fill import fill_of
-from operators.serving.segments import Translated, rooms_of
-from operators.serving.thread import RoomsThread
+from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble
 
 
@@ -55,7 +54,7 @@ class Engine(NamedTuple):
     path: Path
     model: LlamaModel
     prompt: Prompt
-    #: The prompts of all directions that were asked for, by their codes.
+    #: The prompts of all directions that it translates, by their codes.
     prompts: Mapping[str, Prompt]
     opened: Opened
     #: The draft model; None if there is none.
@@ -93,18 +92,13 @@ class Engine(NamedTuple):
         """Runs the methods one after the other, for any number of translators."""
         return OneAtATime(self.pool, self.drafts)
 
-    def rooms(
-        self, translates: Callable[[Decoder], Translates], *, keep_up: bool
-    ) -> RoomsThread[SegmentState, Translated]:
-        """Rooms on a thread of their own; from now on, only that thread may use the engine's sessions.
+    def rooms(self, translates: Callable[[Decoder], Translates], *, keep_up: bool) -> SegmentRooms:
+        """Rooms on this model, which from now on are alone in using its sessions.
 
         ``translates`` makes what translates, whose methods run in the given decoder.
         """
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
-        served = RoomsThread(rooms_of(scheduler, translates(scheduler), keep_up=keep_up))
-        # The program must not end in the middle of a pass.
-        atexit.register(served.stop)
-        return served
+        return rooms_of(scheduler, translates(scheduler), keep_up=keep_up)
 
     def open_anew(self, settings: TranslateSettings) -> Opened:
         """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
@@ -128,71 +122,110 @@ class Engine(NamedTuple):
         return method(settings, costs, self.heads, knows_unfinished=self.prompt.knows_unfinished)
 
 
-def open_engine(
-    settings: TranslateSettings, progress: Progress = silent, directions: Sequence[Direction] = ()
-) -> Engine:
-    """Load the model and evaluate the prompts' heads for any number of translators.
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    """Report trouble with the model in this file as an error that the user can fix."""
+    try:
+        yield
+    except ModelTrouble as trouble:
+        raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
+
+
+class _Loaded(NamedTuple):
+    """A loaded model with its prompts; it has no memory for segments yet."""
+
+    path: Path
+    model: LlamaModel
+    #: Those of a translator in its first direction.
+    settings: TranslateSettings
+    #: The prompts of all directions that it translates, by their codes, the first one first.
+    prompts: Mapping[str, Prompt]
+    memory: RecurrentMemory | None
+    context: ContextSettings
+    fill_costs: Callable[[], PassCosts]
+
+    def footprint(self) -> Footprint:
+        """The memory that its context will take."""
+        with _usable(self.path):
+            return footprint(self.model, self.context, fill_of(self.fill_costs()))
+
+
+def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:
+    """Load the model and evaluate the prompt's head for any number of translators.
 
     Args:
         settings: Name the model and how it decodes.
         progress: Called with the current step and the fraction that is done.
-        directions: All directions to translate; absent for that of the settings.
 
     Raises:
-        SurtitleError: without such a model; for several directions on a model for one of them.
+        SurtitleError: without such a model.
+    """
+    return open_engines(settings, [settings.direction], progress)[0]
+
+
+def open_engines(
+    settings: TranslateSettings, directions: Sequence[Direction], progress: Progress = silent
+) -> list[Engine]:
+    """Load all models that are needed to translate all directions; each direction is one engine's.
+
+    Args:
+        settings: Name the model and how it decodes.
+        directions: All directions to translate.
+        progress: Called with the current step and the fraction that is done.
+
+    Raises:
+        SurtitleError: without such models; if they need more memory than the settings allow.
     """
     check_drafted(settings)
     check_heads(settings)
     glossary = cache(read_glossary)
     if settings.glossary is not None:
         glossary(Path(settings.glossary).expanduser())  # loading a model for nothing would take longer
-    directions = directions or [settings.direction]
-    path = resolve_model(model_for(settings.model, directions), directions[0], progress=progress)
-    settings = with_sessions(settings)
-    try:
-        return _open(path, settings, directions, glossary, progress)
-    except ModelTrouble as trouble:
-        raise InputError(f"{path}: the model cannot be used, {trouble}; choose another") from None
+    loaded = [_load(name, settings, own, progress) for name, own in models_for(settings.model, directions)]
+    check_memory(settings, [one.footprint for one in loaded])
+    return [_open(one, glossary, progress) for one in loaded]
 
 
-def model_for(name: str, directions: Sequence[Direction]) -> str:
-    """The name of one model for all directions. Raises `UsageError` if there is none."""
-    if len(directions) == 1:
-        return name
-    if name == "captions":
-        raise UsageError("each model for captions knows one direction; name base for several, or a file")
-    return "base" if name == "default" else name
-
-
-def _open(
-    path: Path,
-    settings: TranslateSettings,
-    directions: Sequence[Direction],
-    glossary: Callable[[Path], Glossary],
-    progress: Progress,
-) -> Engine:
-    model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
-    template = _template(settings.template)
-    prompts = {
-        one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions
-    }
-    prompt = prompts[directions[0].code]
-    heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
-    tuning = _tuning(path, model, progress) if settings.threads is None else Tuning(settings.threads)
-    progress("evaluating the prompt", None)
-    row_step = _row_step(path, model, tuning, progress)
-    memory = recurrent_memory(model, settings.sessions)
-    context = _context_settings(settings, list(prompts.values()), tuning, row_step, memory)
+def _load(
+    name: str, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
+) -> _Loaded:
+    path = resolve_model(name, directions[0], progress=progress)
+    settings = with_sessions(to_direction(settings, directions[0]))
+    with _usable(path):
+        model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
+        template = _template(settings.template)
+        prompts = {
+            one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions
+        }
+        tuning = _tuning(path, model, progress) if settings.threads is None else Tuning(settings.threads)
+        progress("evaluating the prompt", None)
+        row_step = _row_step(path, model, tuning, progress)
+        memory = recurrent_memory(model, settings.sessions)
+        context = _context_settings(settings, list(prompts.values()), tuning, row_step, memory)
     fill_costs = cache(lambda: _fill_costs(path, model, context, progress))
-    check_memory(settings, lambda: footprint(model, context, fill_of(fill_costs())))
-    opened = Opened(*open_sessions(settings, model, heads, context, memory))
-    draft = open_draft_model(settings, model, heads, context, progress)
+    return _Loaded(path, model, settings, prompts, memory, context, fill_costs)
+
+
+def _open(loaded: _Loaded, glossary: Callable[[Path], Glossary], progress: Progress) -> Engine:
+    path, model, settings, prompts, memory, context, fill_costs = loaded
+    heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
+    with _usable(path):
+        opened = Opened(*open_sessions(settings, model, heads, context, memory))
+        draft = open_draft_model(settings, model, heads, context, progress)
     return Engine(
-        path, model, prompt, prompts, opened, draft, open_heads(settings, path), context, glossary,
+        path, model, next(iter(prompts.values())), prompts, opened, draft, open_heads(settings, path),
+        context, glossary,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
         fill_costs,
     )  # fmt: skip
+
+
+def to_direction(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
+    """The settings for another direction, without a glossary, whose terms are in the languages of its own."""
+    if direction == settings.direction:
+        return settings
+    return replace(settings, source=direction.source.name, target=direction.target.name, glossary=None)
 
 
 def with_sessions(settings: TranslateSettings) -> TranslateSettings:

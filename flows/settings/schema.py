@@ -154,7 +154,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: Number of streams that are translated together, in the same passes of the model. Further live streams
     #: are refused; others wait. Absent for any number, one after the other.
     rooms: Annotated[int, msgspec.Meta(ge=1, le=255)] | None = None
-    #: Maximum megabytes of the model's cache and logits with these rooms; absent for no limit.
+    #: Maximum megabytes of the caches and logits of all models with these rooms; absent for no limit.
     memory_mb: Annotated[int, msgspec.Meta(ge=1)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
     max_source: Annotated[int, msgspec.Meta(ge=16, le=100_000)] = 192
@@ -277,7 +277,7 @@ Address = Annotated[
 class RunSettings(_Stage, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
-    #: Threads among which the streams are divided; they share one model.
+    #: Threads among which the streams are divided; they share the models.
     workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] = 1
     #: Addresses of all processes of a cluster, the same list for each of them; empty for one process.
     addresses: Annotated[tuple[Address, ...], msgspec.Meta(max_length=1000)] = ()

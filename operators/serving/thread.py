@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from threading import Semaphore, Thread
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from operators.serving.rooms import Done, Rooms, Update
+from operators.serving.rooms import Done, Update
 
 State = TypeVar("State")
 Made = TypeVar("Made")
@@ -19,10 +19,39 @@ Made = TypeVar("Made")
 MAX_PENDING = 10_000
 
 
+class ServesRooms(Protocol[State, Made]):
+    """What translates the updates of rooms, pass by pass; the methods are those of `Rooms`."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits and nothing is in progress."""
+        ...
+
+    def hand_in(self, update: Update, /) -> None:
+        """Queue an update."""
+        ...
+
+    def restore(self, name: str, segment: int, state: State, /) -> None:
+        """Set the state of a segment as it was when a run was interrupted, before its next update."""
+        ...
+
+    def forget(self, name: str, segment: int, /) -> None:
+        """Free a segment that has no final, while none of its updates waits; unknown ones are ignored."""
+        ...
+
+    def abandon(self, error: Exception, /) -> None:
+        """Drop all rooms, with what waits in them, because of a defect."""
+        ...
+
+    def step(self) -> list[Done[State, Made]]:
+        """Make the next pass; return the updates that are finished by then."""
+        ...
+
+
 class RoomsThread(Generic[State, Made]):
     """Rooms that any thread may use."""
 
-    def __init__(self, rooms: Rooms[State, Made], most: int = MAX_PENDING) -> None:
+    def __init__(self, rooms: ServesRooms[State, Made], most: int = MAX_PENDING) -> None:
         """Take over ``rooms``: nothing else may use them from now on. ``most`` is as `MAX_PENDING`."""
         self._rooms = rooms
         # What to do next, or None to end the thread.

@@ -11,7 +11,7 @@ from connectors.models import captions as captions_model
 from connectors.models import resolve as model_files
 from connectors.models.captions import captions_model as made_model
 from connectors.models.captions_folder import ADAPTER, VOCABULARY, captions_folder, directions
-from connectors.models.resolve import resolve_model
+from connectors.models.resolve import models_for, resolve_model
 from connectors.models.vocabulary_list import list_file
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
@@ -160,3 +160,17 @@ def test_default_is_the_model_for_captions_where_there_is_one(ours: Path, base: 
     assert resolve_model("default", EN_DE) == made
     assert resolve_model("default", EN_FR) == resolve_model("default") == base
     assert resolve_model("base", EN_DE) == base
+
+
+def test_each_captions_model_is_for_one_direction_and_any_other_model_for_the_rest(ours: Path) -> None:
+    en_es, en_it = (Direction.of("English", to) for to in ("Spanish", "Italian"))
+    all_of_them = (EN_FR, EN_DE, en_it, en_es)
+    shutil.copytree(ours / "en-de", ours / "en-es")
+    assert models_for("default", all_of_them) == [
+        ("base", [EN_FR, en_it]),
+        ("captions", [EN_DE]),
+        ("captions", [en_es]),
+    ]
+    assert models_for("captions", (EN_DE, en_es)) == [("captions", [EN_DE]), ("captions", [en_es])]
+    for name in ("base", "model.gguf"):
+        assert models_for(name, all_of_them) == [(name, list(all_of_them))]

@@ -1,5 +1,6 @@
 """The engine with rooms: what is handed in at the same time is translated together, as each is alone."""
 
+import re
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -7,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from flows.engine.translation import Engine, open_engine
+from flows.engine import translation
+from flows.engine.serving import on_thread
+from flows.engine.translation import Engine, open_engine, open_engines
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
+from operators.languages import Direction
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import footprint
@@ -44,7 +48,8 @@ def talk(translator: Translator, room: str) -> list[tuple[str, ...]]:
 
 def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[str, ...]]]:
     """What three rooms get that talk at the same time."""
-    served, results = engine.rooms(partial(engine.translator, shared), keep_up=False), SimpleQueue[Any]()
+    rooms = engine.rooms(partial(engine.translator, shared), keep_up=False)
+    served, results = on_thread(rooms), SimpleQueue[Any]()
     for room, texts in TEXTS.items():
         for number, text in enumerate(texts):
             update = Update(room, 0, text, is_final=number == len(texts) - 1, number=number)
@@ -106,6 +111,35 @@ def test_rooms_that_need_more_memory_than_they_may_have_are_refused(tmp_path: Pa
     ):
         open_engine(settings(model, rooms=100, memory_mb=1, max_source=192))
     close(open_engine(settings(model, rooms=2, memory_mb=1000)))
+
+
+def test_each_model_has_sessions_for_all_rooms_and_their_memory_is_limited_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    german, spanish, french = (Direction.of("English", to) for to in ("German", "Spanish", "French"))
+    models = [
+        (str(write_model(tmp_path / name, pieces({}))), own)
+        for name, own in (("one.gguf", [german]), ("two.gguf", [spanish, french]))
+    ]
+    directions = [german, spanish, french]
+    needed = []
+    for some in (models[:1], models):
+        monkeypatch.setattr(translation, "models_for", lambda _name, _directions, some=some: some)
+        with pytest.raises(UsageError) as refused:
+            open_engines(settings(Path("default"), rooms=100, memory_mb=1, max_source=192), directions)
+        said = re.fullmatch(
+            r"100 rooms need ([0-9]+) MB for .* of translate.memory_mb; .*", str(refused.value)
+        )
+        assert said
+        needed.append(int(said[1]))
+    assert needed[1] > 1.9 * needed[0]
+    assert "the caches and logits of the 2 models for their languages" in str(refused.value)
+    engines = open_engines(settings(Path("default"), rooms=9, memory_mb=1000), directions)
+    assert [list(engine.prompts) for engine in engines] == [["en-de"], ["en-es", "en-fr"]]
+    assert [engine.path.name for engine in engines] == ["one.gguf", "two.gguf"]
+    assert [engine.pool.usage.most_sessions for engine in engines] == [9, 9]
+    for engine in engines:
+        close(engine)
 
 
 def test_what_a_context_takes_grows_with_its_cells_and_the_logits_of_a_pass(tmp_path: Path) -> None:

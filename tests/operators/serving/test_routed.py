@@ -1,0 +1,184 @@
+"""Rooms on two models: each room is translated by its own, and the models take turns."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Event
+from time import sleep
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.decoding.forward import Logits
+from operators.decoding.translator import SegmentState
+from operators.serving.rooms import Done, Update
+from operators.serving.routed import RoutedRooms
+from operators.serving.scheduler import Scheduler
+from operators.serving.segments import Translated
+from operators.serving.thread import RoomsThread
+from operators.trouble import ModelTrouble, Trouble
+from tests.operators.serving.toy_rooms import alone, scheduler, talks, toy_rooms, translate_alone
+from tests.toy import ToyStore
+
+Routed = RoutedRooms[SegmentState, Translated]
+#: The methods differ in what they show, so a room that gets to the wrong model shows something else.
+METHODS = ("retranslate", "ssbd")
+
+
+def place(room: str) -> int:
+    """The number of the model of a room."""
+    return int(room[-1]) % 2
+
+
+def routed(*served: Scheduler, keep_up: bool = False) -> Routed:
+    """Rooms whose names end with an even number on the first model, the others on the second."""
+    models = [toy_rooms(one, method, keep_up=keep_up) for one, method in zip(served, METHODS, strict=True)]
+    return RoutedRooms(models, lambda room: models[place(room)])
+
+
+def said(text: str, room: str, *, number: int = 0, is_final: bool = False) -> Update:
+    return Update(room, 0, text, is_final, number=number)
+
+
+def finish(rooms: Routed) -> list[Done[SegmentState, Translated]]:
+    done = []
+    while not rooms.is_idle:
+        done += rooms.step()
+    return done
+
+
+@given(talks(), st.integers(1, 3))
+@settings(max_examples=30)
+def test_each_room_gets_what_its_model_alone_makes_of_it(updates: list[Update], sessions: int) -> None:
+    want: dict[tuple[str, int], list[Any]] = {}
+    for number, method in enumerate(METHODS):
+        own = [update for update in updates if place(update.room) == number]
+        want |= translate_alone(alone(method), own)
+    rooms = routed(scheduler(sessions, 16), scheduler(sessions, 16))
+    for update in updates:
+        rooms.hand_in(update)
+    got: dict[tuple[str, int], list[tuple[int, ...]]] = {}
+    for one in finish(rooms):
+        got.setdefault((one.update.room, one.update.segment), []).append(one.made.output.tokens)
+    assert got == {key: [one.tokens for one in outputs] for key, outputs in want.items()}
+
+
+def test_models_with_work_take_turns_pass_by_pass() -> None:
+    order: list[int] = []
+
+    class Noting(ToyStore):
+        number = 0
+
+        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+            order.append(self.number)
+            return super().evaluate(sequence, tokens, start, rows)
+
+    stores = [Noting(2), Noting(2)]
+    rooms = routed(*(scheduler(1, 16, store) for store in stores))
+    stores[1].number = 1
+    order.clear()
+    for room in ("a0", "a1"):
+        rooms.hand_in(said("a b c", room))
+    finish(rooms)
+    both = 2 * min(order.count(0), order.count(1))
+    assert both > 2
+    assert order[:both] == [0, 1] * (both // 2)
+    # A model whose rooms wait for nothing does not hold up the other.
+    order.clear()
+    rooms.hand_in(said("b c d", "a1"))
+    rooms.step()
+    assert order == [1]
+
+
+def test_segments_are_restored_and_forgotten_on_the_model_of_their_room() -> None:
+    store = ToyStore(2)
+    first, second = (routed(scheduler(1, 16), scheduler(1, 16, one)) for one in (None, store))
+    first.hand_in(said("a b", "a1"))
+    (before,) = finish(first)
+    second.restore("a1", 0, before.state)
+    second.hand_in(said("a b", "a1"))
+    (after,) = finish(second)
+    assert after.made.output.tokens == before.made.output.tokens
+    assert after.made.output.effort.passes == 0
+    second.hand_in(said("a b c", "a1"))
+    finish(second)
+    assert store.caches[1].tokens
+    second.forget("a1", 0)
+    assert not store.caches[1].tokens
+
+
+def test_trouble_with_one_model_is_in_the_results_of_its_rooms_alone() -> None:
+    class Failing(ToyStore):
+        is_broken = False
+
+        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+            if self.is_broken:
+                raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
+            return super().evaluate(sequence, tokens, start, rows)
+
+    store = Failing(3)
+    rooms = routed(scheduler(2, 16), scheduler(2, 16, store))
+    store.is_broken = True
+    for room in ("a0", "a1"):
+        rooms.hand_in(said("a b", room))
+    troubles = {one.update.room: one.made.output.trouble for one in finish(rooms)}
+    assert troubles == {"a0": None, "a1": Trouble.FAILED_PASS}
+
+
+def test_a_defect_in_one_model_reaches_all_who_wait_and_does_not_end_the_thread() -> None:
+    class Broken(ToyStore):
+        is_broken = False
+
+        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+            if self.is_broken:
+                self.is_broken = False
+                raise KeyError("a defect")
+            return super().evaluate(sequence, tokens, start, rows)
+
+    store = Broken(3)
+    rooms, results = routed(scheduler(2, 16), scheduler(2, 16, store)), SimpleQueue[Any]()
+    store.is_broken = True
+    rooms.hand_in(said("a b", "a0"))
+    rooms.hand_in(said("a b", "a1"))
+    with pytest.raises(KeyError):
+        finish(rooms)
+    rooms.abandon(KeyError("a defect"))
+    assert rooms.is_idle
+    thread = RoomsThread(rooms)
+    for number, room in enumerate(("a0", "a1")):
+        thread.hand_in(said("a b", room, number=number), results.put)
+    thread.close()
+    assert {results.get_nowait().update.room for _ in range(2)} == {"a0", "a1"}
+
+
+def test_stopping_ends_all_models_after_the_pass_in_progress() -> None:
+    waits, may_go_on = Event(), Event()
+
+    class Held(ToyStore):
+        is_ready = False
+
+        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+            if self.is_ready:
+                assert not waits.is_set(), "no other pass is made"
+                waits.set()
+                assert may_go_on.wait(60)
+            return super().evaluate(sequence, tokens, start, rows)
+
+    stores = [Held(2), Held(2)]
+    rooms, results = routed(*(scheduler(1, 16, store) for store in stores)), SimpleQueue[Any]()
+    for store in stores:
+        store.is_ready = True
+    thread = RoomsThread(rooms)
+    for number, room in enumerate(("a0", "a1", "b0", "b1")):
+        thread.hand_in(said("a b c", room, number=number), results.put)
+    assert waits.wait(60)
+    with ThreadPoolExecutor(1) as workers:
+        stopping = workers.submit(thread.stop)
+        while not thread._is_stopped:
+            sleep(0.001)
+        may_go_on.set()
+        stopping.result(60)
+    assert not thread._thread.is_alive()
+    assert results.empty()
