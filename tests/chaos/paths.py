@@ -61,7 +61,8 @@ class Path_(NamedTuple):  # noqa: N801 - pathlib has the name
 _KINDS = {
     "adapter": "adapter", "audio": "speech", "base": "model", "begin": "adapter", "captions": FILE,
     "comet": "text", "costs": "costs", "draft_model": "model", "events": "partials",
-    "from_captions": "captions", "from_partials": "partials", "from_translations": "translations",
+    "from_captions": "captions", "glossary": "pairs", "job": "settings",
+    "from_partials": "partials", "from_translations": "translations",
     "heads": "adapter", "json": FILE, "judged": "text", "log": FILE, "markdown": FILE, "model": "model",
     "output": FILE, "pairs": "pairs", "partials": "partials", "plot": FILE, "plots": FOLDER,
     "recording": "partials", "recovery": FOLDER,
