@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.chaos.trial import heed_signals
+
 T = TypeVar("T")
 
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
@@ -122,7 +124,9 @@ def test_an_option_of_another_name_is_told_as_for_the_other_commands(typed: str)
 
 
 def test_ctrl_c_ends_it_with_its_child_processes() -> None:
-    with subprocess.Popen([SURTITLE, "doctor"], stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        [SURTITLE, "doctor"], stdout=subprocess.DEVNULL, preexec_fn=heed_signals
+    ) as process:
         children = until(lambda: children_of(process.pid))
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
