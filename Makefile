@@ -132,7 +132,7 @@ test-package: packages ## install the packages in clean environments, and run wh
 # As many tools as the fuzzer has, and apart for the same reason.
 .venv/release: pyproject.toml | $(READY)
 	.venv/bin/uv --no-config venv --quiet --clear --python .venv/bin/python $@
-	.venv/bin/uv --no-config pip install --quiet --python $@ --group release
+	.venv/bin/python -m pip --disable-pip-version-check --python $@ install --quiet --group release || { rm -rf $@; exit 1; }
 	@touch $@
 
 sbom: packages .venv/release ## list what an installation consists of (CycloneDX), and its licences, in dist/
