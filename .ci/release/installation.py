@@ -4,7 +4,6 @@ The packages have the versions of requirements.lock, so that a commit always giv
 llama.cpp comes as the wheel that set-up compiled. PyTorch (the extra ``train``) is left out for its size.
 """
 
-import os
 import re
 import subprocess
 import sys
@@ -45,17 +44,19 @@ def llama_wheels() -> Path:
 def main() -> None:
     """Make the installation, in place of one that is there."""
     wheel, folder = sys.argv[1:]
-    uv = [str(ROOT / ".venv" / "bin" / "uv"), "--no-config"]
-    subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+    uv = str(ROOT / ".venv" / "bin" / "uv")
+    create = [uv, "--no-config", "venv", "--quiet", "--clear", "--python", sys.executable, folder]
+    subprocess.run(create, check=True)
     with tempfile.TemporaryDirectory() as scratch:
         constraints = Path(scratch) / "constraints.txt"
         lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
         constraints.write_text(locked_versions(lock), encoding="utf-8")
         command = [
-            *uv, "pip", "install", "--quiet", "--python", folder, "--constraint", str(constraints),
+            sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", folder, "install",
+            "--quiet", "--constraint", str(constraints),
             "--find-links", str(llama_wheels()), f"{wheel}[{','.join(extras())}]",
         ]  # fmt: skip
-        done = subprocess.run(command, check=False, env={**os.environ, "UV_LINK_MODE": "copy"})
+        done = subprocess.run(command, check=False)
     sys.exit(done.returncode)
 
 
