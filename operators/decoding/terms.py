@@ -68,7 +68,7 @@ def with_terms(
             rows = yield request
             # The draft model only proposes.
             if not isinstance(request, AskDraftModel):
-                for row, output in zip(rows, _outputs(request, first), strict=False):
+                for row, output in zip(rows, _outputs(request, first), strict=True):
                     if output is not None:
                         raising.raise_in(row, output)
             request = method.send(rows)

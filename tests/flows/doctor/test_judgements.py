@@ -62,10 +62,10 @@ def test_the_processor(change: dict[str, object], verdict: Verdict, words: str) 
 @pytest.mark.parametrize(
     ("facts", "verdict", "words"),
     [
-        (MemoryFacts(8000.0, None, 100.0), "ok", "8,000 MB are free, and captions need about 700 MB"),
-        (MemoryFacts(8000.0, 650.0, 100.0), "warning", "650 MB are free"),
+        (MemoryFacts(8000.0, None, 100.0), "ok", "8,000 MB are free, and captions need about 500 MB"),
+        (MemoryFacts(8000.0, 450.0, 100.0), "warning", "450 MB are free"),
         (MemoryFacts(3000.0, None, 4000.0), "problem", "3,000 MB are free"),
-        (MemoryFacts(3000.0, None, None), "ok", "600 MB"),
+        (MemoryFacts(3000.0, None, None), "ok", "400 MB"),
         (MemoryFacts(None, None, 100.0), "ok", "does not tell"),
     ],
 )
