@@ -5,13 +5,15 @@ from contextlib import contextmanager
 
 from operators.errors import UsageError
 
-#: The packages that are imported from each extra. The engines vosk and whisper check their own.
+#: The packages that are imported from each extra.
 EXTRAS = {
     "azure": ("azure",),
     "bench": ("matplotlib",),
     "kafka": ("confluent_kafka",),
     "train": ("peft", "torch", "transformers"),
+    "vosk": ("vosk",),
     "web": ("starlette", "uvicorn", "websockets"),
+    "whisper": ("onnx",),
 }
 
 

@@ -17,7 +17,6 @@ PURPOSES = {
     "bench": "plots of benchmarks",
     "train": "training of models",
 }
-_PACKAGES = {**EXTRAS, "vosk": ("vosk",), "whisper": ("onnx",)}
 
 
 class ExtraFacts(msgspec.Struct, frozen=True):
@@ -37,7 +36,7 @@ def look() -> ExtraFacts:
 
 def is_installed(extra: str) -> bool:
     """Whether all packages that are imported from an extra are there."""
-    return all(find_spec(package) is not None for package in _PACKAGES[extra])
+    return all(find_spec(package) is not None for package in EXTRAS[extra])
 
 
 def judge(facts: ExtraFacts) -> list[Finding]:

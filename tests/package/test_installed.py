@@ -134,7 +134,7 @@ def with_extras(installed: Installation) -> Installation:
 
 
 def test_every_extra_brings_what_is_imported_for_it(with_extras: Installation) -> None:
-    names = {one for extra in extras() for one in EXTRAS.get(extra, (extra.replace("whisper", "onnx"),))}
+    names = {one for extra in extras() for one in EXTRAS[extra]}
     assert with_extras.prints(f"import {', '.join(sorted(names))}; print('all')") == "all\n"
 
 

@@ -77,4 +77,4 @@ def test_what_does_not_need_an_extra_goes_without_it(folder: Path, extra: str) -
 
 
 def test_extras_are_those_of_the_package() -> None:
-    assert EXTRAS.keys() <= PROJECT["optional-dependencies"].keys()
+    assert EXTRAS.keys() == PROJECT["optional-dependencies"].keys()
