@@ -8,6 +8,8 @@
   late. It is configured to keep twice the speed.
 - Stopping and releasing wait for the service, by default 10 s each.
 - A recogniser and its callbacks reference each other until they are disconnected.
+- It starts on a thread of its own, and crashes the process if the recogniser is released meanwhile. Starting
+  takes milliseconds, whether the service answers or not.
 """
 
 from collections.abc import Callable
@@ -105,7 +107,9 @@ class AzureConnection:
         )
         for signal in signals:
             signal.disconnect_all()
-        # A lost connection may refuse to be closed.
+        # A lost connection may refuse to be started or to be closed.
+        with suppress(RuntimeError):
+            self._started.get()
         with suppress(RuntimeError):
             self._stream.close()
             self._recognizer.stop_continuous_recognition_async().get()
