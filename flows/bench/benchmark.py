@@ -24,7 +24,7 @@ from flows.bench.runner import SegmentTrial, run_trials, warm_up
 from flows.bench.scores import Scorer
 from flows.bench.signature import Signature, mixing_key, sign
 from flows.engine.translation import conditioning, open_engine
-from flows.running.dataflow import interrupt_sets
+from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from operators.decoding.translator import Translator
 from operators.errors import InterruptedRunError, UsageError

@@ -11,7 +11,7 @@ from flows.bench_drafts.publish import Drafts
 from flows.bench_drafts.tables import Costs
 from flows.bench_drafts.ways import Sweep, trajectories, ways
 from flows.engine.translation import Engine, open_engine
-from flows.running.dataflow import interrupt_sets
+from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
 from operators.decoding.trajectory import Trajectory

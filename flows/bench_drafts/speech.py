@@ -12,7 +12,7 @@ from flows.bench_drafts.tables import Costs
 from flows.bench_drafts.ways import Sweep, Way, compared_on, ways
 from flows.bench_speech.corpus import Clip, read_clips, samples
 from flows.bench_speech.signature import sign
-from flows.running.dataflow import interrupt_sets
+from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from operators.decoding.drafter import Drafter
 from operators.decoding.drive import drive

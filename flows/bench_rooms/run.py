@@ -16,7 +16,7 @@ from flows.bench_rooms.rows import Mode, Row, row_of
 from flows.bench_rooms.source import Source, read_source
 from flows.engine.leaning import leaning, spell
 from flows.engine.translation import Engine, open_engine
-from flows.running.dataflow import interrupt_sets
+from flows.running.interrupts import interrupt_sets
 from flows.running.waiting import Waiting
 from flows.settings.schema import TranslateSettings
 from operators.decoding.pass_cost import PassCosts, is_measured

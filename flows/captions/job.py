@@ -18,7 +18,7 @@ from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts
 from flows.captions.recovery import take_bytewax_folder
 from flows.captions.shared import MakeShared, Shared
-from flows.running.dataflow import let_interrupt_set
+from flows.running.interrupts import let_interrupt_set
 from flows.running.process import is_bytewax_job
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings

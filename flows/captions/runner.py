@@ -24,7 +24,8 @@ from flows.captions.summary import figures, print_profile, print_summary, write_
 from flows.engine.recognition import check_recognizer
 from flows.observe.profile import Profile
 from flows.observe.progress import RecordingProgress
-from flows.running.dataflow import interrupt_sets, run
+from flows.running.dataflow import run
+from flows.running.interrupts import interrupt_sets
 from flows.running.process import Process
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings

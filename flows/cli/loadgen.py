@@ -60,7 +60,7 @@ def loadgen(
     from flows.loadgen.publish import publish
     from flows.loadgen.run import run_loads
     from flows.loadgen.target import Load, Target
-    from flows.running.dataflow import interrupt_sets
+    from flows.running.interrupts import interrupt_sets
     from flows.running.waiting import Waiting
 
     numbers = integers("--rooms", rooms)

@@ -1,16 +1,11 @@
-"""Runs a flow in this process, with a clean end on Ctrl-C and readable errors."""
+"""Runs a flow in this process, with a clean end and readable errors."""
 
 import os
-import signal
-import socket
 import sys
-import threading
-from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from threading import Event as Flag
-from types import FrameType
 from typing import Any, NamedTuple
 
 from bytewax.dataflow import Dataflow
@@ -19,6 +14,7 @@ from bytewax.testing import cluster_main, run_main
 
 from connectors.recovery.clock import reporting_clock_changes
 from connectors.recovery.folder import store_error
+from flows.running.interrupts import interrupt_sets
 from flows.running.process import ALONE, Process
 from operators.errors import ClusterError, SurtitleError
 
@@ -52,10 +48,13 @@ def run(
         interval = timedelta(seconds=recovery.interval_s)
         options = {"epoch_interval": interval, "recovery_config": recovery.config}
     clock = reporting_clock_changes(recovery.config.db_dir) if recovery else nullcontext()
-    with interrupt_sets(stop), _no_panic_text(), clock:
+    # While Bytewax waits for the other processes of a cluster, the main thread reacts to no signal. The flow
+    # has not begun then, so nothing is lost.
+    interrupts = interrupt_sets(stop, ends_deaf=bool(process.addresses))
+    with interrupts, _no_panic_text(), clock:
         try:
             if process.addresses:
-                _run_cluster(dataflow, stop, process, workers, options)
+                _run_cluster(dataflow, process, workers, options)
             elif workers == 1:
                 # Not a cluster of one: its thread that waits for the worker costs a third of the speed.
                 run_main(dataflow, **options)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
@@ -70,13 +69,10 @@ def run(
             release()
 
 
-def _run_cluster(
-    dataflow: Dataflow, stop: Flag, process: Process, workers: int, options: dict[str, Any]
-) -> None:
+def _run_cluster(dataflow: Dataflow, process: Process, workers: int, options: dict[str, Any]) -> None:
     addresses = list(process.addresses)
     try:
-        with _signals_end_waiting(stop):
-            cluster_main(dataflow, addresses, process.number, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
+        cluster_main(dataflow, addresses, process.number, worker_count_per_proc=workers, **options)  # type: ignore[no-untyped-call]  # as above
     except BaseException as error:
         # Bytewax panics when a connection breaks; a panic is no `Exception`, and has no public type.
         if type(error).__name__ != "PanicException":
@@ -85,37 +81,6 @@ def _run_cluster(
             f"process {process.number} of {len(addresses)} has lost another process of its cluster: start "
             "all of them again; with a recovery folder, they go on from what was remembered"
         ) from None
-
-
-# Seconds in which the main thread reacts to a signal, unless it waits for other processes.
-_REACTS_S = 5.0
-
-
-@contextmanager
-def _signals_end_waiting(stop: Flag) -> Iterator[None]:
-    """End the process on a signal that its main thread does not react to.
-
-    While Bytewax waits for the other processes of a cluster, no handler of a signal runs. Nothing is lost:
-    the flow has not begun.
-    """
-    heard, told = socket.socketpair()
-    told.setblocking(False)
-
-    def watch() -> None:
-        while number := heard.recv(1):
-            if number[0] in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) and not stop.wait(_REACTS_S):
-                os._exit(128 + number[0])
-
-    thread = threading.Thread(target=watch, name="signals", daemon=True)
-    thread.start()
-    before = signal.set_wakeup_fd(told.fileno())
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(before)
-        told.close()
-        thread.join()
-        heard.close()
 
 
 @contextmanager
@@ -142,37 +107,3 @@ def _cause(error: BaseException | None) -> SurtitleError | None:
     while error is not None and not isinstance(error, SurtitleError):
         error = error.__cause__
     return error
-
-
-@contextmanager
-def interrupt_sets(stop: Flag) -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP set ``stop`` instead of raising at an arbitrary point of the program.
-
-    A second Ctrl-C or SIGTERM ends the process at once. A terminal that is closed sends SIGHUP, often more
-    than once. If SIGHUP is ignored, as under ``nohup``, it stays ignored.
-
-    An exception that is raised while llama.cpp calls back into Python would be lost.
-    """
-    before = let_interrupt_set(stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def let_interrupt_set(stop: Flag) -> dict[signal.Signals, Any]:
-    """The same for the rest of the process; return the previous handlers, by signal."""
-
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        if stop.is_set() and number != signal.SIGHUP:
-            if os.isatty(1):
-                os.write(1, b"\r\n")  # keep the text in front of the cursor
-            os._exit(128 + number)  # second request: do not even wait for the sinks
-        # Set in a new thread: this one may be waiting for the flag, and hold the lock that setting it needs.
-        start_new_thread(stop.set, ())
-
-    ends = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        ends.append(signal.SIGHUP)
-    return {number: signal.signal(number, interrupt) for number in ends}

@@ -74,7 +74,7 @@ import time
 from threading import Event
 from connectors.view.status import Status
 from connectors.terminal.drawing import open_screen
-from flows.running.dataflow import interrupt_sets
+from flows.running.interrupts import interrupt_sets
 
 screen, stop = open_screen(), Event()
 with interrupt_sets(stop):

@@ -16,7 +16,7 @@ from tests.flows.test_terminal import FINAL, SURTITLE, captions
 
 BUSY = """
 import threading
-from flows.running.dataflow import interrupt_sets
+from flows.running.interrupts import interrupt_sets
 stop = threading.Event()
 with interrupt_sets(stop):
     print("ready", flush=True)
@@ -28,7 +28,7 @@ with interrupt_sets(stop):
 # A signal that comes at the worst moment: while the one that waits to be told so holds the lock.
 WAITING = """
 import signal, threading
-from flows.running.dataflow import interrupt_sets
+from flows.running.interrupts import interrupt_sets
 stop = threading.Event()
 with interrupt_sets(stop):
     with stop._cond:
