@@ -178,12 +178,13 @@ def _size(path: Path) -> int:
     """
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO, "it is no file")
     except FileNotFoundError:
         return 0
     except OSError as error:
         raise WriteError(path, error) from None
+    if not stat.S_ISREG(status.st_mode):
+        number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO
+        raise WriteError(path, OSError(number, "it is no file"))
     return status.st_size
 
 

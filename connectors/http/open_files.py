@@ -44,7 +44,7 @@ def most_sockets(wanted: int, share: int, files: int = 0) -> int:
     if files and allowed - allowed // share < files + _LEAST_RUN_FILES:
         needed = (files + _LEAST_RUN_FILES) * share // (share - 1) + 1
         raise UsageError(
-            f"the rooms write {files} files at the same time, and this process may open only {allowed}; raise "
-            f"that limit (ulimit -n {needed}), lower --rooms, or leave out --captions-folder"
+            f"the rooms write {files} files at the same time, and this process may open only {allowed}; "
+            f"raise that limit (ulimit -n {needed}), lower --rooms, or leave out --captions-folder"
         )
     return max(1, min(wanted, max(allowed - reserved, allowed // share)))

@@ -52,7 +52,7 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
             if not settings.input.translations and not settings.input.captions:
                 parts.shared.load()
             if settings.input.rooms:
-                # A recogniser that cannot be made would otherwise end the server when the first speaker comes.
+                # Otherwise one that cannot be made would end the server when the first speaker comes.
                 parts.shared.recognizer("").close()
             # A progress line that keeps moving would garble the captions.
             waiting.end()

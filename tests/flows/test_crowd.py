@@ -126,7 +126,7 @@ def test_more_rooms_than_there_are_files_for_are_refused_before_anybody_speaks(t
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 2
     assert stderr == (
-        "surtitle: the rooms write 80 files at the same time, and this process may open only 64; raise that limit "
-        "(ulimit -n 150), lower --rooms, or leave out --captions-folder\n"
+        "surtitle: the rooms write 80 files at the same time, and this process may open only 64; raise "
+        "that limit (ulimit -n 150), lower --rooms, or leave out --captions-folder\n"
     )
     assert not (tmp_path / "rooms").exists()

@@ -133,10 +133,13 @@ def test_rooms_that_are_over_hold_no_files_and_are_not_remembered(tmp_path: Path
 def test_rooms_that_wait_for_a_disk_are_tried_now_and_then_and_not_with_each_caption(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried: list[str] = []
-    monkeypatch.setattr(
-        _RoomFile, "is_written", lambda self: bool(tried.append(self._finals._target.path)), raising=True
-    )
+    tried: list[_RoomFile] = []
+
+    def is_written(file: _RoomFile) -> bool:
+        tried.append(file)
+        return False
+
+    monkeypatch.setattr(_RoomFile, "is_written", is_written)
     now_s = [100.0]
     written = RoomFiles(tmp_path / "rooms", OutputWatch(lambda _event: None), lambda: now_s[0])
     for number in range(3):
