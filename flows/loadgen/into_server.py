@@ -92,7 +92,9 @@ class ServerTarget:
             return
         await speaking
         if not any(room.is_open for room in rooms):
-            raise InputError(f"{self._shown} opened no room: {rooms[0].why}")
+            raise InputError(
+                f"{self._shown} opened no room ({rooms[0].why}); check --server, and what the server reports"
+            )
 
     async def _one(self, speaker: "_Speaker", to: str | None) -> None:
         await asyncio.sleep(begin_s(speaker.number))
@@ -116,7 +118,7 @@ class _Speaker:
         self.number = number
         #: Whether the server has opened it; and if not, why.
         self.is_open = False
-        self.why = "it closed the connection; check --server"
+        self.why = "it closed the connection"
         self._load = load
         self._meter = meter
         self._address = address
@@ -154,7 +156,7 @@ class _Speaker:
                             self.why = sentence
                             return False
         except TimeoutError:
-            self.why = f"it did not answer within {_OPENING_S:g} seconds; check --server"
+            self.why = f"it did not answer within {_OPENING_S:g} seconds"
         return False
 
     async def _converse(self, socket: ClientConnection, sound: Sound) -> bool:
