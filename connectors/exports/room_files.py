@@ -1,9 +1,12 @@
 """Files for each room of a server, in one folder: its finals as JSON lines, and its subtitles."""
 
+import errno
 import re
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Any, Generic
 
 import msgspec
@@ -24,6 +27,10 @@ _MAX_NAME_BYTES = 150
 _NOT_IN_NAMES = re.compile(r"[^\w .,()+=@-]")
 # Rooms that are over and whose files still cannot be written; beyond it, those of the oldest are given up.
 _MAX_LATE = 100
+# Seconds between two attempts to write them. Captions of all rooms wait meanwhile.
+_RETRY_S = 3.0
+#: Files of a room.
+FILES = 2
 _TIMES = ("start_s", "end_s", "arrival_s", "started_s", "ready_s", "shown_s")
 
 _encode = msgspec.json.Encoder().encode
@@ -40,8 +47,10 @@ class RoomFiles:
     the end of the process at any moment.
     """
 
-    def __init__(self, folder: Path, watch: OutputWatch) -> None:
+    def __init__(self, folder: Path, watch: OutputWatch, now: Callable[[], float] = monotonic) -> None:
         """Prepare files in ``folder``; ``watch`` is told while one cannot be written."""
+        self._now = now
+        self._retry_at_s = 0.0
         self._folder = folder
         self._watch = watch
         self._lock = Lock()
@@ -62,7 +71,7 @@ class RoomFiles:
                 path = self._folder / file_name(caption.stream)
                 file = self._open[caption.stream] = _RoomFile(path, direction, began_s, self._watch)
             file.write(caption)
-            self._retry()
+            self._retry_if_due()
 
     def end(self, stream: str) -> None:
         """A room is over: write what is left of it, and close its files."""
@@ -70,8 +79,8 @@ class RoomFiles:
             file = self._open.pop(stream, None)
             if file is not None:
                 file.end()
-                self._late.append(file)
-            self._retry()
+                self._late += self._unwritten([file])
+            self._retry_if_due()
 
     def end_all(self) -> None:
         """All rooms are over."""
@@ -86,16 +95,25 @@ class RoomFiles:
                 file.close()
             self._late.clear()
 
-    def _retry(self) -> None:
+    def _retry_if_due(self) -> None:
+        now_s = self._now()
+        if now_s >= self._retry_at_s:
+            self._retry_at_s = now_s + _RETRY_S
+            self._late = self._unwritten(self._late)
+        for file in self._late[:-_MAX_LATE]:
+            file.close()
+        self._late = self._late[-_MAX_LATE:]
+
+    @staticmethod
+    def _unwritten(files: Iterable["_RoomFile"]) -> list["_RoomFile"]:
+        """Those of the files that cannot be written yet; the others are closed."""
         late = []
-        for file in self._late:
+        for file in files:
             if file.is_written():
                 file.close()
             else:
                 late.append(file)
-        for file in late[:-_MAX_LATE]:
-            file.close()
-        self._late = late[-_MAX_LATE:]
+        return late
 
 
 def file_name(stream: str) -> str:
@@ -143,10 +161,10 @@ class _RoomFile:
         self._cues.write_batch(self._writer.release())
 
     def is_written(self) -> bool:
-        """Whether everything is on the disk; tries to write what is not."""
+        """Whether all that can be is on the disk; tries to write what is not."""
         for file in (self._finals, self._cues):
             file.snapshot()
-        return self._finals.missing is None and self._cues.missing is None
+        return not (self._finals.waits or self._cues.waits)
 
     def close(self) -> None:
         self._finals.close()
@@ -156,14 +174,18 @@ class _RoomFile:
 def _size(path: Path) -> int:
     """What a file holds already: a caption that comes after the end of its room is added to it.
 
-    Raises `WriteError` if the system does not tell.
+    Raises `WriteError` if the system does not tell, or for anything but a file: opening a pipe would wait.
     """
     try:
-        return path.stat().st_size
+        status = path.stat()
     except FileNotFoundError:
         return 0
     except OSError as error:
         raise WriteError(path, error) from None
+    if not stat.S_ISREG(status.st_mode):
+        number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO
+        raise WriteError(path, OSError(number, "it is no file"))
+    return status.st_size
 
 
 def _line(caption: Caption) -> bytes:

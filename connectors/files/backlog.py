@@ -72,6 +72,11 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
         span = sum(map(Span.of, self._waiting), self._lost)
         return Missing(path=self._target.path, span=span, reason=self._reason) if span.records else None
 
+    @property
+    def waits(self) -> bool:
+        """Whether records wait for the file."""
+        return bool(self._waiting)
+
     def begun(self) -> Self:
         """Write what precedes all records, if possible, and return this object."""
         try:
@@ -109,6 +114,10 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
                 self._catch_up()
                 self._sync()
         self._target.close()
+        # Nobody writes them any more: that they are missing is all that is to be remembered.
+        self._lost += sum(map(Span.of, self._waiting), Span())
+        self._waiting.clear()
+        self._waiting_bytes = 0
         if self._leave is not None and self.missing is None:
             self._leave()
             self._leave = None

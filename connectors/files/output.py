@@ -23,6 +23,10 @@ _WHAT_TO_DO = {
     errno.ENOTDIR: "create its folder again",
     errno.EACCES: "allow it to be written",
     errno.EPERM: "allow it to be written",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENFILE: "raise the system's limit on open files (fs.file-max)",
+    errno.ENXIO: "start a reader for it, or put a file in its place",
+    errno.EISDIR: "remove the folder that is in its place",
     errno.EPIPE: "start a reader for it again",
     errno.EBUSY: "give each run its own files",
 }
@@ -211,12 +215,12 @@ class OutputFile:
         except OSError as error:
             raise WriteError(path, error) from None
 
-    def _open(self, held: int | None = None) -> None:
+    def _open(self, held: int | None = None, flags: int = 0) -> None:
         number = inherited(self._path) if held is None else None
         if held is not None:
             file = held
         elif number is None:
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, 0o666)
         else:
             file = os.dup(number)
         # Unbuffered: otherwise buffered data would be written, and could fail, on closing.
@@ -246,8 +250,10 @@ class OutputFile:
                 # A deleted file takes up space as long as it is open.
                 self._file.close()
                 self.size, self._is_ragged, self._is_synced = 0, False, True
-                self.deletions += not self._path.exists() or self._path.stat().st_size == 0
-            self._open()
+                self.deletions += not (self._path.is_file() and self._path.stat().st_size)
+            # A pipe in its place must not hold up the captions until somebody reads it.
+            self._open(flags=os.O_NONBLOCK)
+            os.set_blocking(self._file.fileno(), True)
             self.size = os.fstat(self._file.fileno()).st_size if self.is_regular else 0
         except OSError as error:
             raise WriteError(self._path, error) from None
@@ -304,9 +310,13 @@ class OutputFile:
         """Whether the last line of a regular file is incomplete."""
         if not self.is_regular or not self.size:
             return False
-        with self._path.open("rb") as file:
-            file.seek(self.size - 1)
-            return file.read(1) != b"\n"
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self.size - 1)
+                return file.read(1) != b"\n"
+        except OSError:
+            # It may be written, but not read, or is gone again: an empty line does no harm, half a line does.
+            return True
 
     def close(self) -> None:
         """Close the file without raising."""

@@ -3,8 +3,12 @@
 import contextlib
 import sys
 
+from operators.errors import UsageError
+
 # Files that a run may need for itself, a generous estimate: about twenty, and more with each worker.
 _RUN_FILES = 200
+# Without so many, it would fail at a moment of its own choice.
+_LEAST_RUN_FILES = 32
 
 
 def allow_open_files(count: int) -> int:
@@ -23,13 +27,24 @@ def allow_open_files(count: int) -> int:
     return soft
 
 
-def most_sockets(wanted: int, share: int) -> int:
+def most_sockets(wanted: int, share: int, files: int = 0) -> int:
     """How many of the wanted connections a server may hold.
 
     Viewers must not keep the run from opening a file.
 
     Args:
         share: If the limit is low, the server gets one part in ``share`` of it; otherwise all but a reserve.
+        files: Maximum number of files that the rooms of the server write at the same time.
+
+    Raises:
+        UsageError: when the system permits too few open files for those of the rooms.
     """
-    allowed = allow_open_files(wanted + _RUN_FILES)
-    return max(1, min(wanted, max(allowed - _RUN_FILES, allowed // share)))
+    reserved = _RUN_FILES + files
+    allowed = allow_open_files(wanted + reserved)
+    if files and allowed - allowed // share < files + _LEAST_RUN_FILES:
+        needed = (files + _LEAST_RUN_FILES) * share // (share - 1) + 1
+        raise UsageError(
+            f"the rooms write {files} files at the same time, and this process may open only {allowed}; "
+            f"raise that limit (ulimit -n {needed}), lower --rooms, or leave out --captions-folder"
+        )
+    return max(1, min(wanted, max(allowed - reserved, allowed // share)))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from connectors.web.messages import Languages
+from connectors.web.messages import Languages, Message
 
 #: Maximum number of characters of a room's name.
 MAX_NAME = 80
@@ -71,6 +71,7 @@ FromSpeaker = Open | End
 ToSpeaker = Opened | Received | Notice | Refusal
 
 _decode = msgspec.json.Decoder(FromSpeaker).decode
+_decode_server = msgspec.json.Decoder(ToSpeaker | Message).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -79,6 +80,15 @@ def decoded(text: str) -> FromSpeaker | None:
     try:
         message: FromSpeaker = _decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    return message
+
+
+def said_by_server(text: str | bytes) -> ToSpeaker | Message | None:
+    """A message of a server to a speaker; None if it is none."""
+    try:
+        message: ToSpeaker | Message = _decode_server(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     return message
 

@@ -65,21 +65,34 @@ class Room:
     def accept(self, pcm: bytes, came_s: float, now_s: float, silence_dbfs: float) -> None:
         """Take sound that came at ``came_s`` and is taken at ``now_s``."""
         duration_s = len(pcm) / BYTES_PER_SECOND
+        before_s = self._end_s
         if came_s - self._received_s > _GAP_S or self.received == 0:
             self._end_s = max(self._end_s, came_s - duration_s, 0.0)
-        for at in range(0, len(pcm), _CHUNK_BYTES):
-            part = pcm[at : at + _CHUNK_BYTES]
-            self._waiting.append(AudioChunk(stream=self.stream, start_s=self._end_s, pcm=part))
-            self._end_s += len(part) / BYTES_PER_SECOND
+        self._append(pcm, follows=self._end_s == before_s)
         self._waiting_bytes += len(pcm)
         self.received += len(pcm)
         self._received_s = now_s
         if level(pcm).peak_dbfs > silence_dbfs:
             self.heard_s = now_s
 
+    def _append(self, pcm: bytes, *, follows: bool) -> None:
+        """Add sound in chunks; ``follows`` says that there is no gap before it."""
+        start_s = self._end_s
+        if follows and self._waiting and 0 < len(self._waiting[-1].pcm) < _CHUNK_BYTES:
+            # Each chunk is work for the flow, and each message may be as short as a sample.
+            begun = self._waiting.pop()
+            pcm, start_s = begun.pcm + pcm, begun.start_s
+        for at in range(0, len(pcm), _CHUNK_BYTES):
+            part = pcm[at : at + _CHUNK_BYTES]
+            self._waiting.append(AudioChunk(stream=self.stream, start_s=start_s, pcm=part))
+            start_s += len(part) / BYTES_PER_SECOND
+        self._end_s = start_s
+
     def pause(self) -> None:
         """No sound comes for now."""
-        if not self.is_ending:
+        # A second pause says nothing new, and a speaker may come and go any number of times.
+        is_pausing = bool(self._waiting) and self._waiting[-1].pauses
+        if not self.is_ending and not is_pausing:
             self._waiting.append(AudioChunk(stream=self.stream, start_s=self._end_s, pcm=b"", pauses=True))
 
     def end(self) -> None:

@@ -25,6 +25,8 @@ _FULL_S = 0.05
 _CONFIRM_S = 0.5
 # Seconds of sound that may come at once, beyond the rate.
 _BURST_S = 30.0
+# Bytes that a message counts at least: each one is work, and all rooms share a thread for it. 10 ms of sound.
+_MIN_CHARGED_BYTES = 320
 # Close codes (RFC 6455, 7.4): done, refused, too big, come again later; and our own, for another connection.
 _DONE, _REFUSED, _TOO_BIG, _LATER, _ELSEWHERE = 1000, 1008, 1009, 1013, 4001
 # Bytes that fit into the reason of a close frame.
@@ -55,9 +57,7 @@ class Speakers:
         try:
             opening = await self._opening(socket)
             room = self._room(opening)
-            abort: Callable[[], None] = socket.scope.get("extensions", {}).get(ABORT, lambda: None)
-            with self._hub.join(room.stream, opening.last, abort) as client:
-                await self._serve(socket, room, client)
+            await self._follow(socket, room, opening.last)
         except _Refused as refused:
             await _close(socket, refused.code, refused.sentence)
         except Full:
@@ -97,6 +97,17 @@ class Speakers:
             raise _Refused(str(error)) from None
         self._hub.open(room.stream, languages_of(room.direction), room.view)
         return room
+
+    async def _follow(self, socket: WebSocket, room: Room, last_id: str | None) -> None:
+        abort: Callable[[], None] = socket.scope.get("extensions", {}).get(ABORT, lambda: None)
+        try:
+            with self._hub.join(room.stream, last_id, abort) as client:
+                await self._serve(socket, room, client)
+        except Full:
+            if room.stream not in self._cuts and room.stream not in self._ends:
+                # Nobody has its key: nobody else could end it.
+                self._rooms.end(room)
+            raise
 
     async def _serve(self, socket: WebSocket, room: Room, client: Client) -> None:
         moved = asyncio.Event()
@@ -182,15 +193,12 @@ class _Speaker:
     async def listen(self) -> None:
         """Take sound until the speaker is gone; raises `_Refused`, `WebSocketDisconnect`."""
         while True:
-            try:
+            message = None
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._patience_s()):
                     message = await _next(self._socket)
-            except TimeoutError:
-                message = b""
-            if isinstance(message, str):
-                await self._obey(message)
-            elif message:
-                await self._take(message)
+            if message is not None:
+                await self._heed(message)
             if not self._room.is_ending and self._silent_s() >= self._limits.silence_s:
                 self._rooms.end(self._room)
                 raise _Refused(
@@ -204,6 +212,17 @@ class _Speaker:
     def _patience_s(self) -> float | None:
         """Seconds until the room has been silent for too long; None if that does not matter any more."""
         return None if self._room.is_ending else max(0.01, self._limits.silence_s - self._silent_s())
+
+    async def _heed(self, message: str | bytes) -> None:
+        """Do what a message says, then wait until the next one may come."""
+        if isinstance(message, str):
+            await self._obey(message)
+        else:
+            await self._take(message)
+        wait_s = self._pace.wait_s(max(len(message), _MIN_CHARGED_BYTES), monotonic())
+        if wait_s > 0:
+            await self._tell_of_pace()
+            await asyncio.sleep(wait_s)
 
     async def _obey(self, text: str) -> None:
         if not isinstance(decoded(text), End):
@@ -225,10 +244,6 @@ class _Speaker:
                 return
             await asyncio.sleep(_FULL_S)
         await self._confirm(after_s=_CONFIRM_S)
-        wait_s = self._pace.wait_s(len(pcm), monotonic())
-        if wait_s > 0:
-            await self._tell_of_pace()
-            await asyncio.sleep(wait_s)
 
     async def _confirm(self, after_s: float = 0.0) -> None:
         now_s = monotonic()
@@ -242,7 +257,7 @@ class _Speaker:
             self._was_told = True
             sentence = (
                 f"sound comes faster than {self._limits.bytes_per_second} bytes a second and is taken at "
-                "that rate; send it as it is spoken"
+                f"that rate; send it as it is spoken, in messages of {_MIN_CHARGED_BYTES} bytes or more"
             )
             await self._socket.send_text(encoded(Notice(sentence=sentence)))
 

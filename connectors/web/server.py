@@ -50,6 +50,7 @@ class WebServer:
         names: Sequence[str] = (),
         most_clients: int = 2000,
         speakers: Speakers | None = None,
+        room_files: int = 0,
     ) -> None:
         """Prepare a server; it listens once it is started.
 
@@ -60,9 +61,11 @@ class WebServer:
             names: Names under which the server is reached, in addition to ``host``.
             most_clients: Maximum number of clients; some connections for pages are added.
             speakers: Those who speak in a browser, if any may.
+            room_files: Maximum number of files that their rooms write at the same time.
 
         Raises:
-            UsageError: for an invalid token; without the packages of the extra ``web``.
+            UsageError: for an invalid token; without the packages of the extra ``web``; if the system permits
+                too few open files.
         """
         with needs_extra("web", "--web"):
             import_module("connectors.web.app")
@@ -73,7 +76,7 @@ class WebServer:
         #: The generated token if none was given, for viewers.
         self.new_token = None if token else self._token
         self._names = names
-        self._most_clients = most_clients
+        self._most_connections = most_sockets(most_clients + _PAGE_CONNECTIONS, _FILE_SHARE, room_files)
         self._speakers = speakers
         self._server: BackgroundServer | None = None
 
@@ -103,7 +106,7 @@ class WebServer:
             listener,
             lambda ready: web_app(self._hub, access, self._token, ready, front=front, more=more),
             name="web",
-            most_connections=most_sockets(self._most_clients + _PAGE_CONNECTIONS, _FILE_SHARE),
+            most_connections=self._most_connections,
             backlog=_BACKLOG,
             stop_s=_STOP_S,
             failure="the web server did not start; try again, or leave out --web",

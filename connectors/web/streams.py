@@ -8,7 +8,8 @@ from connectors.web.client import Followed
 from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds, StreamLog
 
-#: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten.
+#: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
+#: that is over before any that goes on.
 MAX_STREAMS = 64
 
 
@@ -56,8 +57,7 @@ class Streams:
         stream = self._by_name.pop(name, None) or self._create(name)
         self._by_name[name] = stream
         stream.is_real = True
-        names = [other for other, one in self._by_name.items() if one.is_real]
-        return stream, self._by_name.pop(names[0]) if len(names) > self._most else None
+        return stream, self._made_room()
 
     def open(self, name: str, languages: Languages, secret: str) -> Followed | None:
         """Create a stream that is followed with a secret; returns one that was removed to make room."""
@@ -74,6 +74,15 @@ class Streams:
         stream = self._by_name.get(name)
         if stream is not None and not stream.clients and not stream.is_real:
             del self._by_name[name]
+
+    def _made_room(self) -> Followed | None:
+        """Forget a stream if there are too many; returns it."""
+        names = [name for name, one in self._by_name.items() if one.is_real]
+        if len(names) <= self._most:
+            return None
+        # Whoever opens and leaves room after room must not take its readers from one that is silent.
+        over = (name for name in names if self._by_name[name].log.is_over)
+        return self._by_name.pop(next(over, names[0]))
 
     def _create(self, name: str, languages: Languages | None = None) -> Followed:
         run = secrets.token_hex(4)

@@ -52,6 +52,9 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
         with parts.observers.served() as where:
             if not settings.input.translations and not settings.input.captions:
                 parts.shared.load()
+            if settings.input.rooms:
+                # Otherwise one that cannot be made would end the server when the first speaker comes.
+                parts.shared.recognizer("").close()
             # A progress line that keeps moving would garble the captions.
             waiting.end()
             # The steps after the flow must also end cleanly on Ctrl-C, until the last viewer is served.

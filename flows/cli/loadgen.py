@@ -13,7 +13,7 @@ from flows.observe.audience import TOKEN_VARIABLE
 from flows.settings.loading import load_settings
 from flows.settings.options import RECOGNITION, TRANSLATION, Overrides, takes
 from flows.settings.schema import Settings
-from operators.errors import UsageError
+from operators.errors import InputError, UsageError
 from operators.extras import needs_extra
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def loadgen(
     wanted = load_settings(None, overrides if server is None else {})
     model = wanted.translate
     read = named_files(model.model, model.template, model.glossary, model.heads, model.draft_model)
-    check_distinct([("--json", json), ("--plot", plot)], [recording, job, *read])
+    heard = Path(wanted.recognize.model) if wanted.recognize.model else None
+    check_distinct([("--json", json), ("--plot", plot)], [recording, job, heard, *read])
     loads, stop = [Load(number, seconds) for number in numbers], Flag()
     with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
         target: Target
@@ -83,8 +84,13 @@ def loadgen(
             target = _job(recording, load_settings(job), server_metrics, stop)
         else:
             target = _flow(wanted, recording, max(numbers), stop)
-        results = run_loads(target, loads, recording.name, waiting, stop)
+        results, failure = run_loads(target, loads, recording.name, waiting, stop)
     publish(results, json, plot)
+    if failure is not None:
+        raise failure
+    if cut := sum(row.cut for row in results.rows):
+        rooms_were = "1 room was" if cut == 1 else f"{cut} rooms were"
+        raise InputError(f"{rooms_were} cut off before the last caption; see what the server reports")
 
 
 def _is_sound(recording: Path) -> bool:

@@ -1,18 +1,24 @@
 """The memory of whoever translates: as the metrics of another process tell it, and over time."""
 
+import math
 import re
+import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import Event as Flag
-from threading import Thread
+from threading import Thread, Timer
 from time import monotonic
-from urllib.request import urlopen
+from urllib.parse import urlsplit, urlunsplit
 
 from operators.errors import InputError
 
 #: Seconds since a load began, and megabytes.
 Samples = list[tuple[float, float]]
 
+# Seconds for an answer, and the bytes that are read of it.
+_TIMEOUT_S = 5.0
+_MAX_BYTES = 4 * 1024 * 1024
 _MEMORY = re.compile(r"^process_resident_memory_bytes (\S+)", re.MULTILINE)
 
 
@@ -23,11 +29,38 @@ def told_memory_mb(metrics: str) -> float | None:
         InputError: when there are no metrics.
     """
     try:
-        with urlopen(metrics, timeout=5) as answer:
-            found = _MEMORY.search(answer.read().decode())
-    except (OSError, ValueError):
+        found = _MEMORY.search(_answer(metrics))
+        memory_mb = float(found[1]) / 1e6 if found else None
+    except (OSError, ValueError, HTTPException):
         raise InputError(f"{metrics} gives no metrics; check --server-metrics") from None
-    return float(found[1]) / 1e6 if found else None
+    return memory_mb if memory_mb is None or math.isfinite(memory_mb) else None
+
+
+def _answer(address: str) -> str:
+    """What is at an address, within bounds: it may be something else that never ends."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("no address of HTTP")
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    with closing(kind(parts.hostname, parts.port, timeout=_TIMEOUT_S)) as connection:
+        connection.connect()
+        # The timeout of a socket is for each of its bytes.
+        over = Timer(_TIMEOUT_S, _cut, [connection.sock])
+        over.daemon = True
+        over.start()
+        try:
+            connection.request("GET", urlunsplit(("", "", parts.path or "/", parts.query, "")))
+            told = connection.getresponse().read(_MAX_BYTES).decode()
+            if over.finished.is_set():
+                raise TimeoutError("it did not end")
+            return told
+        finally:
+            over.cancel()
+
+
+def _cut(connected: socket.socket) -> None:
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

@@ -38,6 +38,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int
     lost: int
     refused: int
+    #: Rooms whose captions ended before the last one: the server or the connection was gone, or too slow.
+    cut: int = 0
     #: Memory of whoever translates, at the end and for each room more than before the load.
     memory_mb: float | None
     memory_mb_per_room: float | None
@@ -66,6 +68,7 @@ def row_of(target: str, load: Load, meter: Meter, memory: Memory) -> Row:
         dropped=counts.dropped,
         lost=counts.lost,
         refused=counts.refused,
+        cut=counts.cut,
         memory_mb=_rounded(after_mb),
         memory_mb_per_room=_rounded(each),
         memory_growth_mb=_rounded(growth_mb(samples)),
@@ -81,7 +84,7 @@ def _rounded(value: float | None) -> float | None:
 def table(rows: Sequence[Row]) -> Table:
     """The table of all rows."""
     columns = (
-        "rooms", "updates/s", "p50 ms", "p95 ms", "updates", "finals", "dropped", "lost", "refused",
+        "rooms", "updates/s", "p50 ms", "p95 ms", "updates", "finals", "dropped", "lost", "refused", "cut",
         "memory MB", "MB/room", "growth MB",
     )  # fmt: skip
     return Table(
@@ -98,6 +101,7 @@ def table(rows: Sequence[Row]) -> Table:
                 str(row.dropped),
                 str(row.lost),
                 str(row.refused),
+                str(row.cut),
                 number(row.memory_mb, 0),
                 number(row.memory_mb_per_room, 1),
                 number(row.memory_growth_mb, 1),
@@ -107,6 +111,7 @@ def table(rows: Sequence[Row]) -> Table:
         notes=(
             "p50, p95: delay of captions, from the partial, or from the speech if sound was sent",
             "dropped: overtaken partials; lost: segments that never got their final; refused: rooms",
+            "cut: rooms whose captions ended before the last one",
             "growth: of the memory, from the second quarter of the load to the last one",
         ),
     )

@@ -12,7 +12,7 @@ from flows.loadgen.memory import sampled
 from flows.loadgen.rows import Memory, Row, row_of
 from flows.loadgen.target import Load, Meter, Target
 from flows.running.waiting import Waiting
-from operators.errors import InterruptedRunError
+from operators.errors import InputError, InterruptedRunError, SurtitleError
 
 # How often the memory is sampled in a load.
 _SAMPLES = 40
@@ -27,21 +27,43 @@ class LoadResults(msgspec.Struct, frozen=True):
 
 def run_loads(
     target: Target, loads: Sequence[Load], recording: str, waiting: Waiting, stop: Flag
-) -> LoadResults:
+) -> tuple[LoadResults, SurtitleError | None]:
     """Put each load on the target. ``recording`` names what the rooms say.
 
-    Raises `InterruptedRunError` if ``stop`` is set meanwhile.
+    Returns the results, and the error that ended the loads after the first one, if any did.
+
+    Raises:
+        SurtitleError: when nothing can be measured.
+        InterruptedRunError: if ``stop`` is set meanwhile.
     """
-    rows = []
+    rows = list[Row]()
+    failure: SurtitleError | None = None
     for load in loads:
         waiting.doing(f"{load.rooms} rooms speak for {load.seconds:g} seconds", None)
-        meter, before = Meter(load.seconds), target.memory_mb()
-        with sampled(target.memory_mb, load.seconds / _SAMPLES) as memory:
-            target.run(load, meter)
+        try:
+            row = _row(target, load)
+        except SurtitleError as error:
+            failure = error
         if stop.is_set():
             waiting.end()
             raise InterruptedRunError("interrupted; nothing was written")
-        rows.append(row_of(target.name, load, meter, Memory(before, target.memory_mb(), memory)))
+        if failure is not None:
+            break
+        rows.append(row)
     waiting.end()
+    if failure is not None and not rows:
+        raise failure
     signature = {"surtitle": version("surtitle"), "recording": recording, "cpu": cpu_name()}
-    return LoadResults(signature, rows)
+    return LoadResults(signature, rows), failure
+
+
+def _row(target: Target, load: Load) -> Row:
+    meter, before_mb = Meter(load.seconds), target.memory_mb()
+    with sampled(target.memory_mb, load.seconds / _SAMPLES) as memory:
+        target.run(load, meter)
+    try:
+        after_mb = target.memory_mb()
+    except InputError:
+        # What was measured does not depend on it.
+        after_mb = None
+    return row_of(target.name, load, meter, Memory(before_mb, after_mb, memory))

@@ -27,6 +27,8 @@ class Counts(NamedTuple):
     lost: int = 0
     #: Rooms that were not admitted.
     refused: int = 0
+    #: Rooms whose captions ended before the last one.
+    cut: int = 0
 
 
 class Meter:
@@ -48,7 +50,7 @@ class Meter:
             self.lags_s.add(lag_s)
             self._stretches[min(max(place, 0), STRETCHES - 1)].add(lag_s)
 
-    def add(self, *, dropped: int = 0, lost: int = 0, refused: int = 0) -> None:
+    def add(self, *, dropped: int = 0, lost: int = 0, refused: int = 0, cut: int = 0) -> None:
         """Count what did not come."""
         with self._lock:
             counts = self._counts
@@ -56,6 +58,7 @@ class Meter:
                 dropped=counts.dropped + dropped,
                 lost=counts.lost + lost,
                 refused=counts.refused + refused,
+                cut=counts.cut + cut,
             )
 
     @property

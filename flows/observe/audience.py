@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from connectors.exports.room_files import RoomFiles
+from connectors.exports.room_files import FILES, RoomFiles
 from connectors.messages.log import tell
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.server import RoomServer
@@ -43,7 +43,7 @@ class Audience:
             files: What is written of each room, if that is wanted.
 
         Raises:
-            UsageError: for an invalid token, or languages of rooms.
+            UsageError: for an invalid token, or languages of rooms; for more rooms than files can be opened.
         """
         web = settings.web
         self._lost_s = 0.0
@@ -64,6 +64,7 @@ class Audience:
             names=web.names,
             most_clients=web.max_clients,
             speakers=None if self.rooms is None else RoomServer(self.rooms, self._hub),
+            room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
         )
 
     @contextmanager

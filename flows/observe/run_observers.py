@@ -45,7 +45,7 @@ class RunObservers(Observers):
 
     def _audience(self, settings: Settings) -> Audience:
         folder = settings.rooms.folder if settings.input.rooms else None
-        return Audience(settings, None if folder is None else RoomFiles(Path(folder), self.outputs))
+        return Audience(settings, None if not folder else RoomFiles(Path(folder), self.outputs))
 
     @contextmanager
     def served(self) -> Iterator[str | None]:

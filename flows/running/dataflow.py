@@ -8,6 +8,7 @@ from datetime import timedelta
 from threading import Event as Flag
 from typing import Any, NamedTuple
 
+import bytewax.errors  # noqa: F401 - Bytewax imports it at the first error, which may be that of a full table of files
 from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig
 from bytewax.testing import cluster_main, run_main

@@ -65,6 +65,7 @@ def _forget(kind: type[BaseTokenizer]) -> None:
         _forget(one)
 
 
+@cache  # each room asks for it, and the versions are read from files
 def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:
     """The signature that reproduces an erasure figure: tokenizer, aggregation, mask and versions."""
     mask = "none" if mask_k is None else str(mask_k)

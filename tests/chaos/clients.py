@@ -108,7 +108,7 @@ def _tls(client: socket.socket, random: Random) -> None:
     time.sleep(random.uniform(0.0, 1.0))
 
 
-_ATTACKS: tuple[Attack, ...] = (
+ATTACKS: tuple[Attack, ...] = (
     _nothing, _half, _half_closed, _drip, _too_much, _noise, _body, _pipelines, _slow, _reads, _frames, _tls
 )  # fmt: skip
 
@@ -124,9 +124,9 @@ def attempt(trial: Trial) -> None:
         "--metrics", "0", *(one for pair in files.items() for one in pair),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files)),
     )  # fmt: skip
-    said = _Said(process.stderr)
+    said = Said(process.stderr)
     web, metrics = said.wait("captions"), said.wait("metrics")
-    chosen = random.sample(_ATTACKS, random.randint(1, 4))
+    chosen = random.sample(ATTACKS, random.randint(1, 4))
     count = random.choice([10, 40, 150])
     trial.note(f"{count} clients, {most_files} files:", *(one.__name__.strip("_") for one in chosen))
     crowd = [
@@ -139,13 +139,13 @@ def attempt(trial: Trial) -> None:
     for one in crowd:
         one.start()
     said.wait_until("the input has ended")
-    healthy = _health(metrics)
+    healthy = health(metrics)
     for one in crowd:
         one.join(60)
         see(not one.is_alive(), "a client is still held")
     see(process.poll() is None, "the run did not stay:", "".join(said.text))
     see(
-        _health(metrics).startswith(b"HTTP/1.1 200"),
+        health(metrics).startswith(b"HTTP/1.1 200"),
         "nobody answers /healthz when the crowd is gone:",
         healthy,
     )
@@ -168,7 +168,7 @@ def _timeless(event: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in event.items() if key not in TIMES}
 
 
-class _Said:
+class Said:
     """What a run says on standard error, while it says it."""
 
     def __init__(self, pipe: object) -> None:
@@ -210,7 +210,7 @@ def _attack(attack: Attack, at: int, seed: int) -> None:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def _health(at: int) -> bytes:
+def health(at: int) -> bytes:
     """What a probe gets, in its own time."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", at), 10) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

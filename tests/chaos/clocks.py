@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
-from tests.chaos import signals
+from tests.chaos import rooms, signals
 from tests.chaos.trial import Trial
 from tests.stepped_clock import SteppedClock
 
@@ -13,13 +13,13 @@ _STEPS_S = (1, 60, 3600, 86_400)
 
 
 def attempt(trial: Trial) -> None:
-    """Try what signals do, with any input, while the clock is set: all of it has to hold."""
+    """Try what signals do with any input, or strangers in rooms, while the clock is set: all has to hold."""
     folder = trial.folder / "clock"
     folder.mkdir()
     clock = SteppedClock(folder)
     trial.environment |= clock.environment
     with _set_again_and_again(clock, trial.seed):
-        signals.attempt(trial)
+        trial.random.choice((signals, signals, rooms)).attempt(trial)
 
 
 @contextmanager

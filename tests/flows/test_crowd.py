@@ -119,3 +119,14 @@ def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(
     assert validate(captioned, Caption) == SEGMENTS
     assert titled.read_text().count("-->") == SEGMENTS
     assert logged.stat().st_size > 0
+
+
+def test_more_rooms_than_there_are_files_for_are_refused_before_anybody_speaks(tmp_path: Path) -> None:
+    with running(64, "serve", "--port", 0, "--rooms", 40, "--captions-folder", tmp_path / "rooms") as process:
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert stderr == (
+        "surtitle: the rooms write 80 files at the same time, and this process may open only 64; raise "
+        "that limit (ulimit -n 150), lower --rooms, or leave out --captions-folder\n"
+    )
+    assert not (tmp_path / "rooms").exists()

@@ -191,6 +191,16 @@ def test_finals_that_a_speaker_saw_are_in_the_folder_however_the_server_ends(
     assert cues.count("-->") >= 2
 
 
+def test_a_server_whose_recogniser_cannot_be_loaded_ends_before_anybody_speaks(
+    small: list[str], tmp_path: Path
+) -> None:
+    missing = tmp_path / "missing"
+    with serve("--speech-model", missing, *small) as server:
+        code, _, stderr = server.process.wait(60), *server.process.communicate()
+    assert code == 3
+    assert stderr.startswith(f"surtitle: {missing}: there is no such folder"), stderr
+
+
 def test_settings_that_cannot_be_served_are_one_sentence() -> None:
     with pytest.raises(UsageError, match="moonshine recognises one language; name only that one"):
         room_registry(load_settings(None, {"rooms": {"from": ["English", "German"]}}))

@@ -134,6 +134,8 @@ def faults(rows: Sequence[Row]) -> list[str]:
     )
     if any(row.refused for row in rows):
         found.append(f"{sum(row.refused for row in rows)} rooms were refused")
+    if any(row.cut for row in rows):
+        found.append(f"{sum(row.cut for row in rows)} rooms ended before their last caption")
     if any(not row.finals for row in rows):
         found.append("there were turns without any final")
         return found

@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import webvtt
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from connectors.exports.room_files import RoomFiles, file_name
+from connectors.exports.room_files import RoomFiles, _RoomFile, file_name
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.reading import read_events
 from operators.errors import OutputError
@@ -40,6 +41,12 @@ def caption(
 
 def cues(path: Path) -> list[tuple[str, str]]:
     return [(cue.start, cue.text) for cue in webvtt.read(str(path)).captions]
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files be tried again at once."""
+    for module in ("connectors.files.backlog", "connectors.exports.room_files"):
+        monkeypatch.setattr(f"{module}._RETRY_S", 0.0)
 
 
 def test_each_room_gets_its_finals_at_once_and_its_subtitles_when_it_ends(tmp_path: Path) -> None:
@@ -70,7 +77,7 @@ def test_what_cannot_be_written_waits_and_is_written_later_also_when_the_room_is
 ) -> None:
     told: list[str] = []
     written, watch = files(tmp_path, told)
-    monkeypatch.setattr("connectors.files.backlog._RETRY_S", 0.0)
+    hurry(monkeypatch)
 
     def full(*_given: Any, **_options: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -93,7 +100,7 @@ def test_what_cannot_be_written_waits_and_is_written_later_also_when_the_room_is
 def test_a_folder_that_is_gone_or_replaced_by_a_file_does_not_end_the_captions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("connectors.files.backlog._RETRY_S", 0.0)
+    hurry(monkeypatch)
     told: list[str] = []
     written, watch = files(tmp_path / "rooms", told)
     (tmp_path / "rooms").rmdir()
@@ -121,6 +128,47 @@ def test_rooms_that_are_over_hold_no_files_and_are_not_remembered(tmp_path: Path
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     assert len(watch._files) == 0
     written.close()
+
+
+def test_rooms_that_wait_for_a_disk_are_tried_now_and_then_and_not_with_each_caption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[_RoomFile] = []
+
+    def is_written(file: _RoomFile) -> bool:
+        tried.append(file)
+        return False
+
+    monkeypatch.setattr(_RoomFile, "is_written", is_written)
+    now_s = [100.0]
+    written = RoomFiles(tmp_path / "rooms", OutputWatch(lambda _event: None), lambda: now_s[0])
+    for number in range(3):
+        written.write(caption(f"hall.{number}", 0, "Hallo", at_s=1.0), GERMAN, 0.0)
+        written.end(f"hall.{number}")
+    tried.clear()
+    for segment in range(100):
+        written.write(caption("aula.bb", segment, "Danke", at_s=5.0), GERMAN, 0.0)
+    assert tried == []
+    now_s[0] += 3.0
+    written.write(caption("aula.bb", 100, "Danke", at_s=5.0), GERMAN, 0.0)
+    assert len(tried) == 3
+    written.close()
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/null")])
+def test_what_is_no_file_under_the_name_of_one_holds_up_no_room(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    told: list[str] = []
+    written, watch = files(tmp_path, told)
+    put(tmp_path / "hall.aa.jsonl")
+    written.write(caption("hall.aa", 0, "Guten Tag", at_s=1.0), GERMAN, 0.0)
+    written.write(caption("aula.bb", 0, "Hallo", at_s=1.0), GERMAN, 0.0)
+    assert any("hall.aa.jsonl cannot be written: it is no file" in sentence for sentence in told)
+    written.close()
+    assert [one.shown for one in read_events(tmp_path / "aula.bb.jsonl", Caption)] == ["Hallo"]
+    assert cues(tmp_path / "hall.aa.vtt") == [("00:00:01.000", "Guten Tag")]
+    assert [one.span.records for one in watch.missing()] == [1]
 
 
 def test_workers_write_at_the_same_time(tmp_path: Path) -> None:

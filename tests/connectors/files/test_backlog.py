@@ -171,6 +171,16 @@ def test_a_close_while_nothing_helps_is_silent_and_what_waits_is_missing() -> No
     ]
 
 
+def test_what_waited_when_its_file_was_closed_is_missing_and_takes_no_memory() -> None:
+    desk = Desk()
+    desk.disk.room = 0
+    desk.backlog.write_batch(partials(0, 99))
+    assert desk.backlog.waits
+    desk.backlog.close()
+    assert not desk.backlog.waits
+    assert [one.span.records for one in desk.watch.missing()] == [100]
+
+
 # The files themselves
 
 
@@ -258,6 +268,64 @@ def test_what_was_on_the_disk_when_a_file_was_deleted_or_cut_short_is_missing(
     sound, _ = soundfile.read(tmp_path / "out.wav", dtype="int16")
     assert sorted(set(sound[:3200])) == [0]
     assert np.array_equal(sound[3200:], np.full(1600, 3))
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize(
+    ("put", "take_away", "said"),
+    [
+        (
+            os.mkfifo,
+            os.unlink,
+            "No such device or address; start a reader for it, or put a file in its place",
+        ),
+        (os.mkdir, os.rmdir, "Is a directory; remove the folder that is in its place"),
+    ],
+)
+def test_what_is_no_file_in_the_place_of_one_holds_up_nobody_and_what_was_lost_is_named(
+    tmp_path: Path,
+    watch: OutputWatch,
+    told: list[str],
+    put: Callable[[Path], None],
+    take_away: Callable[[Path], None],
+    said: str,
+) -> None:
+    for name, (part, make) in sinks(tmp_path, watch).items():
+        part.write_batch([make(0), make(1)])
+        part.snapshot()
+        (tmp_path / name).unlink()
+        put(tmp_path / name)
+        part.write_batch([make(2)])
+        assert "cannot be written" in told[-1]
+        assert name == "out.wav" or said in told[-1]
+        take_away(tmp_path / name)
+        part.write_batch([make(3)])
+        part.close()
+        assert told[-1] == f"{tmp_path / name} can be written again; it lacks {watch.missing()[-1].span}"
+    assert [one.span.records for one in watch.missing()] == [2, 2, 2, 2]
+
+
+def test_a_file_in_the_place_that_cannot_be_read_is_continued_on_a_line_of_its_own(
+    tmp_path: Path, watch: OutputWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.jsonl"
+    part = JsonlSink(path, watch=watch).build_part("out", "part", None)
+    part.write_batch(partials(0, 1))
+    part.snapshot()
+    other = tmp_path / "other"
+    other.write_bytes(path.read_bytes().rstrip())
+    other.replace(path)
+
+    def refuse(*_given: Any) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    # Not by the mode of the file, which does not bind an administrator.
+    with monkeypatch.context() as refusing:
+        refusing.setattr(Path, "open", refuse)
+        part.write_batch(partials(2, 2))
+    part.close()
+    assert validate(path, Partial) == 3
+    assert watch.missing() == []
 
 
 def test_a_file_that_somebody_put_in_the_place_is_continued(tmp_path: Path, watch: OutputWatch) -> None:

@@ -87,6 +87,30 @@ def test_all_accepted_sound_is_delivered_once_and_in_order_whatever_happens(
     assert not rooms.accept(opened[0], b"\0\0", rooms.now()), "nothing is accepted after the end"
 
 
+@given(st.lists(st.integers(1, 4000), min_size=1, max_size=100))
+def test_sound_in_short_messages_is_no_more_work_for_the_flow_than_in_long_ones(samples: list[int]) -> None:
+    rooms = registry(buffer_s=1000.0)
+    room = rooms.open("hall", None, None)
+    said = [bytes([number]) * 2 * count for number, count in enumerate(samples)]
+    for pcm in said:
+        assert rooms.accept(room, pcm, 0.0)
+    chunks = rooms.close()
+    assert b"".join(chunk.pcm for chunk in chunks) == b"".join(said)
+    assert all(len(chunk.pcm) == BYTES_PER_SECOND // 10 for chunk in chunks[:-1])
+    ends = [chunk.start_s + chunk.duration_s for chunk in chunks]
+    assert [chunk.start_s for chunk in chunks[1:]] == pytest.approx(ends[:-1])
+    assert room.end_s == pytest.approx(ends[-1])
+
+
+def test_a_speaker_who_comes_and_goes_leaves_no_more_than_one_pause() -> None:
+    rooms = registry()
+    room = rooms.open("hall", None, None)
+    assert rooms.accept(room, bytes(3200), 0.0)
+    for _ in range(100):
+        rooms.pause(room)
+    assert [chunk.pauses for chunk in rooms.take()] == [False, True]
+
+
 def test_a_recogniser_that_is_busy_holds_back_the_room_and_no_other() -> None:
     rooms = registry(buffer_s=5.0)
     busy, other = rooms.open("busy", None, None), rooms.open("other", None, None)

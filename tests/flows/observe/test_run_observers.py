@@ -53,3 +53,9 @@ def test_metrics_and_captions_are_served_and_the_user_is_told_where(caplog: pyte
 def test_an_address_that_is_none_is_refused_before_anything_listens() -> None:
     with pytest.raises(UsageError, match=r"is not \[HOST:\]PORT"):
         observers(metrics={"listen": "nowhere:"})
+
+
+def test_an_empty_name_is_no_folder_for_the_files_of_rooms() -> None:
+    made = observers(input={"rooms": True}, rooms={"folder": ""}, web={"enabled": True, "port": 0})
+    assert made.audience is not None
+    assert made.audience._files is None
