@@ -63,8 +63,9 @@ class RecoveryFolder:
         self.path = path
         self._identity = _Identity(SCHEMA, msgspec.to_builtins(settings))
         #: Whether the folder existed, from a run that was interrupted or has ended.
-        self.is_resumed = path.exists()
+        self.is_resumed = False
         try:
+            self.is_resumed = path.exists()
             if not self.is_resumed:
                 self._make()
             self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
