@@ -8,6 +8,9 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+#: Exit code after Ctrl-C: 128 and the number of SIGINT, as shells count.
+INTERRUPTED_EXIT_CODE = 130
+
 # Maximum characters of a sentence, because it may quote a file.
 _MAX_CHARACTERS, _HEAD, _TAIL = 2000, 1500, 400
 
@@ -54,7 +57,7 @@ class OutputError(SurtitleError):
 class InterruptedRunError(SurtitleError):
     """Ctrl-C ended a benchmark before it was finished; the message says what was kept."""
 
-    exit_code = 130
+    exit_code = INTERRUPTED_EXIT_CODE
     event = "bench_interrupted"
 
 

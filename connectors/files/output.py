@@ -27,6 +27,9 @@ _WHAT_TO_DO = {
     errno.EBUSY: "give each run its own files",
 }
 
+#: Standard streams that this process was started without; now they lead nowhere (`connectors.files.streams`).
+absent_streams: set[int] = set()
+
 
 class WriteError(OutputError):
     """A write failed but may succeed later.
@@ -134,10 +137,13 @@ def _named_descriptor(path: Path) -> int | None:
 def _check_descriptor(path: Path, number: int) -> None:
     try:
         mode = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
+        is_absent = _named_descriptor(path) in absent_streams
     except OSError:
+        is_absent = True
+    if is_absent:
         raise OutputError(
             f"{path} cannot be written: this process was started without that descriptor; name a file"
-        ) from None
+        )
     if mode == os.O_RDONLY:
         raise OutputError(f"{path} cannot be written: it is open for reading only; name a file")
 

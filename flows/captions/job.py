@@ -12,6 +12,7 @@ from threading import Lock
 from bytewax.dataflow import Dataflow
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
+from connectors.files.streams import open_absent_streams
 from flows.captions.graph import build
 from flows.captions.kafka import check_topics
 from flows.captions.outputs import begin_outputs, held_outputs
@@ -30,6 +31,7 @@ def flow(path: str) -> Dataflow:
 
     If Bytewax is given a recovery folder, the folder need not exist yet, and it belongs to this run.
     """
+    open_absent_streams()
     return job(begin_settings(Path(path)), reading=[Path(path)])
 
 
