@@ -13,6 +13,8 @@ from operators.errors import OutputError
 
 # The same limit as in Linux.
 _MAX_LINKS = 40
+# Characters of a name that another name is made of: file systems allow 255 bytes, and four make a character.
+_MAX_NAME = 50
 _WHAT_TO_DO = {
     errno.ENOSPC: "free space on its disk",
     errno.EDQUOT: "free space in your quota",
@@ -24,6 +26,7 @@ _WHAT_TO_DO = {
     errno.EACCES: "allow it to be written",
     errno.EPERM: "allow it to be written",
     errno.EPIPE: "start a reader for it again",
+    errno.ENXIO: "start a reader for it first",
     errno.EBUSY: "give each run its own files",
 }
 
@@ -40,7 +43,8 @@ class WriteError(OutputError):
     """
 
     def __init__(self, path: Path, error: OSError) -> None:
-        self.reason = error.strerror or str(error)
+        # A pipe: the system says that there is no such device or address.
+        self.reason = "nobody reads it" if error.errno == errno.ENXIO else error.strerror or str(error)
         self.what_to_do = _WHAT_TO_DO.get(error.errno or 0, "find out what is wrong with it")
         super().__init__(f"{path} cannot be written: {self.reason}; {self.what_to_do}")
 
@@ -59,10 +63,17 @@ def check_writable(path: Path) -> None:
             _check_folder(path)
         elif path.is_dir():
             raise OutputError(f"{path} cannot be written: it is a folder; name a file in it")
+        elif path.is_socket():
+            raise OutputError(f"{path} cannot be written: it is a socket; choose another file")
         elif not os.access(path, os.W_OK):
             raise OutputError(f"{path} cannot be written: no permission; choose another file")
     except OSError as error:
         raise WriteError(path, error) from None
+
+
+def unfinished(path: Path) -> Path:
+    """Where this process makes a file or folder before it gets its name, in the same folder."""
+    return path.with_name(f".{path.name[:_MAX_NAME]}.{os.getpid()}.partial")
 
 
 def make_folder(folder: Path) -> None:
@@ -148,6 +159,20 @@ def _check_descriptor(path: Path, number: int) -> None:
         raise OutputError(f"{path} cannot be written: it is open for reading only; name a file")
 
 
+def open_to_write(path: Path) -> int:
+    """Open a file, which is created if necessary, and return its descriptor; what it holds stays.
+
+    Opening a pipe would wait until somebody reads it, perhaps for ever, and a Ctrl-C that only asks to stop
+    would not end that.
+
+    Raises:
+        OSError: with ``ENXIO`` for a pipe that nobody reads.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    os.set_blocking(file, True)
+    return file
+
+
 def lock(file: int) -> None:
     """Prevent other runs from writing an open regular file until it is closed.
 
@@ -222,7 +247,7 @@ class OutputFile:
         if held is not None:
             file = held
         elif number is None:
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            file = open_to_write(self._path)
         else:
             file = os.dup(number)
         # Unbuffered: otherwise buffered data would be written, and could fail, on closing.

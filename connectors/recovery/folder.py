@@ -16,7 +16,7 @@ import msgspec
 from bytewax.recovery import RecoveryConfig, init_db_dir
 
 from connectors.files.damage import DAMAGED
-from connectors.files.output import WriteError
+from connectors.files.output import WriteError, unfinished
 from connectors.recovery.snapshots import forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
@@ -97,7 +97,7 @@ class RecoveryFolder:
 
     def _make(self) -> None:
         """Create the folder with all its contents atomically: a half-made one would belong to no run."""
-        being_made = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        being_made = unfinished(self.path)
         being_made.mkdir(parents=True)
         try:
             # Bytewax panics, with output, if SQLite has no space.

@@ -258,6 +258,18 @@ def test_a_log_that_cannot_be_read_back_still_has_a_summary(tmp_path: Path, kind
     assert json.loads(summary.read_text())["segments"] > 0
 
 
+@pytest.mark.parametrize("option", ["--captions", "--srt", "--vtt", "--summary"])
+def test_a_pipe_that_nobody_reads_ends_the_run_in_a_sentence(tmp_path: Path, option: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = subprocess.run(
+        [SURTITLE, "replay", CAPTIONS, "--quiet", option, pipe],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    sentence = f"surtitle: {pipe} cannot be written: nobody reads it; start a reader for it first\n"
+    assert (done.returncode, done.stderr) == (4, sentence)
+
+
 def test_a_run_goes_on_in_a_folder_that_was_renamed(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
