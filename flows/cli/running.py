@@ -44,8 +44,6 @@ def run(app: typer.Typer) -> NoReturn:
         fail(error)
     except BAD_COMMAND_LINE as error:
         fail(refusal(error, typer.main.get_command(app), sys.argv[1:]))
-    except typer.Abort:
-        sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last resort: any other exception is our bug
         if isinstance(error, OSError) and is_of_output(error):
             end_unwritten(error)
