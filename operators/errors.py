@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from operators.printable import printable
+
 #: Exit code after Ctrl-C: 128 and the number of SIGINT, as shells count.
 INTERRUPTED_EXIT_CODE = 130
 
@@ -28,9 +30,7 @@ class SurtitleError(Exception):
         sentence = super().__str__()
         if len(sentence) > _MAX_CHARACTERS:
             sentence = f"{sentence[:_HEAD]} … {sentence[-_TAIL:]}"
-        if sentence.isprintable():
-            return sentence
-        return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in sentence)
+        return printable(sentence)
 
 
 class UsageError(SurtitleError):
