@@ -13,11 +13,12 @@ from bytewax.dataflow import Dataflow
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.streams import open_absent_streams
+from connectors.recovery.clock import reporting_clock_changes
 from flows.captions.graph import build
 from flows.captions.kafka import check_topics
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts
-from flows.captions.recovery import take_bytewax_folder
+from flows.captions.recovery import bytewax_folder, take_bytewax_folder
 from flows.captions.shared import MakeShared, Shared
 from flows.running.dataflow import let_interrupt_set
 from flows.running.process import is_bytewax_job
@@ -63,6 +64,8 @@ def _begin(parts: Parts, opened: ExitStack) -> None:
     opened.enter_context(held_outputs(settings.output, parts.outputs))
     if is_bytewax_job():
         is_resumed = take_bytewax_folder(settings)
+        if (folder := bytewax_folder()) is not None:
+            opened.enter_context(reporting_clock_changes(folder))
         let_interrupt_set(parts.shared.stop)
     opened.enter_context(parts.observers.served())
     parts.observers.observe(RunBegan())
