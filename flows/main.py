@@ -1,5 +1,6 @@
 """The program ``surtitle``: makes sure that llama.cpp runs on this processor, then runs the command line."""
 
+import os
 import signal
 import sys
 from typing import NoReturn
@@ -9,11 +10,17 @@ def main() -> NoReturn:
     """Run the command line; exits with the codes of `flows.cli.app.main`, or 3 if llama.cpp cannot run."""
     end_on_interrupt()
     # Imported here: it takes a second, during which Ctrl-C must not print a traceback.
+    from connectors.files.streams import prepare_streams
+
+    prepare_streams()
     from connectors.messages.log import begin_messages
-    from flows.cli.exits import fail, wants_json
+    from flows.cli.exits import end_interrupted, fail, wants_json
     from operators.errors import SurtitleError
 
     begin_messages("json" if wants_json(sys.argv[1:]) else "text")
+    is_heeded = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    if is_heeded:
+        signal.signal(signal.SIGINT, _end_at_once)
     if sys.argv[1:2] == ["doctor"]:
         # It examines whether llama.cpp runs, and therefore does not load it.
         from flows.cli.doctor import main as run
@@ -24,11 +31,13 @@ def main() -> NoReturn:
             fail(error)
         from flows.cli.app import main as run
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        # From here on, there may be something to clean up.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        if is_heeded:
+            # From here on, there may be something to clean up.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         run()
+    except KeyboardInterrupt:
+        end_interrupted()
     finally:
         # Everything is done and reported: an interrupt now would only change the exit code.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -39,3 +48,13 @@ def end_on_interrupt() -> None:
     """Let Ctrl-C end this process silently, because nothing has begun yet; unless Ctrl-C is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _end_at_once(_number: int, _frame: object) -> None:
+    """End this process on Ctrl-C while the program is loaded: an exception would go through half a module."""
+    from flows.cli.exits import end_interrupted
+
+    try:
+        end_interrupted()
+    except SystemExit as end:
+        os._exit(int(end.code or 0))

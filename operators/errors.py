@@ -8,6 +8,11 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from operators.printable import printable
+
+#: Exit code after Ctrl-C: 128 and the number of SIGINT, as shells count.
+INTERRUPTED_EXIT_CODE = 130
+
 # Maximum characters of a sentence, because it may quote a file.
 _MAX_CHARACTERS, _HEAD, _TAIL = 2000, 1500, 400
 
@@ -25,9 +30,7 @@ class SurtitleError(Exception):
         sentence = super().__str__()
         if len(sentence) > _MAX_CHARACTERS:
             sentence = f"{sentence[:_HEAD]} … {sentence[-_TAIL:]}"
-        if sentence.isprintable():
-            return sentence
-        return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in sentence)
+        return printable(sentence)
 
 
 class UsageError(SurtitleError):
@@ -54,7 +57,7 @@ class OutputError(SurtitleError):
 class InterruptedRunError(SurtitleError):
     """Ctrl-C ended a benchmark before it was finished; the message says what was kept."""
 
-    exit_code = 130
+    exit_code = INTERRUPTED_EXIT_CODE
     event = "bench_interrupted"
 
 

@@ -4,6 +4,7 @@ import os
 from itertools import islice
 from pathlib import Path
 
+from operators.errors import InputError
 from operators.nearest import nearest
 
 # A folder may have millions of files.
@@ -20,6 +21,28 @@ def unreadable(path: Path, error: OSError) -> str:
     if isinstance(error, PermissionError):
         return f"{path} cannot be read: {reason}; ask its owner for access, or name another file"
     return f"{path} cannot be read: {reason}; check its name and its disk"
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path leads to a folder. Raises `InputError` if the system does not let us look."""
+    try:
+        return path.is_dir()
+    except OSError as error:
+        raise InputError(unreadable(path, error)) from None
+
+
+def is_visible_file(path: Path) -> bool:
+    """Whether a path leads to a regular file that this process can see.
+
+    `Path.is_file` raises for a path that is too long and for a folder that may not be searched. Here these
+    are no files; whoever reads them says why.
+    """
+    return os.path.isfile(path)  # noqa: PTH113 - see above
+
+
+def is_visible(path: Path) -> bool:
+    """The same for anything that a path may lead to."""
+    return os.path.exists(path)  # noqa: PTH110 - see above
 
 
 def missing(path: Path) -> str:

@@ -20,7 +20,10 @@ _ERRORS = (
     errors.InterruptedRunError,
 )  # fmt: skip
 
-OTHER_EXITS = "A second Ctrl-C also exits with 130, and any other defect in surtitle with 70."
+OTHER_EXITS = """\
+Ctrl-C before captions begin, or before another command is finished, also exits with 130; so does a second
+Ctrl-C. The exit code is 1 if nobody reads the output any more, and if `surtitle doctor` finds that captions
+will not work. Any other defect in surtitle exits with 70."""
 
 # Typer's own copy of click has no public name for commands, groups and parameters.
 Command = Any
@@ -39,7 +42,7 @@ def command_line_page() -> str:
         table(("command", "what it does"), index),
         *parts,
         "## Exit codes",
-        OTHER_EXITS,
+        prose(OTHER_EXITS),
         table(("code", "meaning"), codes),
     )
 

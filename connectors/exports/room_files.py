@@ -183,7 +183,7 @@ def _size(path: Path) -> int:
     except OSError as error:
         raise WriteError(path, error) from None
     if not stat.S_ISREG(status.st_mode):
-        number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO
+        number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENODEV
         raise WriteError(path, OSError(number, "it is no file"))
     return status.st_size
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from connectors.files.output import check_writable, inherited
 from operators.errors import OutputError, UsageError
+from operators.unreadable import is_folder, is_visible_file
 
 # Maximum number of files examined in a folder: a speech model has ten.
 _MAX_FILES = 1000
@@ -55,7 +56,7 @@ def check_distinct(
 def named_files(*names: str | None) -> Iterator[Path]:
     """Those arguments that are files: they may also be names, as for models and templates."""
     for name in names:
-        if name and Path(name).is_file():
+        if name and is_visible_file(Path(name)):
             yield Path(name)
 
 
@@ -66,7 +67,7 @@ def _give(identity: _Identity, name: str, path: Path, names: dict[_Identity, str
 
 
 def _files_in(path: Path) -> Iterator[Path]:
-    return islice(path.rglob("*"), _MAX_FILES) if path.is_dir() else iter(())
+    return islice(path.rglob("*"), _MAX_FILES) if is_folder(path) else iter(())
 
 
 def _identity(path: Path) -> _Identity | None:

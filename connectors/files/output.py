@@ -13,6 +13,8 @@ from operators.errors import OutputError
 
 # The same limit as in Linux.
 _MAX_LINKS = 40
+# Characters of a name that another name is made of: file systems allow 255 bytes, and four make a character.
+_MAX_NAME = 50
 _WHAT_TO_DO = {
     errno.ENOSPC: "free space on its disk",
     errno.EDQUOT: "free space in your quota",
@@ -25,11 +27,15 @@ _WHAT_TO_DO = {
     errno.EPERM: "allow it to be written",
     errno.EMFILE: "raise the limit on open files (ulimit -n)",
     errno.ENFILE: "raise the system's limit on open files (fs.file-max)",
-    errno.ENXIO: "start a reader for it, or put a file in its place",
+    errno.ENXIO: "start a reader for it first",
+    errno.ENODEV: "put a file in its place",
     errno.EISDIR: "remove the folder that is in its place",
     errno.EPIPE: "start a reader for it again",
     errno.EBUSY: "give each run its own files",
 }
+
+#: Standard streams that this process was started without; now they lead nowhere (`connectors.files.streams`).
+absent_streams: set[int] = set()
 
 
 class WriteError(OutputError):
@@ -41,7 +47,8 @@ class WriteError(OutputError):
     """
 
     def __init__(self, path: Path, error: OSError) -> None:
-        self.reason = error.strerror or str(error)
+        # A pipe: the system says that there is no such device or address.
+        self.reason = "nobody reads it" if error.errno == errno.ENXIO else error.strerror or str(error)
         self.what_to_do = _WHAT_TO_DO.get(error.errno or 0, "find out what is wrong with it")
         super().__init__(f"{path} cannot be written: {self.reason}; {self.what_to_do}")
 
@@ -60,10 +67,17 @@ def check_writable(path: Path) -> None:
             _check_folder(path)
         elif path.is_dir():
             raise OutputError(f"{path} cannot be written: it is a folder; name a file in it")
+        elif path.is_socket():
+            raise OutputError(f"{path} cannot be written: it is a socket; choose another file")
         elif not os.access(path, os.W_OK):
             raise OutputError(f"{path} cannot be written: no permission; choose another file")
     except OSError as error:
         raise WriteError(path, error) from None
+
+
+def unfinished(path: Path) -> Path:
+    """Where this process makes a file or folder before it gets its name, in the same folder."""
+    return path.with_name(f".{path.name[:_MAX_NAME]}.{os.getpid()}.partial")
 
 
 def make_folder(folder: Path) -> None:
@@ -138,12 +152,29 @@ def _named_descriptor(path: Path) -> int | None:
 def _check_descriptor(path: Path, number: int) -> None:
     try:
         mode = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
+        is_absent = _named_descriptor(path) in absent_streams
     except OSError:
+        is_absent = True
+    if is_absent:
         raise OutputError(
             f"{path} cannot be written: this process was started without that descriptor; name a file"
-        ) from None
+        )
     if mode == os.O_RDONLY:
         raise OutputError(f"{path} cannot be written: it is open for reading only; name a file")
+
+
+def open_to_write(path: Path) -> int:
+    """Open a file, which is created if necessary, and return its descriptor; what it holds stays.
+
+    Opening a pipe would wait until somebody reads it, perhaps for ever, and a Ctrl-C that only asks to stop
+    would not end that.
+
+    Raises:
+        OSError: with ``ENXIO`` for a pipe that nobody reads.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    os.set_blocking(file, True)
+    return file
 
 
 def lock(file: int) -> None:
@@ -215,12 +246,12 @@ class OutputFile:
         except OSError as error:
             raise WriteError(path, error) from None
 
-    def _open(self, held: int | None = None, flags: int = 0) -> None:
+    def _open(self, held: int | None = None) -> None:
         number = inherited(self._path) if held is None else None
         if held is not None:
             file = held
         elif number is None:
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, 0o666)
+            file = open_to_write(self._path)
         else:
             file = os.dup(number)
         # Unbuffered: otherwise buffered data would be written, and could fail, on closing.
@@ -251,9 +282,7 @@ class OutputFile:
                 self._file.close()
                 self.size, self._is_ragged, self._is_synced = 0, False, True
                 self.deletions += not (self._path.is_file() and self._path.stat().st_size)
-            # A pipe in its place must not hold up the captions until somebody reads it.
-            self._open(flags=os.O_NONBLOCK)
-            os.set_blocking(self._file.fileno(), True)
+            self._open()
             self.size = os.fstat(self._file.fileno()).st_size if self.is_regular else 0
         except OSError as error:
             raise WriteError(self._path, error) from None

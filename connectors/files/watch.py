@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from connectors.files.output import WriteError, inherited, lock
+from connectors.files.output import WriteError, inherited, lock, open_to_write
 from operators.missing import Missing
 from operators.observed import OutputChanged
 
@@ -36,7 +36,7 @@ class OutputWatch:
             return
         try:
             is_new = not path.exists()
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            file = open_to_write(path)
             try:
                 lock(file)
             except OSError:

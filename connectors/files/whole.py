@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors.files.output import WriteError, inherited
+from connectors.files.output import WriteError, inherited, open_to_write, unfinished
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -42,10 +42,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             return
         is_there = target.exists()
         if is_there and not (target.is_file() and os.access(target.parent, os.W_OK)):
-            with target.open("wb") as file:
+            with os.fdopen(open_to_write(target), "wb") as file:
+                if target.is_file():
+                    file.truncate()
                 yield file
             return
-        own = target.with_name(f".{target.name}.{os.getpid()}.partial")
+        own = unfinished(target)
         try:
             with own.open("wb") as file:
                 yield file

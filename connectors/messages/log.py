@@ -16,6 +16,7 @@ from typing import Any, Literal
 from typing_extensions import override
 
 from connectors.messages.json_lines import JsonMessages, StandardError, is_ours
+from operators.printable import printable
 
 Format = Literal["text", "json"]
 
@@ -89,7 +90,7 @@ def shown_on(show: Callable[[str], None]) -> Iterator[None]:
 
 def print_sentence(sentence: str) -> None:
     """Print a sentence for a person on standard error."""
-    print(f"surtitle: {sentence}", file=sys.stderr, flush=True)
+    print(f"surtitle: {printable(sentence)}", file=sys.stderr, flush=True)
 
 
 class TextMessages(logging.Handler):

@@ -9,7 +9,7 @@ import regex
 from connectors.files.json_file import read_json
 from operators.errors import InputError
 from operators.models.adapter import Adapter, LowRank, Matrix
-from operators.unreadable import unreadable
+from operators.unreadable import is_visible, unreadable
 
 #: Architectures with the same matrices in a GGUF file as in training. For Llama, GGUF reorders the rows of
 #: the query and key matrices.
@@ -52,7 +52,7 @@ def read_peft(path: Path, architecture: str, blocks: int) -> Adapter:
 
 def _settings(path: Path) -> _Settings:
     beside = path.with_suffix(".json")
-    place = beside if beside.exists() else path.with_name("adapter_config.json")
+    place = beside if is_visible(beside) else path.with_name("adapter_config.json")
     remedy = f"give the file that was saved with {path.name}"
     settings = read_json(place, _Settings, "the configuration of an adapter", remedy)
     plain = settings.peft_type == "LORA" and not (

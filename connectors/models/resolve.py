@@ -26,6 +26,7 @@ from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
 from operators.nearest import nearest
 from operators.progress import Progress, silent
+from operators.unreadable import is_visible
 
 #: The names that are not files.
 NAMES = ("default", "base", "captions")
@@ -57,7 +58,7 @@ def resolve_model(name: str, direction: Direction | None = None, *, progress: Pr
         path = fetch_model(name, progress)
         check_gguf(path)
         return path
-    if not name.endswith(".gguf") and not Path(name).exists():
+    if not name.endswith(".gguf") and not is_visible(Path(name)):
         _refuse_misspelt(name)
     path = Path(name)
     with suppress(RuntimeError):  # "~nobody": treat it as the name of a file that does not exist

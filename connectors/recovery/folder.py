@@ -5,6 +5,7 @@ It holds Bytewax's snapshots and the run's settings: a run with other settings c
 
 import fcntl
 import os
+import pickle
 import re
 import shutil
 from collections.abc import Mapping
@@ -13,12 +14,18 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import msgspec
-from bytewax.recovery import RecoveryConfig, init_db_dir
+from bytewax.recovery import (
+    InconsistentPartitionsError,
+    MissingPartitionsError,
+    NoPartitionsError,
+    RecoveryConfig,
+    init_db_dir,
+)
 
 from connectors.files.damage import DAMAGED
-from connectors.files.output import WriteError
+from connectors.files.output import WriteError, unfinished
 from connectors.recovery.snapshots import forget_unfinished
-from operators.errors import InputError, OutputError, UsageError
+from operators.errors import InputError, OutputError, SurtitleError, UsageError
 
 #: Version of the stored data, including the states of all stages. Increase it when one of them changes, and
 #: when the position of a source or sink moves to another module, because its pickle names the module.
@@ -63,8 +70,9 @@ class RecoveryFolder:
         self.path = path
         self._identity = _Identity(SCHEMA, msgspec.to_builtins(settings))
         #: Whether the folder existed, from a run that was interrupted or has ended.
-        self.is_resumed = path.exists()
+        self.is_resumed = False
         try:
+            self.is_resumed = path.exists()
             if not self.is_resumed:
                 self._make()
             self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -96,7 +104,7 @@ class RecoveryFolder:
 
     def _make(self) -> None:
         """Create the folder with all its contents atomically: a half-made one would belong to no run."""
-        being_made = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        being_made = unfinished(self.path)
         being_made.mkdir(parents=True)
         try:
             # Bytewax panics, with output, if SQLite has no space.
@@ -140,8 +148,18 @@ class RecoveryFolder:
             ) from None
 
 
-def store_error(error: BaseException, config: RecoveryConfig) -> OutputError | None:
-    """The error to report if Bytewax ended a run because it could not store a snapshot; otherwise None."""
+# What reading damaged snapshots raises: they lack a part, contradict each other, or were overwritten.
+_DAMAGED_STORE = (
+    InconsistentPartitionsError, MissingPartitionsError, NoPartitionsError, pickle.UnpicklingError, EOFError
+)  # fmt: skip
+
+
+def store_error(error: BaseException, config: RecoveryConfig) -> SurtitleError | None:
+    """The error to report if Bytewax ended a run because of its snapshots on disk; otherwise None."""
+    if isinstance(error, _DAMAGED_STORE):
+        return InputError(
+            f"{config.db_dir}: its snapshots are damaged or incomplete: give another folder to start over"
+        )
     failure = _SQLITE_FAILURE.search(str(error))
     if failure is None:
         return None

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from operators.errors import InputError, UsageError
+from operators.unreadable import is_visible_file
 
 _PROGRAM = "comet-score"
 
@@ -23,7 +24,7 @@ def check_comet(checkpoint: Path) -> str:
             f"--comet needs the program {_PROGRAM} on the PATH: install the package unbabel-comet, in an "
             "environment of its own because it needs an older NumPy"
         )
-    if checkpoint.suffix != ".ckpt" or not checkpoint.is_file():
+    if checkpoint.suffix != ".ckpt" or not is_visible_file(checkpoint):
         raise InputError(f"{checkpoint}: this is not a COMET checkpoint; give the path of a .ckpt file")
     return f"{_PROGRAM}|{checkpoint.parent.parent.name}/{checkpoint.name}|{checkpoint.stat().st_size} bytes"
 

@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 
 from connectors.audio.decoder import AudioDecoder
+from connectors.files.damage import DAMAGED
+from connectors.files.text import read_lines
 from operators.errors import InputError
 from operators.recognizers.windowed.voice import Samples
-from operators.unreadable import unreadable
 
 
 class Clip(NamedTuple):
@@ -54,15 +55,11 @@ def checksum(clips: Sequence[Clip]) -> str:
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(unreadable(path, error)) from error
     texts = {}
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         try:
             entry = msgspec.json.decode(line, type=_Entry)
-        except msgspec.MsgspecError as error:
+        except DAMAGED as error:
             raise InputError(
                 f"{path}, line {number}: {error}; write each line as an object with 'file' and 'text'"
             ) from error

@@ -12,11 +12,13 @@ from threading import Lock
 from bytewax.dataflow import Dataflow
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
+from connectors.files.streams import open_absent_streams
+from connectors.recovery.clock import reporting_clock_changes
 from flows.captions.graph import build
 from flows.captions.kafka import check_topics
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts
-from flows.captions.recovery import take_bytewax_folder
+from flows.captions.recovery import bytewax_folder, take_bytewax_folder
 from flows.captions.shared import MakeShared, Shared
 from flows.running.interrupts import let_interrupt_set
 from flows.running.process import is_bytewax_job
@@ -30,6 +32,7 @@ def flow(path: str) -> Dataflow:
 
     If Bytewax is given a recovery folder, the folder need not exist yet, and it belongs to this run.
     """
+    open_absent_streams()
     return job(begin_settings(Path(path)), reading=[Path(path)])
 
 
@@ -61,6 +64,8 @@ def _begin(parts: Parts, opened: ExitStack) -> None:
     opened.enter_context(held_outputs(settings.output, parts.outputs))
     if is_bytewax_job():
         is_resumed = take_bytewax_folder(settings)
+        if (folder := bytewax_folder()) is not None:
+            opened.enter_context(reporting_clock_changes(folder))
         let_interrupt_set(parts.shared.stop)
     opened.enter_context(parts.observers.served())
     parts.observers.observe(RunBegan())

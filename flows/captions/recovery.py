@@ -47,9 +47,7 @@ def take_bytewax_folder(settings: Settings) -> bool:
         UsageError: if the settings ask for a folder and Bytewax was given none or another one; if a cluster
             of processes was given one.
     """
-    program = sys.modules["__main__"]
-    # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
-    given: Path | None = getattr(program, "recovery_directory", None)
+    program, given = sys.modules["__main__"], bytewax_folder()
     asked = settings.recovery.folder
     if asked is not None and (given is None or given.resolve() != Path(asked).resolve()):
         raise UsageError(
@@ -62,6 +60,13 @@ def take_bytewax_folder(settings: Settings) -> bool:
             "cluster with: surtitle job SETTINGS --addresses … --process …"
         )
     return given is not None and RecoveryFolder(given, _identity(settings)).is_resumed
+
+
+def bytewax_folder() -> Path | None:
+    """The folder given to ``python -m bytewax.run`` with ``-r``."""
+    # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
+    folder: Path | None = getattr(sys.modules["__main__"], "recovery_directory", None)
+    return folder
 
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:

@@ -1,18 +1,24 @@
-"""How the program ends on an error that the user can fix: one sentence and an exit code."""
+"""How the program ends on an error that the user can fix, and on Ctrl-C: one sentence and an exit code."""
 
 import logging
 import os
 import sys
 from itertools import pairwise
+from pathlib import Path
 from typing import NoReturn
 
+from connectors.files.output import WriteError
+from connectors.files.streams import forget_output
 from connectors.messages.log import tell
-from operators.errors import ClusterError, SurtitleError
+from operators.errors import INTERRUPTED_EXIT_CODE, ClusterError, SurtitleError
+
+# When nobody reads the output any more, as after ``surtitle report … | head -1``.
+_UNREAD_EXIT_CODE = 1
 
 
 def fail(error: SurtitleError) -> NoReturn:
     """Print the error, and exit with its code."""
-    _forget_output()
+    forget_output()
     tell(error.event, str(error), level=logging.ERROR, exit_code=error.exit_code)
     if isinstance(error, ClusterError):
         # Threads of Bytewax that panicked abort a process that ends in the usual way.
@@ -28,9 +34,16 @@ def wants_json(arguments: list[str]) -> bool:
     return given == ["json"]
 
 
-def _forget_output() -> None:
-    """Prevent a second error when Python flushes into a pipe that nobody reads."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def end_unwritten(error: OSError) -> NoReturn:
+    """End the program because standard output cannot be written; whoever left it unread needs no sentence."""
+    if isinstance(error, BrokenPipeError):
+        forget_output()
+        sys.exit(_UNREAD_EXIT_CODE)
+    fail(WriteError(Path("standard output"), error))
+
+
+def end_interrupted() -> NoReturn:
+    """End the program after a Ctrl-C that came before captions began, or before a command was finished."""
+    forget_output()
+    tell("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)
+    sys.exit(INTERRUPTED_EXIT_CODE)

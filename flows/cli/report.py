@@ -16,6 +16,7 @@ from operators.errors import UsageError
 from operators.events import Caption, ErasureRecord
 from operators.languages import language
 from operators.metrics.tokenizers import latency_tokenizer, tokenizer
+from operators.printable import printable
 
 
 def report(
@@ -90,7 +91,7 @@ def report(
         write_page(results, output, traces)
     for number, (_, result) in enumerate(results, 1):
         if len(results) > 1:
-            typer.echo(f"{result.source}\n")
+            typer.echo(f"{printable(result.source)}\n")
         print_report(result, written if number == len(results) else [])
 
 

@@ -7,13 +7,14 @@ from typing import NoReturn
 
 import typer
 
+from connectors.files.streams import is_of_output
 from connectors.messages.log import begin_messages, tell
 from flows.cli.completion import completion_errors
-from flows.cli.exits import fail, wants_json
+from flows.cli.exits import end_interrupted, end_unwritten, fail, wants_json
 from flows.cli.groups import Commands
 from flows.cli.refusals import BAD_COMMAND_LINE, refusal
 from flows.cli.version import about
-from operators.errors import INTERNAL_EXIT_CODE, SurtitleError, UsageError
+from operators.errors import INTERNAL_EXIT_CODE, INTERRUPTED_EXIT_CODE, SurtitleError, UsageError
 
 
 def program() -> typer.Typer:
@@ -43,12 +44,18 @@ def run(app: typer.Typer) -> NoReturn:
         fail(error)
     except BAD_COMMAND_LINE as error:
         fail(refusal(error, typer.main.get_command(app), sys.argv[1:]))
-    except typer.Abort:
-        sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last resort: any other exception is our bug
+        if isinstance(error, OSError) and is_of_output(error):
+            end_unwritten(error)
         sentence = "this is a defect in surtitle; please report it with the lines above"
         tell("internal_error", sentence, level=logging.CRITICAL, error=error, exit_code=INTERNAL_EXIT_CODE)
         sys.exit(INTERNAL_EXIT_CODE)
+    if code == INTERRUPTED_EXIT_CODE:
+        end_interrupted()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        end_unwritten(error)
     sys.exit(code or 0)
 
 

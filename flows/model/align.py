@@ -10,6 +10,7 @@ from connectors.files.output import make_folder
 from flows.running.waiting import Waiting
 from operators.errors import UsageError
 from operators.languages import language
+from operators.printable import printable
 
 
 def align(
@@ -51,7 +52,7 @@ def align(
         rest = iter(made)
         for name, file in zip(names, texts, strict=True):
             write_aligned(name, [next(rest) for _ in file])
-            print(f"{name}: {len(file)} pairs")
+            print(f"{printable(str(name))}: {len(file)} pairs")
 
 
 def _stem(path: Path) -> str:

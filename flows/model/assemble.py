@@ -8,6 +8,7 @@ import typer
 from connectors.files.distinct import check_distinct
 from flows.running.waiting import Waiting
 from operators.errors import UsageError
+from operators.printable import printable
 
 
 def assemble(
@@ -62,4 +63,4 @@ def assemble(
         file = assembled(parts, waiting.doing)
         sha256 = write_model(made, file, lambda part: waiting.doing(f"writing {made.name}", part))
     tokens = file.tensors["token_embd.weight"].shape[-1]
-    print(f"{made}: {tokens} tokens, {made.stat().st_size / 1e6:.0f} MB, sha256 {sha256}")
+    print(f"{printable(str(made))}: {tokens} tokens, {made.stat().st_size / 1e6:.0f} MB, sha256 {sha256}")

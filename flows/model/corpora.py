@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from operators.errors import UsageError
 from operators.languages import Language, language
+from operators.unreadable import is_visible
 
 
 class Share(NamedTuple):
@@ -40,6 +41,6 @@ def lesson_of(text: str, target: str) -> Lesson:
     """Parse ``LANGUAGE:FILE=SHARE``, where the language is ``target`` unless named. Raises `UsageError`."""
     name, colon, rest = text.partition(":")
     # A colon may also belong to the file's name.
-    if not colon or "/" in name or Path(text).exists():
+    if not colon or "/" in name or is_visible(Path(text)):
         return Lesson(language(target), *share_of(text))
     return Lesson(language(name), *share_of(rest))

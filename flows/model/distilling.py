@@ -21,6 +21,7 @@ from flows.model.jobs import DistillJob
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
 from operators.models.llama_model import LlamaModel
+from operators.printable import printable
 from operators.prompts.select import select_prompt
 from operators.training.distilled import Fate, Translated, Translator
 
@@ -55,7 +56,7 @@ def run(job: DistillJob) -> None:
             raise InputError(f"none of the model's {len(sources)} answers can be used; choose another model")
         write_texts(job.output, pairs)
         journal.remove()
-    print(f"{job.output}: {len(pairs)} pairs{_left_out(done.values())}")
+    print(f"{printable(str(job.output))}: {len(pairs)} pairs{_left_out(done.values())}")
 
 
 def _sources(job: DistillJob) -> list[str]:

@@ -33,6 +33,7 @@ from operators.languages import Direction, language
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.many_answers import Answer, many_answers
+from operators.printable import printable
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.training.blocks import mean_block
@@ -78,7 +79,7 @@ def run(job: HeadsJob) -> None:
         record.blocks = _measured(model, path, prompt, tasks[job.prompts :][:_MEASURED], job)
     write_record(job.record, record)
     _print(record)
-    print(f"{job.output}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
+    print(f"{printable(str(job.output))}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
 
 
 def _split(corpora: Sequence[Corpus], job: HeadsJob) -> tuple[list[Corpus], list[Corpus]]:

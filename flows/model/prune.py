@@ -11,6 +11,7 @@ from connectors.files.distinct import check_distinct
 from flows.running.waiting import Waiting
 from operators.errors import UsageError
 from operators.languages import language
+from operators.printable import printable
 
 MODEL_HELP = "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'base'."
 
@@ -84,7 +85,8 @@ def prune(
             write_model(vocabulary, list_file(file, tokenizer.size, choice.ids))
     share = counts[choice.ids].sum() / counts.sum()
     megabytes = output.stat().st_size / 1e6
-    print(f"{output}: {len(choice)} of {tokenizer.size} tokens, {megabytes:.0f} MB, sha256 {sha256}")
+    name = printable(str(output))
+    print(f"{name}: {len(choice)} of {tokenizer.size} tokens, {megabytes:.0f} MB, sha256 {sha256}")
     print(f"{share:.2%} of the texts' tokens are kept" if share < 1 else "the texts are tokenised as before")
 
 

@@ -27,6 +27,7 @@ from operators.errors import InputError, UsageError
 from operators.languages import Direction, Language, language
 from operators.models.llama_model import LlamaModel
 from operators.models.tensor_types import TYPES_KEY, spell_types
+from operators.printable import printable
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
@@ -66,7 +67,7 @@ def run(job: TrainingJob) -> None:
     entries = _entries(job, prompts, file, path)
     sha256 = write_model(job.output, adapter_file(adapter, file.text("general.architecture"), entries))
     job.state.unlink(missing_ok=True)
-    print(f"{job.output}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
+    print(f"{printable(str(job.output))}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
 
 
 class _Run:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from connectors.files.whole import write_whole
 from flows.pages.table import Table
+from operators.printable import printable
 
 
 def console(width: int = 140) -> Console:
@@ -42,7 +43,7 @@ def print_results(
         out.print()
     files = [("written", str(path)) for path in written if path is not None]
     for name, value in [*_lines(signature), *files]:
-        out.print(f"{name:>17}  {value}", soft_wrap=True, markup=False)
+        out.print(f"{name:>17}  {printable(value)}", soft_wrap=True, markup=False)
 
 
 def write_json(path: Path | None, results: msgspec.Struct) -> None:

@@ -21,6 +21,7 @@ from typing_extensions import override
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.unreadable import is_folder
 
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
 _MIN_GAP_S = 0.05
@@ -210,7 +211,7 @@ def _without_dither(model: Path, folder: Path) -> str:
 
 
 def _check(path: Path) -> None:
-    if not path.is_dir():
+    if not is_folder(path):
         raise InputError(
             f"{path}: there is no such folder; name the folder that holds the Vosk model's files"
         )

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.chaos.paths import FILE, FOLDER, Path_, paths, write
@@ -25,7 +26,7 @@ _QUICK: dict[str, list[str]] = {
     "model heads": ["--to", "German"],
 }
 #: Options that a command has whether they are tried or not, so that it is quick or runs at all.
-_ALSO = {
+ALSO = {
     "file": ("audio",),
     "bench": ("model",),
     "bench-drafts": ("source", "model", "draft_model"),
@@ -37,7 +38,7 @@ _ALSO = {
     "report": ("json",),
 }
 #: Commands of which the models are toys: the others load the tiny one that they are given.
-_TOYS = ("live", "file", "replay")
+TOYS = ("live", "file", "replay")
 #: Commands that refuse the tiny model, as only Gemma can be trained.
 _REFUSING = ("model distill", "model heads", "model train")
 #: Files that a command makes beside one that it is given.
@@ -91,10 +92,19 @@ _warm: list[_Warm] = []
 _known: set[str] = set()
 
 
-def attempt(trial: Trial) -> None:
-    """Try two options of a command as one file."""
+def run_warm(trial: Trial, command: str, given: Mapping[Path_, object], *, is_real: bool) -> Ended:
+    """Run a command with options in the trial's folder ``here``, and nothing that takes long."""
     if not _warm:
         _warm.append(_Warm())
+    arguments = [*command.split(), *_QUICK.get(command, [])]
+    for one, name in given.items():
+        arguments += [one.flag, str(name)] if one.flag else [str(name)]
+    trial.note("surtitle", *arguments)
+    return _warm[0].run(trial, arguments, is_real=is_real)
+
+
+def attempt(trial: Trial) -> None:
+    """Try two options of a command as one file."""
     commands = sorted({one.command for one in paths()})
     command = trial.random.choice(commands)
     its = [one for one in paths() if one.command == command]
@@ -119,7 +129,7 @@ def _run(trial: Trial, command: str, its: list[Path_], first: Path_, other: Path
     here = trial.folder / "here"
     here.mkdir(parents=True)
     given: dict[str, Path] = {}
-    needed = {one.name for one in its if one.is_required} | set(_ALSO.get(command, ()))
+    needed = {one.name for one in its if one.is_required} | set(ALSO.get(command, ()))
     if first.name.startswith("from_") or other.name.startswith("from_"):
         needed -= {"audio"}
     for one in its:
@@ -129,25 +139,21 @@ def _run(trial: Trial, command: str, its: list[Path_], first: Path_, other: Path
                 write(one.kind, given[one.name])
     if first in its:
         _join(trial, first, other, way, given)
-    arguments = [*command.split(), *_QUICK.get(command, [])]
-    for one in its:
-        if one.name in given:
-            name = (
-                os.path.relpath(given[one.name], here)
-                if way == "relative path" and one == other
-                else given[one.name]
-            )
-            arguments += [one.flag, str(name)] if one.flag else [str(name)]
+    names = {one: given[one.name] for one in its if one.name in given}
+    if way == "relative path" and other in names:
+        names[other] = Path(os.path.relpath(names[other], here))
     before = _tree(trial.folder)
-    trial.note("surtitle", *arguments)
-    done = _warm[0].run(trial, arguments, is_real=command not in _TOYS)
+    done = run_warm(trial, command, names, is_real=command not in TOYS)
     named = {one: given[one.name] for one in its if one.name in given}
     _judge(done, before, trial.folder, named)
     return done
 
 
 def _name(one: Path_) -> str:
-    ends = {"model": ".gguf", "template": ".toml", "settings": ".toml", "speech": ".wav", "pairs": ".tsv"}
+    ends = {
+        "model": ".gguf", "template": ".toml", "settings": ".toml", "pipeline": ".toml", "speech": ".wav",
+        "pairs": ".tsv",
+    }  # fmt: skip
     stem = "speech" if one.kind == "speech" else one.name
     return stem + ends.get(one.kind, "" if one.kind in (FOLDER, "speech model") else ".out")
 

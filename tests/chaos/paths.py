@@ -73,7 +73,7 @@ _KINDS = {
 }  # fmt: skip
 _KINDS_OF = {
     ("report", "events"): "captions", ("model prune", "vocabulary"): FILE, ("model align", "output"): FOLDER,
-    ("bench-speech", "reference"): "manifest",
+    ("bench-speech", "reference"): "manifest", ("job", "settings"): "pipeline",
 }  # fmt: skip
 
 
@@ -178,6 +178,7 @@ _MAKERS: dict[str, Callable[[Path], object]] = {
     "model": _model,
     "pairs": _text("Good morning.\tGuten Morgen.\nGood night.\tGute Nacht.\n"),
     "partials": _events("partials"),
+    "pipeline": _text(f'[input]\ncaptions = "{SAMPLES / "captions.jsonl"}"\n'),
     "settings": _text("[display]\nmask_k = 2\n"),
     "speech": _speech,
     "speech model": _speech_model,

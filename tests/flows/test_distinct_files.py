@@ -121,6 +121,33 @@ def test_no_file_is_written_twice(
         assert (tmp_path / "one").read_text() == "kept"
 
 
+#: Of each command: a file that it reads and whose name is longer than any system allows.
+TOO_LONG = [
+    "replay LONG",
+    "replay events --glossary LONG",
+    "replay events --template LONG.toml",
+    "replay events --model LONG",
+    "replay events --recovery LONG",
+    "file LONG.wav",
+    "trace events --heads LONG --method heads",
+    "bench text --draft-model LONG",
+    "bench-drafts a.wav --speech-model LONG --draft-model LONG",
+    "bench-speech a.wav --reference LONG",
+    "bench-speech a.wav --speech-model LONG",
+    "loadgen LONG",
+    "model prune LONG --texts text --output o",
+    "model assemble --base model.gguf --adapter LONG --output o",
+]
+
+
+@pytest.mark.parametrize("command", TOO_LONG)
+def test_a_name_that_the_system_refuses_is_answered_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    prepare(tmp_path, command)
+    assert "File name too long" in ask(tmp_path, command.replace("LONG", "n" * 300), monkeypatch)
+
+
 def test_pairs_are_not_aligned_into_what_is_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from operators.events import Partial
+from tests.chaos.talk import talk
 from tests.flows.test_live import wait_for
 from tests.stepped_clock import SteppedClock
 
@@ -75,3 +76,30 @@ def test_live_captions_and_subtitles_go_on_when_the_clock_is_set(
             assert again == f"surtitle: snapshots are stored in {tmp_path}/run again"
         finally:
             process.kill()
+
+
+def test_a_bytewax_job_says_that_there_are_no_snapshots(tmp_path: Path, clock: SteppedClock) -> None:
+    given, captions = tmp_path / "talk.jsonl", tmp_path / "captions.jsonl"
+    talk(given, seconds=60.0, segments=120)
+    settings = tmp_path / "surtitle.toml"
+    settings.write_text(
+        f'[input]\ncaptions = "{given}"\nrealtime = true\n'
+        f'[output]\nterminal = false\ncaptions = "{captions}"\n'
+    )
+    clock.set(0)
+    command = [sys.executable, "-m", "bytewax.run", f"flows.captions:flow('{settings}')"]
+    command += ["-r", str(tmp_path / "run"), "-s", "1", "-b", "0"]
+    with subprocess.Popen(
+        command, env=clock.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            wait_for(captions, '"segment":0')
+            clock.set(-3600)
+            assert process.stderr is not None
+            sentence = process.stderr.readline()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
+    assert sentence.startswith("surtitle: the clock was set back: for 3")
+    assert f"no snapshot is stored in {tmp_path}/run;" in sentence

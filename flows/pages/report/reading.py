@@ -1,6 +1,5 @@
 """Reads the files of a run into the figures of a report."""
 
-import sys
 from collections.abc import Callable, Collection, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import NamedTuple
 
 from connectors.files.text import read_lines
 from connectors.jsonl.reading import event_type_of, read_events
+from connectors.messages.log import tell
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language
@@ -107,7 +107,7 @@ def kind_of(events: Path) -> type[Event]:
 
 
 def _tell(sentence: str) -> None:
-    print(f"surtitle: {cleaned(sentence)}", file=sys.stderr)
+    tell("file_cut", cleaned(sentence))
 
 
 def _check_times(events: Path, caption: Caption) -> None:

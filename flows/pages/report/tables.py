@@ -6,6 +6,7 @@ from flows.pages.results import console, print_table
 from flows.pages.table import Table, number
 from operators.metrics.figures import Lag, Report, SegmentFigures, StreamFigures, worst
 from operators.metrics.summary import Percentiles
+from operators.printable import printable
 from operators.text_layout import cleaned
 
 # Columns of output that goes to a file: wide enough for every table.
@@ -23,9 +24,9 @@ def print_report(report: Report, written: Sequence[object]) -> None:
             "An erasure log has no text: AL, LAAL and lag need a file of captions (--captions)",
             soft_wrap=True,
         )
-    out.print(f"{'signature':>9}  {report.signature}", soft_wrap=True, markup=False)
+    out.print(f"{'signature':>9}  {printable(report.signature)}", soft_wrap=True, markup=False)
     for path in written:
-        out.print(f"{'written':>9}  {path}", soft_wrap=True, markup=False)
+        out.print(f"{'written':>9}  {printable(str(path))}", soft_wrap=True, markup=False)
 
 
 def tables(report: Report) -> list[Table]:

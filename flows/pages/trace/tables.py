@@ -12,6 +12,7 @@ from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, safe
 from flows.pages.trace.section import summary
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Trace, UpdateTrace
+from operators.printable import printable
 
 # Columns of output that goes to a file: wide enough for the table.
 _STYLES = {
@@ -38,9 +39,9 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
         line = Text(f"{LETTERS[origin]:>9}  {MEANINGS[origin]}", style=_STYLES[origin])
         out.print(line, soft_wrap=True)
     out.print(f"{'all':>9}  {summary(trace)}", soft_wrap=True, markup=False)
-    out.print(f"{'signature':>9}  {signature(trace)}", soft_wrap=True, markup=False)
+    out.print(f"{'signature':>9}  {printable(signature(trace))}", soft_wrap=True, markup=False)
     for path in written:
-        out.print(f"{'written':>9}  {path}", soft_wrap=True, markup=False)
+        out.print(f"{'written':>9}  {printable(str(path))}", soft_wrap=True, markup=False)
 
 
 def _counts(trace: Trace) -> Table:

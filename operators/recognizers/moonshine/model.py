@@ -20,6 +20,7 @@ from operators.errors import InputError
 from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
 from operators.recognizers.windowed.voice import Samples
 from operators.trouble import ModelTrouble, Trouble
+from operators.unreadable import is_folder
 
 #: The tokens that begin and end a transcript, in every Moonshine model.
 BEGIN, END = 1, 2
@@ -35,7 +36,7 @@ class MoonshineModel:
 
     def __init__(self, folder: Path, threads: int) -> None:
         """Load the files of ``folder``; raises `InputError` if it contains no merged Moonshine model."""
-        if not folder.is_dir():
+        if not is_folder(folder):
             raise InputError(
                 f"{folder}: there is no such folder; name the folder that holds the speech model's files"
             )

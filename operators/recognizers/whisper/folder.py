@@ -12,7 +12,7 @@ from operators.errors import InputError
 from operators.recognizers.whisper.size import Size, size_of
 from operators.recognizers.whisper.vocabulary import Vocabulary, load_vocabulary
 from operators.recognizers.whisper.weights import Weights
-from operators.unreadable import unreadable
+from operators.unreadable import is_folder, unreadable
 
 
 class WhisperConfig(msgspec.Struct):
@@ -60,7 +60,7 @@ def _indices(numbers: set[int], most: int) -> NDArray[np.int64]:
 
 
 def _check(folder: Path) -> None:
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{folder}: there is no such folder; name the folder that holds the Whisper model")
     missing = [name for name in ("model.bin", "config.json") if not os.access(folder / name, os.R_OK)]
     if not any(os.access(folder / name, os.R_OK) for name in ("vocabulary.json", "vocabulary.txt")):

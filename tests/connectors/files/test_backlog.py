@@ -274,11 +274,7 @@ def test_what_was_on_the_disk_when_a_file_was_deleted_or_cut_short_is_missing(
 @pytest.mark.parametrize(
     ("put", "take_away", "said"),
     [
-        (
-            os.mkfifo,
-            os.unlink,
-            "No such device or address; start a reader for it, or put a file in its place",
-        ),
+        (os.mkfifo, os.unlink, "nobody reads it; start a reader for it first"),
         (os.mkdir, os.rmdir, "Is a directory; remove the folder that is in its place"),
     ],
 )

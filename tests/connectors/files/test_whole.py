@@ -1,5 +1,6 @@
 """Files that are written at once: whole or as before, and what is not a file's own is left in its place."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -28,6 +29,23 @@ def limited(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "木" * 85])
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path: Path, name: str) -> None:
+    write_whole(tmp_path / name, b"whole")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(WriteError, match="nobody reads it; start a reader for it first"):
+        write_whole(pipe, b"something")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(pipe, b"something")
+    assert os.read(reader, 99) == b"something"
+    os.close(reader)
 
 
 def test_a_file_that_finds_no_room_stays_as_it_was(tmp_path: Path) -> None:

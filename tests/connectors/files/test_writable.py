@@ -1,6 +1,7 @@
 """Places that cannot be written are refused before a run."""
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path
     ]:
         with pytest.raises(OutputError, match=reason):
             check_writable(path)
+    with socket.socket(socket.AF_UNIX) as named:
+        named.bind(str(tmp_path / "socket"))
+    with pytest.raises(OutputError, match="it is a socket; choose another file"):
+        check_writable(tmp_path / "socket")
     check_writable(tmp_path / "new.jsonl")
     assert not (tmp_path / "new.jsonl").exists()
 

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -256,6 +257,41 @@ def test_a_log_that_cannot_be_read_back_still_has_a_summary(tmp_path: Path, kind
     os.close(reader)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(summary.read_text())["segments"] > 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["", "UPDATE snaps SET ser_change = x'8005'", "UPDATE snaps SET ser_change = x'80049500'"],
+    ids=["gone", "cut", "overwritten"],
+)
+def test_snapshots_that_are_damaged_are_answered_in_a_sentence(tmp_path: Path, damage: str) -> None:
+    captions = tmp_path / "captions.jsonl"
+    command = [str(SURTITLE), "replay", str(CAPTIONS), "--quiet", "--captions", str(captions)]
+    command += ["--recovery", str(tmp_path / "run")]
+    assert subprocess.run(command, check=False).returncode == 0
+    before, store = captions.read_bytes(), tmp_path / "run" / "part-0.sqlite3"
+    if damage:
+        with sqlite3.connect(store) as opened:
+            opened.execute(damage)
+        opened.close()
+    else:
+        store.unlink()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    sentence = f"{tmp_path}/run: its snapshots are damaged or incomplete: give another folder to start over"
+    assert (done.returncode, done.stderr) == (3, f"surtitle: {sentence}\n")
+    assert captions.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--captions", "--srt", "--vtt", "--summary"])
+def test_a_pipe_that_nobody_reads_ends_the_run_in_a_sentence(tmp_path: Path, option: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = subprocess.run(
+        [SURTITLE, "replay", CAPTIONS, "--quiet", option, pipe],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    sentence = f"surtitle: {pipe} cannot be written: nobody reads it; start a reader for it first\n"
+    assert (done.returncode, done.stderr) == (4, sentence)
 
 
 def test_a_run_goes_on_in_a_folder_that_was_renamed(tmp_path: Path) -> None:

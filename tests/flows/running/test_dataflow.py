@@ -76,18 +76,32 @@ def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> No
             process.kill()
 
 
+# Loading the command line takes long, before and after there are messages.
 STARTING = """
-import sys, time
-import connectors.messages.log
-connectors.messages.log.begin_messages = lambda _format: (print("ready", flush=True), time.sleep(60))
+import signal, sys, time
+sys.argv = ["surtitle", "devices"]
+if {early}:
+    import connectors.messages.log
+    connectors.messages.log.begin_messages = lambda _format: (print("ready", flush=True), time.sleep(60))
+else:
+    class Slow:
+        def find_spec(self, name, path, target=None):
+            if name == "flows.cli.app":
+                print("ready", flush=True)
+                time.sleep(60)
+    sys.meta_path.insert(0, Slow())
 from flows.main import main
 main()
 """
 
 
-def test_ctrl_c_at_the_start_shows_nothing_of_the_program() -> None:
+@pytest.mark.parametrize(
+    ("early", "code", "said"),
+    [(True, -signal.SIGINT, ""), (False, 130, "surtitle: interrupted before it was finished\n")],
+)
+def test_ctrl_c_at_the_start_shows_nothing_of_the_program(*, early: bool, code: int, said: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", STARTING],
+        [sys.executable, "-c", STARTING.format(early=early)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
     ) as process:  # fmt: skip
         assert process.stdout is not None
@@ -97,7 +111,37 @@ def test_ctrl_c_at_the_start_shows_nothing_of_the_program() -> None:
             _, stderr = process.communicate(timeout=10)
         finally:
             process.kill()
-    assert (process.returncode, stderr) == (-signal.SIGINT, "")
+    assert (process.returncode, stderr) == (code, said)
+
+
+# The address of the captions is told before the models are loaded.
+LOADING = """
+import sys, time
+import flows.captions.runner
+flows.captions.runner.Shared.load = lambda _self: (print("ready", flush=True), time.sleep(60))
+sys.argv = ["surtitle", *sys.argv[1:]]
+from flows.main import main
+main()
+"""
+
+
+def test_ctrl_c_before_captions_begin_says_so_and_leaves_no_file(tmp_path: Path) -> None:
+    partials = Path(__file__).parents[2] / "samples" / "partials.jsonl"
+    arguments = [partials, "--web", "--port", "0", "--srt", tmp_path / "talk.srt"]
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADING, "replay", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert stderr.splitlines()[1:] == ["surtitle: interrupted before it was finished"]
+    assert not (tmp_path / "talk.srt").exists()
 
 
 ENDING = """

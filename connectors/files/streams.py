@@ -1,0 +1,78 @@
+"""The standard streams of this process: those it was started without, and output that cannot be written."""
+
+import io
+import os
+import sys
+
+from typing_extensions import override
+
+from connectors.files.output import absent_streams
+
+_STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+
+
+class _Output(io.TextIOWrapper):
+    """Standard output that remembers why it could not be written."""
+
+    def __init__(self, out: io.TextIOWrapper) -> None:
+        super().__init__(
+            out.buffer, out.encoding, out.errors, line_buffering=out.line_buffering,
+            write_through=out.write_through,
+        )  # fmt: skip
+        self.failure: OSError | None = None
+        # It would close the buffer when it is deleted.
+        self._out = out
+
+    @override
+    def write(self, text: str, /) -> int:
+        try:
+            return super().write(text)
+        except OSError as error:
+            self.failure = error
+            raise
+
+    @override
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            self.failure = error
+            raise
+
+
+def prepare_streams() -> None:
+    """Make sure that there are standard streams, and that `is_of_output` recognises its errors."""
+    open_absent_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout = _Output(sys.stdout)
+
+
+def open_absent_streams() -> None:
+    """Open the null device for each standard stream that this process was started without.
+
+    Otherwise the next file that is opened would get the number of the stream, and what native code writes to
+    the stream would go into that file. Python has no object for such a stream, and ``print`` writes what is
+    meant for standard error to standard output.
+    """
+    for number, (name, mode) in enumerate(_STREAMS):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            absent_streams.add(number)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for good
+
+
+def is_of_output(error: OSError) -> bool:
+    """Whether an error was raised because standard output cannot be written."""
+    return getattr(sys.stdout, "failure", None) is error
+
+
+def forget_output() -> None:
+    """Discard standard output that cannot be written: Python would fail again when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,80 @@
+"""Standard streams that are closed, full or no longer read: no defect, no lost result without a word."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CAPTIONS = Path(__file__).parent.parent.parent / "samples" / "captions.jsonl"
+REAL = (sys.executable, "-c", "from flows.main import main; main()")
+ROOT = Path(__file__).parent.parent.parent.parent
+
+
+def run(redirected: str, *arguments: object, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run the program with its streams redirected as a shell does it."""
+    environment = {**os.environ, **variables}
+    command = ["bash", "-c", f'"$@" {redirected}', "bash", *REAL, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+
+
+COMMANDS = (["report", CAPTIONS], ["replay", CAPTIONS], ["--version"], ["live", "--help"])
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command[0]))
+def test_a_stream_that_is_closed_is_like_one_that_leads_nowhere(command: list[object], closed: str) -> None:
+    usual, done = run("", *command), run(closed, *command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("" if ">&-" in closed.split() else usual.stdout)
+
+
+@pytest.mark.parametrize("at_once", ["", "1"])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command[0]))
+def test_output_on_a_full_disk_is_an_error_of_the_output(command: list[object], at_once: str) -> None:
+    done = run(">/dev/full", *command, PYTHONUNBUFFERED=at_once)
+    assert done.returncode == 4
+    assert done.stderr.startswith(
+        "surtitle: standard output cannot be written: No space left on device; free "
+    )
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [COMMANDS[0], COMMANDS[3]], ids=lambda command: str(command[0]))
+def test_a_reader_that_has_seen_enough_needs_no_sentence(command: list[object]) -> None:
+    done = run("| true; exit ${PIPESTATUS[0]}", *command, PYTHONUNBUFFERED="")
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_the_name_of_a_result_is_printed_without_what_a_terminal_obeys(tmp_path: Path) -> None:
+    page = tmp_path / "a\x1b[31m\nb\u202e.html"
+    done = run("", "report", CAPTIONS, "--output", page)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert page.exists()
+    assert done.stdout.endswith(f"written  {tmp_path}/a\\x1b[31m\\nb\\u202e.html\n")
+
+
+def test_an_output_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Path) -> None:
+    captions = tmp_path / "captions.jsonl"
+    done = run("<&- >&- 2>&-", "replay", CAPTIONS, "--captions", captions, "--log", tmp_path / "log.jsonl")
+    assert done.returncode == 0
+    assert captions.read_text().count('{"event":"caption"') == captions.read_text().count("\n")
+
+
+def test_a_closed_stream_that_is_named_as_an_output_is_refused() -> None:
+    done = run(">&-", "replay", CAPTIONS, "--captions", "/dev/stdout")
+    assert done.returncode == 4
+    assert done.stderr == (
+        "surtitle: /dev/stdout cannot be written: this process was started without that descriptor; "
+        "name a file\n"
+    )
+
+
+def test_a_bytewax_job_needs_no_standard_streams(tmp_path: Path) -> None:
+    settings, captions = tmp_path / "surtitle.toml", tmp_path / "captions.jsonl"
+    settings.write_text(f'[input]\ncaptions = "{CAPTIONS}"\n[output]\ncaptions = "{captions}"\n')
+    job = [sys.executable, "-m", "bytewax.run", f"flows.captions:flow('{settings}')"]
+    done = subprocess.run(["bash", "-c", '"$@" <&- >&- 2>&-', "bash", *job], cwd=ROOT, check=False)
+    assert done.returncode == 0
+    assert len(captions.read_text().splitlines()) == len(CAPTIONS.read_text().splitlines())
