@@ -62,7 +62,7 @@ class RecoveryFolder:
 
     Raises:
         UsageError: when the folder belongs to a run with other settings.
-        InputError: when it is not such a folder, or belongs to another version of surtitle.
+        InputError: when it is not such a folder, or that of another version of surtitle or of another user.
         OutputError: when it cannot be written, or another process is using it.
     """
 
@@ -125,6 +125,7 @@ class RecoveryFolder:
             raise OutputError(
                 f"{self.path}: another process is using this folder; wait for it, or give another"
             ) from None
+        self._check_owners()
         schema = self._read(_Version).schema
         if schema != SCHEMA:
             raise InputError(
@@ -138,6 +139,17 @@ class RecoveryFolder:
                 "use the same settings to resume it, or another folder to start over"
             )
         forget_unfinished(self.path)
+
+    def _check_owners(self) -> None:
+        """Refuse what another user wrote: snapshots are pickles, which can make a process do anything."""
+        user, owners = os.geteuid(), {self.path: os.fstat(self._lock).st_uid}
+        owners |= {path: path.lstat().st_uid for path in self.path.iterdir()}
+        for path, owner in owners.items():
+            if owner != user:
+                raise InputError(
+                    f"{path} belongs to the user {owner}, not to {user}, who runs surtitle: its "
+                    "snapshots could make this run do anything; run as that user, or give another folder"
+                )
 
     def _read(self, kind: type[V]) -> V:
         try:

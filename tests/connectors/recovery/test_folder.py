@@ -1,7 +1,10 @@
 """The folder of a run, and what must not be found in it again."""
 
+import os
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from bytewax.recovery import init_db_dir
@@ -87,6 +90,27 @@ def test_another_run_another_version_and_any_other_folder_are_refused_by_name(tm
         RecoveryFolder(tmp_path / "other", SETTINGS)
     with pytest.raises(OutputError, match="cannot be stored there"):
         RecoveryFolder(Path("/proc/run"), SETTINGS)
+
+
+def test_a_folder_of_another_user_and_one_that_holds_a_file_of_theirs_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run"
+    with RecoveryFolder(path, SETTINGS):
+        pass
+    us = os.geteuid()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: us + 1)
+        with pytest.raises(InputError, match=f"{path} belongs to the user {us}, not to {us + 1}"):
+            RecoveryFolder(path, SETTINGS)
+    real = Path.lstat
+
+    def lstat(path: Path) -> Any:
+        return SimpleNamespace(st_uid=us + 1) if path.suffix == ".sqlite3" else real(path)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    with pytest.raises(InputError, match=f"{path}/part-0.sqlite3 belongs to the user {us + 1}, not to {us}"):
+        RecoveryFolder(path, SETTINGS)
 
 
 def test_a_damaged_store_is_one_sentence(tmp_path: Path) -> None:
