@@ -121,12 +121,13 @@ def test_a_job_that_is_killed_again_and_again_loses_nothing_and_writes_its_files
     alone.mkdir()
     finish(start(settings(alone, f'partials = "{path}"', recovery=False)))
     job = Job(tmp_path / "job", broker, partitions=3)
-    # Some of it comes while the job runs.
+    # Some of it comes while the job runs, and the last of it when nobody kills it any more.
+    share = len(spoken) // (KILLS + 1)
     for number in range(KILLS):
-        share = len(spoken) // KILLS
-        job.send(spoken[number * share : (number + 1) * share if number < KILLS - 1 else len(spoken)])
+        job.send(spoken[number * share : (number + 1) * share])
         job.write(workers=random.randint(1, 2), rooms=random.choice([None, 3]))
         assert kill(job.start(), job.folder / "log.jsonl", random), "it was over too early"
+    job.send(spoken[KILLS * share :])
     job.run_until(job.has_logged(len(spoken)))
     assert events(job.folder) == events(alone)
     # At least once in the topics: the same updates, some of them twice, and no others.
