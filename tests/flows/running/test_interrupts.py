@@ -1,8 +1,40 @@
-"""Signals are heard even while the main thread waits in native code, where it runs no handler."""
+"""Ctrl-C, once and twice, at the very start, while nobody listens, and a terminal that is closed."""
 
+import fcntl
+import json
+import os
 import signal
 import subprocess
 import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.flows.test_terminal import FINAL, SURTITLE, captions
+
+BUSY = """
+import threading
+from flows.running.interrupts import interrupt_sets
+stop = threading.Event()
+with interrupt_sets(stop):
+    print("ready", flush=True)
+    stop.wait()
+    print("stopping", flush=True)
+    threading.Event().wait(60)
+"""
+
+# A signal that comes at the worst moment: while the one that waits to be told so holds the lock.
+WAITING = """
+import signal, threading
+from flows.running.interrupts import interrupt_sets
+stop = threading.Event()
+with interrupt_sets(stop):
+    with stop._cond:
+        signal.raise_signal(signal.SIGTERM)
+    stop.wait()
+"""
 
 # Another thread gets the signal, so it does not interrupt what the main thread waits for. Nor does a signal
 # that comes in the instant before the wait begins.
@@ -21,7 +53,24 @@ os._exit(0)
 """
 
 
-def ended(signals: int, waiting: str) -> "subprocess.CompletedProcess[str]":
+def test_the_first_ctrl_c_asks_to_stop_and_the_second_stops_at_once() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "stopping\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=10) == 130
+        finally:
+            process.kill()
+
+
+def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -> None:
+    assert subprocess.run([sys.executable, "-c", WAITING], timeout=20, check=False).returncode == 0
+
+
+def deaf(signals: int, waiting: str) -> "subprocess.CompletedProcess[str]":
     program = DEAF.format(signals=signals, waiting=waiting)
     return subprocess.run(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=20, check=False
@@ -29,10 +78,160 @@ def ended(signals: int, waiting: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_main_thread_that_hears_nothing_is_asked_to_stop() -> None:
-    done = ended(1, "stop.wait()")
+    done = deaf(1, "stop.wait()")
     assert (done.returncode, done.stdout) == (0, "stopped\n")
 
 
 def test_a_second_signal_ends_a_process_whose_main_thread_hears_nothing() -> None:
-    done = ended(2, "lock = threading.Lock(); lock.acquire(); lock.acquire()")
+    done = deaf(2, "lock = threading.Lock(); lock.acquire(); lock.acquire()")
     assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
+
+
+def heed() -> None:
+    """A process that nobody has made to ignore signals, as the tests may have been (``nohup``, ``&``)."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, preexec_fn=heed
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGHUP)
+            assert process.stdout.readline() == "stopping\n"
+            process.send_signal(signal.SIGHUP)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=0.5)
+        finally:
+            process.kill()
+
+
+# Loading the command line takes long, before and after there are messages.
+STARTING = """
+import signal, sys, time
+sys.argv = ["surtitle", "devices"]
+if {early}:
+    import connectors.messages.log
+    connectors.messages.log.begin_messages = lambda _format: (print("ready", flush=True), time.sleep(60))
+else:
+    class Slow:
+        def find_spec(self, name, path, target=None):
+            if name == "flows.cli.app":
+                print("ready", flush=True)
+                time.sleep(60)
+    sys.meta_path.insert(0, Slow())
+from flows.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("early", "code", "said"),
+    [(True, -signal.SIGINT, ""), (False, 130, "surtitle: interrupted before it was finished\n")],
+)
+def test_ctrl_c_at_the_start_shows_nothing_of_the_program(*, early: bool, code: int, said: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING.format(early=early)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert (process.returncode, stderr) == (code, said)
+
+
+# The address of the captions is told before the models are loaded.
+LOADING = """
+import sys, time
+import flows.captions.runner
+flows.captions.runner.Shared.load = lambda _self: (print("ready", flush=True), time.sleep(60))
+sys.argv = ["surtitle", *sys.argv[1:]]
+from flows.main import main
+main()
+"""
+
+
+def test_ctrl_c_before_captions_begin_says_so_and_leaves_no_file(tmp_path: Path) -> None:
+    partials = Path(__file__).parents[2] / "samples" / "partials.jsonl"
+    arguments = [partials, "--web", "--port", "0", "--srt", tmp_path / "talk.srt"]
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADING, "replay", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert stderr.splitlines()[1:] == ["surtitle: interrupted before it was finished"]
+    assert not (tmp_path / "talk.srt").exists()
+
+
+ENDING = """
+import atexit, sys, time
+atexit.register(lambda: (print("ending", flush=True), time.sleep(1)))
+sys.argv = ["surtitle", "--help"]
+from flows.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_after_the_end_changes_no_exit_code(number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDING], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            while process.stdout.readline() != "ending\n":
+                pass
+            process.send_signal(number)
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
+
+
+def leave() -> None:
+    """A process of its own, whose terminal is what it has for standard output."""
+    heed()
+    os.setsid()
+    fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+
+
+def stay() -> None:
+    """The same, as ``nohup`` would have it."""
+    leave()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize(("begin", "finals"), [(leave, range(1, 40)), (stay, [40])])
+def test_a_run_whose_terminal_is_closed_ends_its_files(
+    tmp_path: Path, begin: Callable[[], None], finals: range | list[int]
+) -> None:
+    ours, its = os.openpty()
+    saved = tmp_path / "saved.jsonl"
+    with subprocess.Popen(
+        [
+            SURTITLE, "replay", captions(tmp_path, segments=40, seconds=0.02), "--realtime",
+            "--captions", saved, "--summary", tmp_path / "summary.json",
+        ],
+        stdin=its, stdout=its, stderr=its, preexec_fn=begin, env={**os.environ, "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        try:
+            os.close(its)
+            while not (saved.exists() and FINAL in saved.read_text()) and process.poll() is None:
+                os.read(ours, 4096)
+            os.close(ours)
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
+    assert json.loads((tmp_path / "summary.json").read_text())["segments"] in finals
+    assert sum(json.loads(line)["is_final"] for line in saved.read_text().splitlines()) in finals
