@@ -24,7 +24,7 @@ def event_type_of(path: Path) -> type[Event]:
             try:
                 return type_of_line(line)
             except BadLine as bad:
-                first_bad = first_bad or input_error(lines, bad, line)
+                first_bad = first_bad or input_error(lines, bad, line, skips_bad=False)
             if lines.offset > MAX_LINE_BYTES:
                 break
     raise first_bad or InputError(f"{path} is empty; give a file of events, one JSON object per line")
@@ -36,14 +36,17 @@ def validate(path: Path, event_type: type[Event]) -> int:
     Raises:
         InputError: for the first unusable line, with file, line, field and what was expected.
     """
-    return sum(1 for _ in read_events(path, event_type))
+    return sum(1 for _ in read_events(path, event_type, skips_bad=True))
 
 
-def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | None = None) -> Iterator[E]:
+def read_events(
+    path: Path, event_type: type[E], cut: Callable[[str], None] | None = None, *, skips_bad: bool = False
+) -> Iterator[E]:
     """The events of a file, one at a time, outside of a flow.
 
     Args:
         cut: Gets a sentence when the last line is incomplete, as after a crash, and is skipped.
+        skips_bad: Whether the command has the option ``--skip-bad``.
 
     Raises:
         InputError: for the first unusable line, with file, line, field and what was expected.
@@ -56,7 +59,7 @@ def read_events(path: Path, event_type: type[E], cut: Callable[[str], None] | No
                 order.check(event, lines.number)
             except BadLine as bad:
                 if cut is None or not is_cut(line, bad):
-                    raise input_error(lines, bad, line) from None
+                    raise input_error(lines, bad, line, skips_bad=skips_bad) from None
                 cut(f"{path}, line {lines.number}: the file was cut there; all lines before it are used")
                 return
             yield event
@@ -67,11 +70,11 @@ def is_cut(line: bytes, bad: BadLine) -> bool:
     return not line.endswith(b"\n") and not bad.is_json
 
 
-def input_error(lines: LineReader, bad: BadLine, line: bytes) -> InputError:
-    """An error that names the file, the line and the problem."""
+def input_error(lines: LineReader, bad: BadLine, line: bytes, *, skips_bad: bool) -> InputError:
+    """An error that names the file, the line, the problem and, if there is one, the option against it."""
     what_to_do = "correct that line, or remove it"
     if is_cut(line, bad):
-        what_to_do = "the file was cut there: remove that line, or use --skip-bad"
+        what_to_do = f"the file was cut there: remove that line{', or use --skip-bad' if skips_bad else ''}"
     elif lines.number == 1 and not bad.is_json:
         what_to_do = "give a file of events, one JSON object per line"
     return InputError(f"{lines.path}, line {lines.number}: {bad}; {what_to_do}")

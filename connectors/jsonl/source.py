@@ -180,7 +180,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
 
     def _reject(self, line: bytes, bad: BadLine) -> None:
         if self._rejects is None:
-            raise input_error(self._lines, bad, line) from None
+            raise input_error(self._lines, bad, line, skips_bad=True) from None
         self._source.rejected += 1
         self._source.not_kept += not self._rejects.write(chain([line], self._lines.rest()))
 
