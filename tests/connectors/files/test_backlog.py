@@ -2,8 +2,8 @@
 
 import errno
 import os
-import threading
 from collections.abc import Callable
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -345,28 +345,22 @@ def test_a_pipe_whose_reader_left_waits_for_another_one(
 ) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    read: list[bytes] = []
 
-    def reader(lines: int) -> threading.Thread:
-        def take() -> None:
-            with path.open("rb") as pipe:
-                read.extend(pipe.readline() for _ in range(lines))
+    def reader() -> BufferedReader:
+        # The sink does not wait for it, so it must be there first.
+        return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
 
-        thread = threading.Thread(target=take)
-        thread.start()
-        return thread
-
-    one = reader(1)
-    part = JsonlSink(path, watch=watch).build_part("out", "part", None)
-    part.write_batch(partials(0, 0))
-    one.join()
+    with reader() as pipe:
+        part = JsonlSink(path, watch=watch).build_part("out", "part", None)
+        part.write_batch(partials(0, 0))
+        read = [pipe.readline()]
     part.write_batch(partials(1, 1))
     assert "Broken pipe; start a reader for it again" in told[0]
-    other = reader(2)
-    while len(watch.missing()):
-        part.write_batch([])
-    part.write_batch(partials(2, 2))
-    other.join()
+    with reader() as pipe:
+        while len(watch.missing()):
+            part.write_batch([])
+        part.write_batch(partials(2, 2))
+        read += [pipe.readline() for _ in range(2)]
     part.close()
     assert [msgspec.json.decode(line, type=Partial).segment for line in read] == [0, 1, 2]
 
