@@ -22,8 +22,9 @@ _ERRORS = (
 
 OTHER_EXITS = """\
 Ctrl-C before captions begin, or before another command is finished, also exits with 130; so does a second
-Ctrl-C. The exit code is 1 if nobody reads the output any more, and if `surtitle doctor` finds that captions
-will not work. Any other defect in surtitle exits with 70."""
+Ctrl-C. If nobody reads standard output any more, captions end with 4, and other commands with 1. The exit
+code is also 1 if `surtitle doctor` finds that captions will not work. Any other defect in surtitle exits with
+70."""
 
 # Typer's own copy of click has no public name for commands, groups and parameters.
 Command = Any

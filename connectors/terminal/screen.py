@@ -7,12 +7,14 @@ import stat
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Self, TextIO
 
 from typing_extensions import override
 
+from connectors.files.output import WriteError
 from connectors.messages.log import tell
 from connectors.view.status import Status, encodable
 from operators.errors import OutputError
@@ -117,9 +119,8 @@ def write(out: TextIO, text: str) -> None:
         out.flush()
     except OSError as error:
         if not is_gone(out, error):
-            raise OutputError(
-                f"standard output cannot be written: {error.strerror}; free space, or add --quiet"
-            ) from None
+            trouble = WriteError(Path("standard output"), error)
+            raise OutputError(f"{trouble}, or add --quiet") from None
 
 
 def is_gone(out: TextIO, error: OSError) -> bool:
