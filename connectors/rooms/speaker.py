@@ -29,6 +29,7 @@ _BURST_S = 30.0
 _MIN_CHARGED_BYTES = 320
 # Close codes (RFC 6455, 7.4): done, refused, too big, come again later; and our own, for another connection.
 _DONE, _REFUSED, _TOO_BIG, _LATER, _ELSEWHERE = 1000, 1008, 1009, 1013, 4001
+_RUN_ENDED = "the server has ended; open the room again when it is back"
 # Bytes that fit into the reason of a close frame.
 _MAX_REASON = 123
 _NOT_IN_NAMES = re.compile(r"[\s/?#%]+")
@@ -150,7 +151,8 @@ class Speakers:
                 for frame in frames(events):
                     await socket.send_text(frame)
             if client.has_ended:
-                await _close(socket, _DONE)
+                # Nobody has ended the room: all of them end with the run, also if that has failed.
+                await _close(socket, _DONE, "" if room.is_ending else _RUN_ENDED)
                 return
         await _close(socket, _LATER, "the server ends, or this connection was too slow; try again later")
 

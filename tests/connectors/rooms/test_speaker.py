@@ -264,6 +264,7 @@ def test_the_end_of_the_server_finishes_what_was_accepted_and_tells_speakers() -
             assert speaker.until_closed() in (1000, 1013)
         assert speaker.page.text == ["32000"]
         assert speaker.page.is_over
+        assert speaker.refused == "the server has ended; open the room again when it is back"
 
 
 def test_a_socket_needs_the_token_and_a_page_of_this_server() -> None:
