@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 
@@ -52,9 +53,10 @@ def end_on_interrupt() -> None:
 
 def _end_at_once(_number: int, _frame: object) -> None:
     """End this process on Ctrl-C while the program is loaded: an exception would go through half a module."""
-    from flows.cli.exits import end_interrupted
+    from flows.cli.exits import tell_interrupted
+    from operators.errors import INTERRUPTED_EXIT_CODE
 
-    try:
-        end_interrupted()
-    except SystemExit as end:
-        os._exit(int(end.code or 0))
+    # Whatever is being printed at this moment cannot be printed to again.
+    with suppress(RuntimeError):
+        tell_interrupted()
+    os._exit(INTERRUPTED_EXIT_CODE)

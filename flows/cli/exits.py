@@ -45,5 +45,10 @@ def end_unwritten(error: OSError) -> NoReturn:
 def end_interrupted() -> NoReturn:
     """End the program after a Ctrl-C that came before captions began, or before a command was finished."""
     forget_output()
-    tell("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)
+    tell_interrupted()
     sys.exit(INTERRUPTED_EXIT_CODE)
+
+
+def tell_interrupted() -> None:
+    """Say why the program ends."""
+    tell("interrupted", "interrupted before it was finished", exit_code=INTERRUPTED_EXIT_CODE)

@@ -111,16 +111,20 @@ def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> No
 
 # Loading the command line takes long, before and after there are messages.
 STARTING = """
-import signal, sys, time
+import os, signal, sys, time
 sys.argv = ["surtitle", "devices"]
 if {early}:
     import connectors.messages.log
     connectors.messages.log.begin_messages = lambda _format: (print("ready", flush=True), time.sleep(60))
 else:
+    def busy():
+        raise RuntimeError("reentrant call")
     class Slow:
         def find_spec(self, name, path, target=None):
             if name == "flows.cli.app":
-                print("ready", flush=True)
+                # As it is for a signal that comes in the middle of a print.
+                sys.stdout.flush = busy
+                os.write(1, b"ready\\n")
                 time.sleep(60)
     sys.meta_path.insert(0, Slow())
 from flows.main import main
