@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance, WorthAcceptance
@@ -18,6 +18,7 @@ from operators.decoding.ssbd import ssbd
 from operators.decoding.terms import Lean, Term, with_terms
 from operators.glossary import Occurrence, times_said
 from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.trouble import Trouble
 from tests.toy import END, SpellingVocabulary, ToyCache, ToyVocabulary
 
 tokens = st.lists(st.integers(1, 6), max_size=12)
@@ -90,16 +91,19 @@ def test_no_lean_changes_nothing(
 
 
 @given(prompts, terms)
+@example([2], [term(2, 2, 4, times=2)])
 def test_a_term_is_said_as_often_as_its_source_and_never_more_often_for_the_lean(
     prompt: list[int], wanted: list[Term]
 ) -> None:
     one = task(prompt, limit=30)
-    output = leaning(retranslate(one), one, wanted, ENDLESS).tokens
+    said = leaning(retranslate(one), one, wanted, ENDLESS)
+    output = said.tokens
     for place, token in enumerate(output):
         before = text(output[:place])
         if all(times_said(before, each.text) >= each.times for each in wanted):
             assert token == ToyCache().evaluate([*prompt, *output[:place]], 0, 1).argmax()
-    if len(wanted) == 1:
+    # Of a phrase that is repeated endlessly one is kept, with whatever was said in it.
+    if len(wanted) == 1 and said.cut is not Trouble.REPETITION:
         assert times_said(text(output), wanted[0].text) >= wanted[0].times
 
 

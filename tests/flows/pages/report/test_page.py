@@ -97,10 +97,13 @@ def test_a_row_leads_to_its_segment(browser: Browser, tmp_path: Path) -> None:
     closed = page.locator("details:not([open])")
     assert closed.count() == len(SHOWN) - 1
     page.locator("#list tbody tr").last.get_by_role("link").click()
-    assert page.locator("details").last.get_attribute("open") is not None
-    assert page.evaluate("document.activeElement.parentElement.id") == page.locator(
-        "details"
-    ).last.get_attribute("id")
+    # The page hears of the new address a little after the click.
+    page.wait_for_function(
+        "document.activeElement.parentElement === [...document.querySelectorAll('details[open]')].at(-1)"
+    )
+    segment = page.locator("details").last
+    assert segment.get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.parentElement.id") == segment.get_attribute("id")
 
 
 def test_what_was_taken_back_is_struck_and_what_came_is_marked(browser: Browser, tmp_path: Path) -> None:
