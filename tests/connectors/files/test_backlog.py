@@ -301,30 +301,10 @@ def test_what_is_no_file_in_the_place_of_one_holds_up_nobody_and_what_was_lost_i
     assert [one.span.records for one in watch.missing()] == [2, 2, 2, 2]
 
 
-def test_a_file_in_the_place_that_cannot_be_read_is_continued_on_a_line_of_its_own(
-    tmp_path: Path, watch: OutputWatch, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_readable", [True, False])
+def test_a_file_that_somebody_put_in_the_place_is_continued_on_a_line_of_its_own(
+    tmp_path: Path, watch: OutputWatch, monkeypatch: pytest.MonkeyPatch, *, is_readable: bool
 ) -> None:
-    path = tmp_path / "out.jsonl"
-    part = JsonlSink(path, watch=watch).build_part("out", "part", None)
-    part.write_batch(partials(0, 1))
-    part.snapshot()
-    other = tmp_path / "other"
-    other.write_bytes(path.read_bytes().rstrip())
-    other.replace(path)
-
-    def refuse(*_given: Any) -> Any:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    # Not by the mode of the file, which does not bind an administrator.
-    with monkeypatch.context() as refusing:
-        refusing.setattr(Path, "open", refuse)
-        part.write_batch(partials(2, 2))
-    part.close()
-    assert validate(path, Partial) == 3
-    assert watch.missing() == []
-
-
-def test_a_file_that_somebody_put_in_the_place_is_continued(tmp_path: Path, watch: OutputWatch) -> None:
     path = tmp_path / "out.jsonl"
     part = JsonlSink(path, watch=watch).build_part("out", "part", None)
     part.write_batch(partials(0, 1))
@@ -333,7 +313,15 @@ def test_a_file_that_somebody_put_in_the_place_is_continued(tmp_path: Path, watc
     other = tmp_path / "other"
     other.write_bytes(path.read_bytes().rstrip())
     other.replace(path)
-    part.write_batch(partials(2, 2))
+
+    def refuse(*_given: Any) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as refusing:
+        if not is_readable:
+            # Not by the mode of the file, which does not bind an administrator.
+            refusing.setattr(Path, "open", refuse)
+        part.write_batch(partials(2, 2))
     part.close()
     assert validate(path, Partial) == 3
     assert watch.missing() == []

@@ -109,6 +109,22 @@ def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> No
             process.kill()
 
 
+def interrupted(program: str, *arguments: object) -> tuple[int, str]:
+    """The exit code of a program that gets Ctrl-C once it is ready, and what it says to standard error."""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    return process.returncode, stderr
+
+
 # Loading the command line takes long, before and after there are messages.
 STARTING = """
 import os, signal, sys, time
@@ -137,18 +153,7 @@ main()
     [(True, -signal.SIGINT, ""), (False, 130, "surtitle: interrupted before it was finished\n")],
 )
 def test_ctrl_c_at_the_start_shows_nothing_of_the_program(*, early: bool, code: int, said: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", STARTING.format(early=early)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            process.send_signal(signal.SIGINT)
-            _, stderr = process.communicate(timeout=10)
-        finally:
-            process.kill()
-    assert (process.returncode, stderr) == (code, said)
+    assert interrupted(STARTING.format(early=early)) == (code, said)
 
 
 # The address of the captions is told before the models are loaded.
@@ -164,19 +169,9 @@ main()
 
 def test_ctrl_c_before_captions_begin_says_so_and_leaves_no_file(tmp_path: Path) -> None:
     partials = Path(__file__).parents[2] / "samples" / "partials.jsonl"
-    arguments = [partials, "--web", "--port", "0", "--srt", tmp_path / "talk.srt"]
-    with subprocess.Popen(
-        [sys.executable, "-c", LOADING, "replay", *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            process.send_signal(signal.SIGINT)
-            _, stderr = process.communicate(timeout=10)
-        finally:
-            process.kill()
-    assert process.returncode == 130
+    arguments = ["replay", partials, "--web", "--port", "0", "--srt", tmp_path / "talk.srt"]
+    code, stderr = interrupted(LOADING, *arguments)
+    assert code == 130
     assert stderr.splitlines()[1:] == ["surtitle: interrupted before it was finished"]
     assert not (tmp_path / "talk.srt").exists()
 
