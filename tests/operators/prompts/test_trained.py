@@ -19,7 +19,10 @@ def trained(said: str) -> SpellingVocabulary:
 def test_the_prompt_is_the_labels_and_nothing_else() -> None:
     model = trained(spell_prompts(BOTH))
     prompt = select_prompt(model, "auto", "English", "German")
-    assert model.spell(prompt.build(prompt.source("We will"))) == "<bos>Englisch: We will\nDeutsch:"
+    assert (
+        model.spell(prompt.build(prompt.source("We will"), is_final=True))
+        == "<bos>Englisch: We will\nDeutsch:"
+    )
     assert ord("\n") in prompt.stop
 
 
