@@ -172,7 +172,7 @@ class _Run:
         shown = {"loss": f"{sum(recent) / len(recent):.3f}"}
         if self._chrf is not None:
             shown["chrF"] = f"{self._chrf:.1f}"
-        self._bar.set_postfix(shown)
+        self._bar.set_postfix(shown, refresh=False)
         self._since_saved += step.seconds
         if self._since_saved > _SAVE_EVERY_S:
             self._save()

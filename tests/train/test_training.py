@@ -177,6 +177,40 @@ def test_it_is_judged_by_chrf_and_erasure_while_it_learns(path: Path, pairs: Pat
     assert all(point["chrf"] >= 0 and point["erasure"] >= 0 for point in points)
 
 
+def test_a_run_is_extended_from_its_plateau_and_a_stopped_branch_goes_on(
+    path: Path, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "adapter.gguf"
+
+    def arguments(tokens: int) -> list[object]:
+        return [
+            "train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", tokens, "--rank", 2,
+            "--rows", 1, "--branch-every", 2_000, "--decay", 0.5, "--judge-every", 500,
+        ]  # fmt: skip
+
+    def points() -> list[dict[str, float]]:
+        found: list[dict[str, float]] = json.loads((tmp_path / "adapter.gguf.json").read_text())["points"]
+        return found
+
+    run(*arguments(2_000))
+    assert [round(point["tokens"], -3) for point in points() if point["decayed"]] == [2_000]
+    assert not (tmp_path / "adapter.gguf.branch").exists()
+    judged = len(points())
+
+    # The rate falls again, and at its end the machine is switched off.
+    with monkeypatch.context() as patch:
+        patch.setattr(Fit, "adapter", lambda _fit: exit(1))
+        CliRunner().invoke(app, ["model", *map(str, arguments(4_000))])
+    assert (tmp_path / "adapter.gguf.branch").exists()
+    # What was learned while the rate fell is not in the second leg: it begins before the end of the first.
+    assert points()[judged]["tokens"] < 2_000
+    first = out.read_bytes()
+    run(*arguments(4_000))
+    assert out.read_bytes() != first
+    assert [round(point["tokens"], -3) for point in points() if point["decayed"]][-1] == 4_000
+    assert "raise --tokens to go on" in run(*arguments(4_000))
+
+
 def test_another_run_s_state_is_not_gone_on_with(path: Path, pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "adapter.gguf"
     arguments = ["train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", 300, "--rows", 1]
