@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from connectors.machine.quiet import measuring
 from connectors.models.resolve import resolve_model
 from operators.models.llama_model import LlamaModel
 from tests.tiny_gguf import pieces, write_model
@@ -33,6 +34,13 @@ LONGEST_FIRST = (
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.
 HEARD = {"test_examination.py", "test_live.py", "test_page_commands.py", "test_recording.py"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quiet() -> Iterator[None]:
+    """Training in the background pauses, as tests take long enough without it."""
+    with measuring():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -28,12 +28,12 @@ class Likelihood:
         self._pool = pool
         self._max_source = max_source
 
-    def nats(self, text: str, output: Sequence[int]) -> float | None:
+    def nats(self, text: str, output: Sequence[int], *, is_final: bool) -> float | None:
         """-log P of the tokens ``output`` as a translation of ``text``; None if it cannot be computed."""
         source = self._prompt.source(text)
         if not output or not text.strip() or len(source) > self._max_source:
             return None
-        prompt = self._prompt.build(source)
+        prompt = self._prompt.build(source, is_final=is_final)
         with self._pool.session(_KEY) as session:
             rows = session.forward(Forward([*prompt, *output[:-1]], len(prompt) - 1))
             total = 0.0

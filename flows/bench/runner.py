@@ -93,7 +93,12 @@ def _translate(
         outputs.append(output.tokens)
     translator.release(segment.key, state)
     if likelihood is not None:
-        nats = map(likelihood.nats, segment.updates, outputs)
-        updates = [replace(update, nats=each) for update, each in zip(updates, nats, strict=True)]
+        last = len(updates) - 1
+        updates = [
+            replace(update, nats=likelihood.nats(text, output, is_final=number == last))
+            for number, (update, text, output) in enumerate(
+                zip(updates, segment.updates, outputs, strict=True)
+            )
+        ]
         likelihood.release()
     return tuple(updates)

@@ -133,7 +133,8 @@ def _name_glossary(path: Path) -> str:
 
 def _hash_of_prompt(engine: Engine) -> str:
     prompt = engine.prompt
-    return hashlib.sha256(msgspec.json.encode([prompt.head, prompt.lead, prompt.tail])).hexdigest()
+    parts = [prompt.head, prompt.lead, prompt.tail, prompt.unfinished_tail]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
 def _hash_of_code() -> str:

@@ -91,7 +91,7 @@ def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) 
 def _task(prompt: Prompt, text: str) -> Task:
     source = prompt.source(cleaned(text))
     limit = output_limit(len(source))
-    return Task(prompt.build(source), (), prompt.stop, limit, is_final=True, source=source)
+    return Task(prompt.build(source, is_final=True), (), prompt.stop, limit, is_final=True, source=source)
 
 
 def compared_on(

@@ -7,6 +7,7 @@ import typer
 from msgspec.structs import replace
 
 from connectors.jsonl.reading import event_type_of
+from connectors.machine.quiet import measuring
 from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
 from flows.cli.bench import bench
@@ -144,10 +145,11 @@ app.command(rich_help_panel=_CAPTION)(doctor)
 app.command(rich_help_panel=_SERVE)(serve)
 app.command(rich_help_panel=_SERVE)(job)
 app.command(rich_help_panel=_MEASURE)(report)
-app.command(rich_help_panel=_MEASURE)(bench)
-app.command("bench-speech", rich_help_panel=_MEASURE)(bench_speech)
-app.command("bench-drafts", rich_help_panel=_MEASURE)(bench_drafts)
-app.command("bench-rooms", rich_help_panel=_MEASURE)(bench_rooms)
+# Training in the background pauses while these measure.
+app.command(rich_help_panel=_MEASURE)(measuring()(bench))
+app.command("bench-speech", rich_help_panel=_MEASURE)(measuring()(bench_speech))
+app.command("bench-drafts", rich_help_panel=_MEASURE)(measuring()(bench_drafts))
+app.command("bench-rooms", rich_help_panel=_MEASURE)(measuring()(bench_rooms))
 app.command(rich_help_panel=_MEASURE)(loadgen)
 app.command(rich_help_panel=_MEASURE)(trace)
 app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)

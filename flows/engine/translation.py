@@ -338,7 +338,7 @@ def _context_settings(
 
 def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     """Number of tokens that the cache of a context must hold."""
-    tail = max(len(prompt.tail) for prompt in prompts)
+    tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
     window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.

@@ -23,6 +23,7 @@ from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import check_place, write_model
 from flows.model.heads_measured import RULES, measured
+from flows.model.in_torch import fast_dtype
 from flows.model.jobs import HeadsJob
 from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_record
 from operators.decoding.conditioning import Conditioning
@@ -106,7 +107,7 @@ def _tasks(corpora: Sequence[Corpus], prompt: Prompt, job: HeadsJob, count: int)
     )
     for one in islice(drawn, count):
         source = prompt.source(conditioning.prepare(one.source, is_final=one.is_final))
-        yield Task(prompt.build(source), (), prompt.stop, output_limit(len(source)))
+        yield Task(prompt.build(source, is_final=one.is_final), (), prompt.stop, output_limit(len(source)))
 
 
 def _answers(
@@ -173,6 +174,7 @@ def _fit(
         hidden=job.hidden or rows.shape[1],
         schedule=Epochs(job.epochs, _BATCH, job.rate),
         seed=job.seed,
+        dtype=fast_dtype(),
     )
     with tqdm(total=fit.steps, unit=" steps", desc="learning") as bar:
         for epoch in range(1, job.epochs + 1):

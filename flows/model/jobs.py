@@ -58,7 +58,27 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     target: Target
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the adapter here (.gguf).")]
     source: Source = usual("translate", "from")
-    tokens: Annotated[int, typer.Option(min=1, help="Number of tokens to train on.")] = 2_000_000
+    tokens: Annotated[
+        int, typer.Option(min=1, help="Number of tokens to train on; raise it to go on with an ended run.")
+    ] = 2_000_000
+    branch_every: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Tokens after which the adapter is finished, judged and written, and training goes on.",
+            show_default="once, at the end",
+        ),
+    ] = None
+    decay: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of these tokens in which the learning rate falls to 0."),
+    ] = 0.1
+    background: Annotated[
+        bool,
+        typer.Option(
+            "--background", help="Run at the lowest priority, and pause while tests or benchmarks run."
+        ),
+    ] = False
     rank: Annotated[int, typer.Option(min=1, max=256, help="Rank of the adapter.")] = 32
     rate: Rate = 4e-4
     rows: Annotated[int, typer.Option(min=1, max=4096, help="Rows per batch, 256 tokens each.")] = 8
@@ -97,6 +117,11 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     def lessons(self) -> list[Lesson]:
         """The files of pairs. Raises `UsageError`."""
         return [lesson_of(text, self.target) for text in self.pairs]
+
+    @property
+    def branch(self) -> Path:
+        """The state of the branch in progress, in which the learning rate falls."""
+        return self.next_to(".branch")
 
     @property
     def types(self) -> Types | None:

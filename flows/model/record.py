@@ -27,6 +27,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     #: Mean since the previous point, in nats per token of the answers.
     loss: float
+    #: Whether it ends a branch, in which the learning rate fell to 0.
+    decayed: bool = False
     chrf: float | None = None
     #: NE of re-translation.
     erasure: float | None = None

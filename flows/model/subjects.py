@@ -68,4 +68,4 @@ def _examples(subjects: list[Subject], seed: str, prefixes: float, noise: Noise 
     while True:
         (drawn,) = languages.choices(range(len(subjects)), [one.share for one in subjects])
         found = next(streams[drawn])
-        yield asked(subjects[drawn].prompt, found.source, found.target)
+        yield asked(subjects[drawn].prompt, found.source, found.target, is_final=found.is_final)

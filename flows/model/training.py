@@ -1,6 +1,9 @@
 """A run of ``surtitle model train``: trains an adapter on pairs of texts, with a record and scores."""
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,11 +18,12 @@ from connectors.files.text import read_lines
 from connectors.files.whole import write_whole
 from connectors.gguf.file import GgufFile, read_gguf
 from connectors.gguf.values import Entry, encode
+from connectors.machine.quiet import GivesWay, lock_file
 from connectors.models.adapter import adapter_file, read_adapter
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import check_place, write_model
 from flows.model.corpora import Lesson
-from flows.model.in_torch import ends, torch_model
+from flows.model.in_torch import ends, fast_dtype, torch_model
 from flows.model.jobs import TrainingJob
 from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
 from flows.model.subjects import batches, subjects_of
@@ -30,17 +34,28 @@ from operators.models.tensor_types import TYPES_KEY, spell_types
 from operators.printable import printable
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
-from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, spell_prompts
+from operators.prompts.trained import (
+    TEMPLATES_KEY,
+    TrainedPrompts,
+    labels_of,
+    spell_prompts,
+    telling_unfinished,
+)
 from operators.training.fit import Fit, Schedule, Step
 from operators.training.judge import judge
 from operators.training.mixture import Corpus
 from operators.training.packing import Rows
 
 _SAVE_EVERY_S = 300.0
+#: Tokens during which the learning rate rises, at most, and as a share of short runs.
+_WARMUP, _WARMUP_SHARE = 50_000, 0.03
+#: Seconds between two lines of progress where there is no terminal.
+_LINE_EVERY_S = 60.0
+_LOWEST_PRIORITY = 19
 #: Fields of the job that are recorded in another way, or do not affect what is learned.
 _UNRECORDED = (
     "pairs", "output", "model", "tokens", "rate", "judged", "reference", "judge_lines", "judge_every",
-    "compiles", "kinds",
+    "compiles", "kinds", "branch_every", "decay", "background",
 )  # fmt: skip
 
 
@@ -55,58 +70,126 @@ def run(job: TrainingJob) -> None:
     model = LlamaModel(path)
     prompts = _prompts(job)
     subjects = subjects_of(job, lessons, prompts, model)
-    schedule = Schedule(job.tokens, job.rate)
+    schedule = Schedule(job.rate, min(_WARMUP, int(_WARMUP_SHARE * job.tokens)))
+    dtype = fast_dtype()
     # Weights that are quantised to few bits must not be rounded to bfloat16 first.
-    weights = torch_model(file) if job.types is None else torch_model(file, torch.float32)
-    fit = Fit(weights, job.rank, schedule, seed=job.seed, types=job.types, compiles=job.compiles)
+    weights = torch_model(file, dtype if job.types is None else torch.float32)
+    fit = Fit(weights, job.rank, schedule, seed=job.seed, types=job.types, compiles=job.compiles, dtype=dtype)
     record = _begin(job, file, path, lessons, fit)
     prompt = few_shot_prompt(model, prompts.find(job.source, job.target))
-    trainer = _Run(job, fit, prompt, ends(prompt, model.vocabulary_size), record)
-    trainer.learn(batches(job, subjects, fit.seen))
-    adapter = fit.adapter()
     entries = _entries(job, prompts, file, path)
-    sha256 = write_model(job.output, adapter_file(adapter, file.text("general.architecture"), entries))
-    job.state.unlink(missing_ok=True)
-    print(f"{printable(str(job.output))}: {job.output.stat().st_size / 1e6:.1f} MB, sha256 {sha256}")
+    architecture = file.text("general.architecture")
+
+    def publish() -> None:
+        tokens = {"surtitle.trained.tokens": encode(fit.seen)}
+        sha256 = write_model(job.output, adapter_file(fit.adapter(), architecture, entries | tokens))
+        size = job.output.stat().st_size / 1e6
+        print(f"{printable(str(job.output))}: {fit.seen:,} tokens, {size:.1f} MB, sha256 {sha256}")
+
+    with _background(job) as pause:
+        trainer = _Run(job, fit, prompt, ends(prompt, model.vocabulary_size), record, pause)
+        trainer.learn(lambda: batches(job, subjects, fit.seen), publish)
+
+
+@contextmanager
+def _background(job: TrainingJob) -> Iterator[Callable[[], float]]:
+    """What to call between two steps: with ``--background`` it waits while something is measured."""
+    if not job.background:
+        yield lambda: 0.0
+        return
+    os.nice(_LOWEST_PRIORITY - os.nice(0))
+    with closing(GivesWay(lock_file())) as way:
+        yield way.pause
 
 
 class _Run:
     """The training loop: reports its progress, and evaluates and saves at intervals."""
 
     def __init__(
-        self, job: TrainingJob, fit: Fit, prompt: Prompt, stops: frozenset[int], record: TrainingRecord
-    ) -> None:
+        self, job: TrainingJob, fit: Fit, prompt: Prompt, stops: frozenset[int], record: TrainingRecord,
+        pause: Callable[[], float],
+    ) -> None:  # fmt: skip
         self._job, self._fit, self._prompt, self._stops = job, fit, prompt, stops
-        self._record = record
+        self._record, self._pause = record, pause
+        self._state = job.state
         self._losses: list[float] = []
         self._since_saved = 0.0
-        self._bar = tqdm(total=job.tokens, initial=fit.seen, unit=" tokens", unit_scale=True)
+        self._chrf: float | None = None
+        self._bar = tqdm(
+            total=job.tokens,
+            initial=fit.seen,
+            unit=" tokens",
+            unit_scale=True,
+            mininterval=0.1 if sys.stderr.isatty() else _LINE_EVERY_S,
+        )
 
-    def learn(self, batches: Iterator[Rows]) -> None:
-        """Train to the end of the schedule."""
+    def learn(self, batches: Callable[[], Iterator[Rows]], publish: Callable[[], None]) -> None:
+        """Train to the end of the job, and ``publish`` the adapter at the end of each branch.
+
+        ``batches`` gives the batches from the present state on.
+        """
+        done = max((point.tokens for point in self._record.points if point.decayed), default=0)
+        every = self._job.branch_every or self._job.tokens
+        ends = [*range(every, self._job.tokens, every), self._job.tokens]
         with self._bar:
-            while self._fit.seen < self._job.tokens:
-                self._fit.run(batches, self._fit.seen + self._job.judge_every, self._tell)
+            for end in ends:
+                if end <= done:
+                    continue
+                decay = range(end - int(self._job.decay * every), end)
+                if self._fit.seen < decay.start:
+                    self._until(decay.start, batches(), None)
+                self._branch(decay, batches, publish)
+        if not ends or ends[-1] <= done:
+            print(f"{self._job.output} is trained on {done:,} tokens; raise --tokens to go on")
+
+    def _branch(
+        self, decay: range, batches: Callable[[], Iterator[Rows]], publish: Callable[[], None]
+    ) -> None:
+        """Let the rate fall, judge and publish, and take back what was learned since."""
+        trunk = self._fit.state()
+        if self._job.branch.exists():
+            self._fit.resume(self._job.branch.read_bytes())
+        self._state = self._job.branch
+        self._until(decay.stop, batches(), decay)
+        self._judge(decayed=True)
+        publish()
+        self._fit.resume(trunk)
+        self._state = self._job.state
+        self._save()
+        self._job.branch.unlink(missing_ok=True)
+
+    def _until(self, end: int, batches: Iterator[Rows], decay: range | None) -> None:
+        while self._fit.seen < end:
+            self._fit.run(batches, min(end, self._fit.seen + self._job.judge_every), self._tell, decay)
+            if self._fit.seen < end:
                 self._judge()
-                self._save()
+            self._save()
 
     def _tell(self, step: Step) -> None:
         self._losses.append(step.loss)
         self._bar.update(step.seen - self._bar.n)
-        self._bar.set_postfix(loss=f"{sum(self._losses[-50:]) / len(self._losses[-50:]):.3f}")
+        recent = self._losses[-50:]
+        shown = {"loss": f"{sum(recent) / len(recent):.3f}"}
+        if self._chrf is not None:
+            shown["chrF"] = f"{self._chrf:.1f}"
+        self._bar.set_postfix(shown, refresh=False)
         self._since_saved += step.seconds
         if self._since_saved > _SAVE_EVERY_S:
             self._save()
+        waited = self._pause()
+        # The rate that is shown is that of training, without the pauses.
+        self._bar.start_t += waited
 
-    def _judge(self) -> None:
+    def _judge(self, *, decayed: bool = False) -> None:
         loss = sum(self._losses) / max(1, len(self._losses))
         self._losses = []
-        point = Point(tokens=self._fit.seen, loss=round(loss, 4))
+        point = Point(tokens=self._fit.seen, loss=round(loss, 4), decayed=decayed)
         if self._job.judged is not None and self._job.reference is not None:
             texts = (self._job.judged, self._job.reference)
             sources, references = (read_lines(path)[: self._job.judge_lines] for path in texts)
-            with torch.autocast("cpu", torch.bfloat16):
+            with self._fit.computing():
                 found = judge(self._fit.model, self._prompt, self._stops, sources, references)
+            self._chrf = found.chrf
             point = msgspec.structs.replace(
                 point,
                 chrf=round(found.chrf, 2),
@@ -121,7 +204,7 @@ class _Run:
         self._record.points.append(point)
 
     def _save(self) -> None:
-        write_whole(self._job.state, self._fit.state())
+        write_whole(self._state, self._fit.state())
         write_record(self._job.record, self._record)
         self._since_saved = 0.0
 
@@ -131,8 +214,7 @@ def _begin(
 ) -> TrainingRecord:
     """The record of this run: a new one, or that of the resumed run."""
     record = TrainingRecord(
-        settings=job.recorded(*_UNRECORDED)
-        | {"schedule": Schedule(job.tokens, job.rate)._asdict(), "types": job.types},
+        settings=job.recorded(*_UNRECORDED) | {"rate": job.rate, "types": job.types},
         model=Used(path.name, sha256_of(path)),
         data=[_used(one, len(corpus.pairs), language(job.target)) for one, corpus in lessons],
         versions={name: version(name) for name in ("torch", "transformers", "peft")},
@@ -167,7 +249,8 @@ def _prompts(job: TrainingJob) -> TrainedPrompts:
     taught = [one.target.name for one in job.lessons]
     if usual not in taught:
         raise UsageError(f"--to {usual}: no --pairs has translations into it; add some, or choose another")
-    return TrainedPrompts(tuple(labels_of(job.source, name) for name in dict.fromkeys([usual, *taught])))
+    labels = (labels_of(job.source, name) for name in dict.fromkeys([usual, *taught]))
+    return TrainedPrompts(tuple(telling_unfinished(one) for one in labels))
 
 
 def _entries(job: TrainingJob, prompts: TrainedPrompts, file: GgufFile, path: Path) -> dict[str, Entry]:
@@ -177,6 +260,5 @@ def _entries(job: TrainingJob, prompts: TrainedPrompts, file: GgufFile, path: Pa
         "general.name": encode(f"{file.text('general.name')} {job.source} to {targets}"),
         TEMPLATES_KEY: encode(spell_prompts(prompts)),
         "surtitle.trained.model": encode(path.name),
-        "surtitle.trained.tokens": encode(job.tokens),
         **types,
     }

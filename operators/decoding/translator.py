@@ -241,7 +241,8 @@ class Translator:
         self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool
     ) -> Generator[Decode, tuple[Decoded, Cost], _Answer]:
         settings = self._settings
-        looks_again = is_final and settings.finals_differ
+        is_told = self._prompt.unfinished_tail is not None
+        looks_again = is_final and (settings.finals_differ or is_told)
         # A model trained to wait may have held back a sentence that turns out to be complete.
         must_speak = is_final and self._prompt.knows_unfinished and any(map(str.isalnum, text))
         looks_again |= must_speak and not before.output
@@ -294,7 +295,7 @@ class Translator:
         if not (is_final and settings.finals_differ):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
         return Task(
-            prompt=self._prompt.build(source),
+            prompt=self._prompt.build(source, is_final=is_final),
             draft=draft,
             stop=self._prompt.stop,
             limit=min(settings.max_output, output_limit(len(source))),

@@ -18,6 +18,9 @@ def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt
         head=(*vocabulary.begin, *head),
         lead=" ",
         tail=tuple(vocabulary.tokenize("\n" + template.target_label)),
+        unfinished_tail=tuple(vocabulary.tokenize("\n" + template.unfinished_label))
+        if template.unfinished_label
+        else None,
         stop=EndOfLine(vocabulary),
         joint=language(template.language).joint,
         # Only models that were trained to translate speech are prompted without examples.

@@ -38,7 +38,7 @@ class Prompt(NamedTuple):
     #: Text between the head and the source's first word; tokenised with the source, because most
     #: vocabularies hold a word together with the space before it.
     lead: str
-    #: Token ids after the source.
+    #: Token ids after the source of a final.
     tail: tuple[int, ...]
     #: Token ids that end the output.
     stop: Container[int]
@@ -46,14 +46,17 @@ class Prompt(NamedTuple):
     joint: str = " "
     #: Whether the model was trained on unfinished text: it needs no full stop there, and may answer nothing.
     knows_unfinished: bool = False
+    #: Token ids after an unfinished source; None if the model is not told which one it is.
+    unfinished_tail: tuple[int, ...] | None = None
 
     def source(self, text: str) -> tuple[int, ...]:
         """Token ids of the recognised text; white space is folded."""
         return tuple(self.vocabulary.tokenize(self.lead + " ".join(text.split())))
 
-    def build(self, source: tuple[int, ...]) -> tuple[int, ...]:
+    def build(self, source: tuple[int, ...], *, is_final: bool) -> tuple[int, ...]:
         """Token ids of the whole prompt for one source."""
-        return (*self.head, *source, *self.tail)
+        tail = self.tail if is_final or self.unfinished_tail is None else self.unfinished_tail
+        return (*self.head, *source, *tail)
 
 
 class EndOfLine:

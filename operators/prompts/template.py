@@ -42,6 +42,8 @@ class FewShotTemplate(_Template, frozen=True):
     pairs: tuple[Pair, ...]
     #: Text before the first pair.
     head: str = ""
+    #: The target's label behind unfinished text, for a model trained with one; empty: the same as a final's.
+    unfinished_label: str = ""
 
 
 class ChatTemplate(_Template, frozen=True):

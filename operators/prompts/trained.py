@@ -16,13 +16,17 @@ from operators.prompts.template import FewShotTemplate
 TEMPLATES_KEY = "surtitle.templates"
 
 
-class TrainedPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The prompt for one direction: ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``."""
+class TrainedPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The prompt for one direction: ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``.
+
+    Behind unfinished text it is ``UNFINISHED_LABEL``, if the model was trained to be told.
+    """
 
     source_language: str
     language: str
     source_label: str
     target_label: str
+    unfinished_label: str = ""
 
 
 class TrainedPrompts(NamedTuple):
@@ -88,3 +92,12 @@ def labels_of(source: str, target: str) -> TrainedPrompt:
     return TrainedPrompt(
         examples.source_language, examples.language, examples.source_label, examples.target_label
     )
+
+
+def telling_unfinished(labels: TrainedPrompt) -> TrainedPrompt:
+    """The same labels, and one for unfinished text.
+
+    Without it a model takes a final that does not look finished for a prefix, and withholds its end. One
+    token, as it is evaluated at each update.
+    """
+    return msgspec.structs.replace(labels, unfinished_label="…")

@@ -14,7 +14,9 @@ class Asked(NamedTuple):
     answer: tuple[int, ...]
 
 
-def asked(prompt: Prompt, source: str, target: str) -> Asked:
+def asked(prompt: Prompt, source: str, target: str, *, is_final: bool) -> Asked:
     """An example whose answer ends with the line; an empty ``target`` teaches to answer nothing yet."""
     answer = prompt.vocabulary.tokenize(prompt.lead + target) if target else []
-    return Asked(prompt.build(prompt.source(source)), (*answer, *prompt.vocabulary.tokenize(_END)))
+    return Asked(
+        prompt.build(prompt.source(source), is_final=is_final), (*answer, *prompt.vocabulary.tokenize(_END))
+    )

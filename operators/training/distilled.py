@@ -52,7 +52,7 @@ class Translator:
         if long:
             yield long, [Translated(Fate.LONG)] * len(long)
         fitting = [place for place, source in enumerate(tokens) if len(source) <= _MAX_SOURCE_TOKENS]
-        prompts = [self._prompt.build(source) for source in tokens]
+        prompts = [self._prompt.build(source, is_final=True) for source in tokens]
         groups = list(batches([prompts[place] for place in fitting], batch))
         # Short and long ones in turn, so that the total time can be estimated early.
         Random(seed).shuffle(groups)

@@ -1,7 +1,6 @@
 """Low-rank adaptation of a model's linear layers (LoRA, Hu et al. 2022) on packed examples."""
 
 import io
-import math
 import time
 from collections.abc import Callable, Iterator
 from pickle import UnpicklingError
@@ -26,24 +25,23 @@ _MAX_GRADIENT = 1.0
 
 
 class Schedule(NamedTuple):
-    """The training schedule: a linear rise, then half a cosine."""
+    """The learning rate: a linear rise, a plateau of any length, and a linear decay to 0 in each branch.
 
-    #: Total tokens of prompts and answers.
-    tokens: int
-    #: The highest learning rate.
+    A branch leaves the plateau, ends with a model that can be used, and is thrown away: the run goes on from
+    where the branch began, so it needs no length in advance (Hu et al. 2024, MiniCPM, section 4: WSD).
+    """
+
+    #: The rate of the plateau.
     rate: float
-    #: Share of the tokens during which the rate rises.
-    warmup: float = 0.03
-    #: Share of the highest rate that is left at the end.
-    floor: float = 0.02
+    #: Tokens during which it rises.
+    warmup: int
 
-    def at(self, seen: int) -> float:
-        """The learning rate after so many tokens."""
-        done = seen / self.tokens
-        if done < self.warmup:
-            return self.rate * (done + 0.001) / self.warmup
-        fallen = min(1.0, (done - self.warmup) / (1 - self.warmup))
-        return self.rate * (self.floor + (1 - self.floor) * (1 + math.cos(math.pi * fallen)) / 2)
+    def at(self, seen: int, decay: range | None = None) -> float:
+        """The rate after ``seen`` tokens; ``decay`` are the tokens of the branch, if they belong to one."""
+        rate = self.rate * min(1.0, (seen + 1) / max(1, self.warmup))
+        if decay is None:
+            return rate
+        return rate * max(0.0, (decay.stop - seen) / max(1, len(decay)))
 
 
 class Step(NamedTuple):
@@ -68,11 +66,13 @@ class Fit:
         seed: int,
         types: Types | None = None,
         compiles: bool = False,
+        dtype: torch.dtype = torch.bfloat16,
     ) -> None:
         """``model`` gets adapters of ``rank`` on all linear layers of its blocks, and only they learn.
 
         With ``types`` it computes with the weights as they will be stored, by group of tensors. With
         ``compiles`` the passes are compiled at the first step; that takes minutes, and pays on a GPU.
+        Passes multiply in ``dtype``: bfloat16 pays only where the processor has instructions for it.
         """
         torch.manual_seed(seed)
         layers = sorted({name.rpartition(".")[2] for name in LINEAR})
@@ -89,30 +89,37 @@ class Fit:
             self._weights.values(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.01, fused=True
         )
         self._device = next(model.parameters()).device.type
+        self._dtype = dtype
         self._head = model.lm_head
         self._body: Callable[..., Any] = torch.compile(model.model) if compiles else model.model
 
-    def run(self, batches: Iterator[Rows], until: int, tell: Callable[[Step], None]) -> None:
-        """Learn until ``until`` tokens were seen, or all that the schedule has."""
+    def run(
+        self, batches: Iterator[Rows], until: int, tell: Callable[[Step], None], decay: range | None = None
+    ) -> None:
+        """Learn until ``until`` tokens were seen, in the branch of the tokens ``decay`` if it is one."""
         self.model.train()
-        while self.seen < min(until, self.schedule.tokens):
+        while self.seen < until:
             began = time.monotonic()
             rows = next(batches)
-            loss = self._learn(rows)
+            loss = self._learn(rows, self.schedule.at(self.seen, decay))
             self.seen += int(np.count_nonzero(rows.documents))
             tell(Step(self.seen, loss, time.monotonic() - began))
         self.model.eval()
 
-    def _learn(self, rows: Rows) -> float:
+    def _learn(self, rows: Rows, rate: float) -> float:
         for group in self._optimizer.param_groups:
-            group["lr"] = self.schedule.at(self.seen)
-        with torch.autocast(self._device, torch.bfloat16):
+            group["lr"] = rate
+        with self.computing():
             loss = answer_loss(self._body, self._head, rows, self._device)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._weights.values(), _MAX_GRADIENT)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         return float(loss.detach())
+
+    def computing(self) -> torch.autocast:
+        """The context in which the model's passes multiply in the run's number type."""
+        return torch.autocast(self._device, self._dtype, enabled=self._dtype is not torch.float32)
 
     def state(self) -> bytes:
         """The state from which a later run continues."""

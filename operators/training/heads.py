@@ -65,12 +65,14 @@ class HeadsFit:
         hidden: int,
         schedule: Epochs,
         seed: int,
+        dtype: torch.dtype = torch.bfloat16,
     ) -> None:
         """``rows`` of the output matrix, (tokens, width), belong to the tokens among which the heads choose.
 
-        A head has ``hidden`` units and starts as the model itself: its addition is 0 at first.
+        A head has ``hidden`` units and starts as the model itself: its addition is 0 at first. Passes
+        multiply in ``dtype``.
         """
-        self._learned, self._rows = learned, rows.to(torch.bfloat16)
+        self._learned, self._rows = learned, rows.to(dtype)
         heads, width = learned.following.shape[1], rows.shape[1]
         self._draws = torch.Generator().manual_seed(seed)
         # Scaled by the size of the states, so that the first matrix outputs about 1.
@@ -94,7 +96,7 @@ class HeadsFit:
             self._done += 1
 
     def _learn(self, chosen: torch.Tensor) -> float:
-        with torch.autocast("cpu", torch.bfloat16):
+        with self._computing():
             logits = self._logits(self._learned.states[chosen])
         following = self._learned.following[chosen].T
         loss = cross_entropy(
@@ -106,6 +108,10 @@ class HeadsFit:
         self._optimizer.zero_grad(set_to_none=True)
         return float(loss.detach())
 
+    def _computing(self) -> torch.autocast:
+        dtype = self._rows.dtype
+        return torch.autocast("cpu", dtype, enabled=dtype is not torch.float32)
+
     def _logits(self, states: torch.Tensor) -> torch.Tensor:
         """(heads, states, tokens)."""
         states = states.to(self._rows.dtype)
@@ -115,7 +121,7 @@ class HeadsFit:
 
     def proposed(self, states: torch.Tensor) -> list[list[int]]:
         """Each head's prediction after each state, as indices of tokens: (states, heads)."""
-        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        with torch.inference_mode(), self._computing():
             said = [self._logits(part).argmax(dim=2).T for part in states.split(_STATES_AT_ONCE)]
         found: list[list[int]] = torch.cat(said).tolist()
         return found

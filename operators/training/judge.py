@@ -36,7 +36,9 @@ def judge(
 ) -> Judgement:  # fmt: skip
     """Translate ``sources``, each as it grows by ``words`` words."""
     updates = [growing(source, words) for source in sources]
-    prompts = [prompt.build(prompt.source(text)) for texts in updates for text in texts]
+    prompts = [
+        prompt.build(prompt.source(text), is_final=text is texts[-1]) for texts in updates for text in texts
+    ]
     given = iter(answers(model, prompts, stops, most=_MAX_TOKENS))
     said = [[next(given) for _ in texts] for texts in updates]
     tokens = [[one.tokens for one in row] for row in said]

@@ -14,6 +14,7 @@ from typing import Self
 import regex
 
 from operators.training.closing import SENTENCE_ENDS
+from operators.training.interrupted import interrupt
 
 # "3.5", "10:30" and "5 %" keep marks that a recogniser would write as words.
 _PUNCTUATION = regex.compile(r"(?!(?<=\d)[.:](?=\d))[\p{P}\p{S}--[%&@#€$£+'’]]", regex.V1)
@@ -120,6 +121,9 @@ class Noise:
     closed: float = 0.35
     dropped: float = 0.1
     doubled: float = 0.05
+    interrupted: float = 0.3
+    #: Share of finals that are a piece of their sentence.
+    pieces: float = 0.15
 
     def __call__(self, words: Sequence[str], is_final: bool, rng: Random) -> Heard:
         """The noisy version of these words, of which there is at least one."""
@@ -130,6 +134,8 @@ class Noise:
             heard = dropped(heard, rng, self.lexicon)
         if rng.random() < self.doubled:
             heard = doubled(heard, rng)
+        if rng.random() < self.interrupted:
+            heard = interrupt(heard, rng)
         if not is_final:
             spoilt = self._last(heard, rng)
             if spoilt != heard:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from operators.training.interrupted import pieces_of
 from operators.training.noise import Heard, Noise
 from operators.training.pairs import Pair, joined
 
@@ -51,9 +52,12 @@ def speech(
 def example(pair: Pair, rng: Random, *, prefixes: float = 0.5, noise: Noise | None = None) -> Example:
     """One example of a pair: with probability `prefixes` a prefix of uniformly random length, else all.
 
-    If noise changes the last word of a prefix, the target is that of the words before it.
+    If noise changes the last word of a prefix, the target is that of the words before it. With noise, some
+    finals are only a piece of their sentence, as recognisers end segments at pauses.
     """
     is_final = rng.random() >= prefixes
+    if is_final and noise is not None and rng.random() < noise.pieces:
+        pair = rng.choice(pieces_of(pair) or [pair])
     length = len(pair.source) if is_final else rng.randint(1, len(pair.source))
     words = pair.source[:length]
     heard = Heard(" ".join(words), length) if noise is None else noise(words, is_final, rng)

@@ -79,7 +79,7 @@ def check_template(data: bytes, folder: Path) -> None:
         model = SpellingVocabulary("<start_of_turn>", "<end_of_turn>")
         with contextlib.suppress(UsageError):
             prompt = select_prompt(model, template, "English", "German")
-            assert "hello" in model.spell(prompt.build(prompt.source("hello")))
+            assert "hello" in model.spell(prompt.build(prompt.source("hello"), is_final=True))
 
 
 def check_glossary(data: bytes, folder: Path) -> None:

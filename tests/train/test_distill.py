@@ -56,7 +56,7 @@ def test_it_says_what_llama_says(talker: Path) -> None:
     with closing(LlamaModel(talker)) as model:
         prompt = select_prompt(model, "auto", "English", "German")
         stops = ends(prompt, model.vocabulary_size)
-        prompts = [prompt.build(prompt.source(source)) for source in SOURCES]
+        prompts = [prompt.build(prompt.source(source), is_final=True) for source in SOURCES]
         said = answers(torch_model(read_gguf(talker), torch.float32), prompts, stops, most=100, batch=4)
         assert {one.ended for one in said} == {True, False}
         settings = ContextSettings(cells=512, sequences=1, threads=1)

@@ -42,7 +42,7 @@ def test_it_learns_with_the_weights_that_are_stored(tmp_path: Path) -> None:
     path = write_gemma(tmp_path / "tiny.gguf")
     file = read_gguf(path)
     types = {"attention": "Q4_0", "ffn": "Q4_0", "ffn_down": "Q5_0"}
-    fit = Fit(torch_model(file, torch.float32), 4, Schedule(4_000, 1e-2), seed=1, types=types)
+    fit = Fit(torch_model(file, torch.float32), 4, Schedule(1e-2, 120), seed=1, types=types)
     losses: list[float] = []
     fit.run(batches(path), 4_000, lambda step: losses.append(step.loss))
     assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:5])

@@ -57,7 +57,7 @@ def examples(path: Path) -> list[Asked]:
     with closing(LlamaModel(path)) as model:
         one = TrainedPrompts((labels_of("English", "German"),)).find("English", "German")
         prompt = few_shot_prompt(model, one)
-        return [asked(prompt, source, target) for source, target in PAIRS]
+        return [asked(prompt, source, target, is_final=True) for source, target in PAIRS]
 
 
 def batches(path: Path) -> Iterator[Rows]:
@@ -98,7 +98,7 @@ def test_examples_in_one_row_do_not_see_each_other(path: Path) -> None:
 def test_a_run_that_goes_on_learns_as_if_it_had_not_stopped(path: Path) -> None:
     def fit() -> Fit:
         model = torch_model(read_gguf(path), torch.float32)
-        return Fit(model, 4, Schedule(5_000, 1e-2), seed=1)
+        return Fit(model, 4, Schedule(1e-2, 150), seed=1)
 
     whole, losses = fit(), []
     rows = batches(path)
@@ -130,7 +130,7 @@ def test_what_was_learned_is_what_the_assembled_model_says(path: Path, pairs: Pa
     assert record["data"][0]["pairs"] == len(PAIRS)
     losses = [point["loss"] for point in record["points"]]
     assert losses[-1] < losses[0] / 2
-    assert not (tmp_path / "adapter.gguf.state").exists()
+    assert (tmp_path / "adapter.gguf.state").exists()  # More tokens go on from the plateau.
 
 
 def test_one_adapter_learns_several_languages(path: Path, pairs: Path, tmp_path: Path) -> None:
@@ -148,7 +148,9 @@ def test_one_adapter_learns_several_languages(path: Path, pairs: Path, tmp_path:
         prompts = trained_prompts(model)
         assert prompts is not None
         for target, (source, translation) in (("German", PAIRS[0]), ("Spanish", spanish[0])):
-            shown = asked(few_shot_prompt(model, prompts.find("English", target)), source, translation)
+            shown = asked(
+                few_shot_prompt(model, prompts.find("English", target)), source, translation, is_final=True
+            )
             tokens = (*shown.prompt, *shown.answer)
             said = logits(made, tokens)[len(shown.prompt) - 1 : -1].argmax(axis=1)
             assert np.mean(said == shown.answer) > 0.9, target
@@ -175,12 +177,46 @@ def test_it_is_judged_by_chrf_and_erasure_while_it_learns(path: Path, pairs: Pat
     assert all(point["chrf"] >= 0 and point["erasure"] >= 0 for point in points)
 
 
+def test_a_run_is_extended_from_its_plateau_and_a_stopped_branch_goes_on(
+    path: Path, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "adapter.gguf"
+
+    def arguments(tokens: int) -> list[object]:
+        return [
+            "train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", tokens, "--rank", 2,
+            "--rows", 1, "--branch-every", 2_000, "--decay", 0.5, "--judge-every", 500,
+        ]  # fmt: skip
+
+    def points() -> list[dict[str, float]]:
+        found: list[dict[str, float]] = json.loads((tmp_path / "adapter.gguf.json").read_text())["points"]
+        return found
+
+    run(*arguments(2_000))
+    assert [round(point["tokens"], -3) for point in points() if point["decayed"]] == [2_000]
+    assert not (tmp_path / "adapter.gguf.branch").exists()
+    judged = len(points())
+
+    # The rate falls again, and at its end the machine is switched off.
+    with monkeypatch.context() as patch:
+        patch.setattr(Fit, "adapter", lambda _fit: exit(1))
+        CliRunner().invoke(app, ["model", *map(str, arguments(4_000))])
+    assert (tmp_path / "adapter.gguf.branch").exists()
+    # What was learned while the rate fell is not in the second leg: it begins before the end of the first.
+    assert points()[judged]["tokens"] < 2_000
+    first = out.read_bytes()
+    run(*arguments(4_000))
+    assert out.read_bytes() != first
+    assert [round(point["tokens"], -3) for point in points() if point["decayed"]][-1] == 4_000
+    assert "raise --tokens to go on" in run(*arguments(4_000))
+
+
 def test_another_run_s_state_is_not_gone_on_with(path: Path, pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "adapter.gguf"
     arguments = ["train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", 300, "--rows", 1]
     run(*arguments, "--rank", 2)
     state = tmp_path / "adapter.gguf.state"
-    state.write_bytes(Fit(torch_model(read_gguf(path)), 2, Schedule(300, 1e-3), seed=1).state())
+    state.write_bytes(Fit(torch_model(read_gguf(path)), 2, Schedule(1e-3, 9), seed=1).state())
     said = CliRunner().invoke(app, ["model", *map(str, arguments), "--rank", "4"])
     assert "other settings or data" in str(said.exception)
 
@@ -189,7 +225,7 @@ def test_a_damaged_state_is_refused_in_a_sentence(path: Path, pairs: Path, tmp_p
     out = tmp_path / "adapter.gguf"
     arguments = ["train", path, "--pairs", pairs, "--to", "German", "-o", out, "--tokens", 300, "--rows", 1]
     run(*arguments, "--rank", 2)
-    whole = Fit(torch_model(read_gguf(path)), 2, Schedule(300, 1e-3), seed=1).state()
+    whole = Fit(torch_model(read_gguf(path)), 2, Schedule(1e-3, 9), seed=1).state()
     for damaged in (b"", b"not a state", whole[: len(whole) // 2]):
         (tmp_path / "adapter.gguf.state").write_bytes(damaged)
         said = CliRunner().invoke(app, ["model", *map(str, arguments), "--rank", "2"])

@@ -21,21 +21,21 @@ def test_an_output_has_the_probability_of_its_tokens_one_after_the_other() -> No
     likelihood = judge()
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
-    tokens = list(prompt.build(prompt.source("a b")))
+    tokens = list(prompt.build(prompt.source("a b"), is_final=True))
     want = 0.0
     for token in (4, 2, 5):
         row = ToyCache().evaluate(tokens, 0, 1)[-1].astype(np.float64)
         want -= float(row[token] - np.log(np.exp(row).sum()))
         tokens.append(token)
-    assert likelihood.nats("a b", (4, 2, 5)) == pytest.approx(want, rel=1e-4)
+    assert likelihood.nats("a b", (4, 2, 5), is_final=True) == pytest.approx(want, rel=1e-4)
     likelihood.release()
 
 
 def test_what_cannot_be_judged_is_left_out() -> None:
     likelihood = judge(max_source=1)
-    assert likelihood.nats("a b", ()) is None
-    assert likelihood.nats("  ", (4,)) is None
-    assert likelihood.nats("a b c a b c", (4,)) is None
+    assert likelihood.nats("a b", (), is_final=True) is None
+    assert likelihood.nats("  ", (4,), is_final=True) is None
+    assert likelihood.nats("a b c a b c", (4,), is_final=True) is None
 
 
 def test_to_be_judged_changes_no_output_and_is_done_once() -> None:

@@ -61,7 +61,7 @@ def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
     ):
         template.write_text(text)
         engine = open_engine(TranslateSettings(model=str(path), template=str(template), threads=1))
-        tokens = engine.prompt.build(engine.prompt.source("Good day"))
+        tokens = engine.prompt.build(engine.prompt.source("Good day"), is_final=True)
         asked.append(b"".join(map(engine.prompt.vocabulary.piece, tokens)).decode())
     assert asked == [
         "English: Good dayGerman:",

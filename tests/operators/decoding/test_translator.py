@@ -21,10 +21,14 @@ texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 
 
 def translator(
-    bias: float | None, *, size: int = 2, max_source: int = 100, knows_unfinished: bool = False
-) -> Translator:
+    bias: float | None, *, size: int = 2, max_source: int = 100, knows_unfinished: bool = False,
+    tail: int = 3, unfinished_tail: int | None = None,
+) -> Translator:  # fmt: skip
     vocabulary = ToyVocabulary()
-    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary), knows_unfinished=knows_unfinished)
+    prompt = Prompt(
+        vocabulary, (1, 2), " ", (tail,), EndOfTurn(vocabulary), knows_unfinished=knows_unfinished,
+        unfinished_tail=None if unfinished_tail is None else (unfinished_tail,),
+    )  # fmt: skip
 
     def method(task: Task) -> Method:
         return retranslate(task) if bias is None else ssbd(task, BiasedAcceptance(bias))
@@ -76,6 +80,23 @@ def test_a_model_that_may_wait_says_something_in_the_end(text: str, bias: float 
     assert bool(final.tokens) == bool(text.strip())
     if partial.tokens and bias is None:
         assert final.tokens == partial.tokens
+
+
+@given(texts)
+def test_a_model_that_is_told_is_asked_for_finals_and_for_partials_each_in_its_own_words(
+    updates: list[str],
+) -> None:
+    told, of_partials, of_finals = (
+        translator(None, tail=3, unfinished_tail=4), translator(None, tail=4), translator(None, tail=3),
+    )  # fmt: skip
+    outputs = run(told, updates)
+    assert [output.tokens for output in outputs] == [output.tokens for output in run(of_partials, updates)]
+    # The text of a final is often that of the last partial; it is asked for again all the same.
+    state, _ = told.update("s/000000", SegmentState(), updates[-1], is_final=False)
+    _, final = told.update("s/000000", state, updates[-1], is_final=True)
+    _, want = of_finals.update("s/000000", SegmentState(), updates[-1], is_final=True)
+    if want.tokens:  # else the last translation stays
+        assert final.tokens == want.tokens
 
 
 def test_a_text_without_words_is_translated_as_nothing() -> None:

@@ -75,7 +75,9 @@ def test_the_answer_ends_at_any_token_with_a_line_break(model: LlamaModel, promp
 def test_without_bias_ssbd_differs_from_retranslation_at_near_ties_only(
     model: LlamaModel, prompt: Prompt
 ) -> None:
-    source = prompt.build(prompt.source("The meeting starts at nine o'clock tomorrow morning."))
+    source = prompt.build(
+        prompt.source("The meeting starts at nine o'clock tomorrow morning."), is_final=True
+    )
     with opened(model) as context:
         pool = SessionPool(context, prompt.head, 2)
         with pool.session("rt") as session:
@@ -104,7 +106,7 @@ def gap_where_they_part(
 def test_a_session_from_the_shared_head_answers_as_one_built_from_scratch(
     model: LlamaModel, prompt: Prompt
 ) -> None:
-    tokens = [*prompt.build(prompt.source("Good morning"))]
+    tokens = [*prompt.build(prompt.source("Good morning"), is_final=True)]
     with opened(model) as context:
         with SessionPool(context, prompt.head, 1).session("a") as session:
             shared = session.forward(Forward(tokens, len(tokens) - 1)).copy()

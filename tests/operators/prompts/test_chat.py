@@ -33,7 +33,7 @@ REASONER = CHATML + r"{{ '<think>\n' }}{% endif %}"
 def asked(template: str, *controls: str, begin: str = "", target: str = "German") -> tuple[str, Prompt]:
     vocabulary = SpellingVocabulary(*controls, begin=begin, chat_template=template)
     prompt = chat_prompt(vocabulary, chat_template(), "English", target)
-    return vocabulary.spell(prompt.build(prompt.source("Good morning"))), prompt
+    return vocabulary.spell(prompt.build(prompt.source("Good morning"), is_final=True)), prompt
 
 
 def test_the_source_stands_in_the_users_turn_and_the_answer_is_begun() -> None:

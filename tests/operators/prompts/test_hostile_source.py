@@ -59,7 +59,7 @@ def test_the_source_is_one_line_of_plain_text_between_head_and_tail(
     prompt: Prompt, tiny: LlamaModel, text: str
 ) -> None:
     source = prompt.source(text)
-    assert prompt.build(source) == (*prompt.head, *source, *prompt.tail)
+    assert prompt.build(source, is_final=True) == (*prompt.head, *source, *prompt.tail)
     controls = {token for mark in MARKS for token in tiny.tokenize(mark, special=True)}
     assert not {token for token in controls if len(tiny.piece(token)) != 1} & set(source)
     said = b"".join(map(tiny.piece, source))

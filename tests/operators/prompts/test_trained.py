@@ -6,7 +6,14 @@ from operators.errors import InputError, UsageError
 from operators.prompts.few_shot import find_examples
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
-from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, labels_of, parse_prompts, spell_prompts
+from operators.prompts.trained import (
+    TEMPLATES_KEY,
+    TrainedPrompts,
+    labels_of,
+    parse_prompts,
+    spell_prompts,
+    telling_unfinished,
+)
 from tests.toy import SpellingVocabulary
 
 BOTH = TrainedPrompts((labels_of("en", "de"), labels_of("English", "French")))
@@ -19,7 +26,10 @@ def trained(said: str) -> SpellingVocabulary:
 def test_the_prompt_is_the_labels_and_nothing_else() -> None:
     model = trained(spell_prompts(BOTH))
     prompt = select_prompt(model, "auto", "English", "German")
-    assert model.spell(prompt.build(prompt.source("We will"))) == "<bos>Englisch: We will\nDeutsch:"
+    assert (
+        model.spell(prompt.build(prompt.source("We will"), is_final=True))
+        == "<bos>Englisch: We will\nDeutsch:"
+    )
     assert ord("\n") in prompt.stop
 
 
@@ -43,4 +53,14 @@ def test_a_header_that_says_nonsense_is_refused(said: str) -> None:
 
 
 def test_prompts_come_back() -> None:
-    assert parse_prompts(spell_prompts(BOTH)) == BOTH
+    told = TrainedPrompts(tuple(map(telling_unfinished, BOTH.prompts)))
+    for prompts in (BOTH, told):
+        assert parse_prompts(spell_prompts(prompts)) == prompts
+
+
+def test_a_model_that_was_trained_to_be_told_is_told_what_is_unfinished() -> None:
+    model = trained(spell_prompts(TrainedPrompts((telling_unfinished(labels_of("en", "de")),))))
+    prompt = select_prompt(model, "auto", "English", "German")
+    source = prompt.source("We will")
+    assert model.spell(prompt.build(source, is_final=False)) == "<bos>Englisch: We will\n…"
+    assert model.spell(prompt.build(source, is_final=True)) == "<bos>Englisch: We will\nDeutsch:"

@@ -31,7 +31,7 @@ def spelled(name: str, text: str, target: str = "German") -> str:
     template = turn_template(name)
     vocabulary = SpellingVocabulary(*template.controls, begin="<bos>")
     prompt = turn_prompt(vocabulary, template, "English", target)
-    return vocabulary.spell(prompt.build(prompt.source(text)))
+    return vocabulary.spell(prompt.build(prompt.source(text), is_final=True))
 
 
 def test_tower_is_asked_as_the_paper_prints_it() -> None:
@@ -113,7 +113,7 @@ def whole(name: str, text: str) -> str:
 def test_parts_of_towers_prompt_have_the_tokens_of_the_whole(model: LlamaModel, text: str) -> None:
     prompt = turn_prompt(model, turn_template("tower"), "English", "German")
     tokens = model.tokenize(whole("tower", text), special=True)
-    assert list(prompt.build(prompt.source(text))) == model.begin + tokens
+    assert list(prompt.build(prompt.source(text), is_final=True)) == model.begin + tokens
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -121,7 +121,7 @@ def test_parts_of_towers_prompt_have_the_tokens_of_the_whole(model: LlamaModel, 
 def test_parts_of_a_prompt_have_the_tokens_of_the_whole(name: str, tiny: LlamaModel, text: str) -> None:
     prompt = turn_prompt(tiny, turn_template(name), "English", "German")
     tokens = tiny.tokenize(whole(name, text), special=True)
-    assert list(prompt.build(prompt.source(text))) == tiny.begin + tokens
+    assert list(prompt.build(prompt.source(text), is_final=True)) == tiny.begin + tokens
 
 
 def test_the_label_before_the_end_of_towers_turn_keeps_its_space(model: LlamaModel) -> None:
