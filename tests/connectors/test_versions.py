@@ -104,7 +104,7 @@ def test_states_change_only_with_the_schema_of_the_folder() -> None:
     ):  # fmt: skip
         _collect(state, found)
     assert (SCHEMA, found) == (5, STATES), (
-        "a state has changed: write down what it is now, and raise SCHEMA unless this version reads the older one"
+        "a state has changed: write down what it is now, and raise SCHEMA unless the older one is read"
     )
 
 
