@@ -47,7 +47,7 @@ ORDER = {
     "translation": "stream segment revision is_final source text tokens pieces start_s end_s arrival_s "
     "started_s ready_s overtaken effort trouble",
     "caption": "stream segment revision is_final source shown withheld start_s end_s arrival_s "
-    "started_s ready_s overtaken shown_s effort trouble",
+    "started_s ready_s overtaken shown_s effort trouble mask_k",
 }
 #: All that snapshots hold, as of `SCHEMA`.
 STATES = {

@@ -18,7 +18,6 @@ from operators.clock import VirtualClock
 from operators.decoding.translator import Output, SegmentState, Window
 from operators.events import Effort, Partial
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.tokenizers import tokenizer
 from operators.recognizers.numbering import NumberingState
 from operators.snapshots import pack
 from operators.stages.display import display
@@ -81,9 +80,8 @@ def test_a_segment_of_a_hundred_seconds_without_a_pause_takes_less_than_5_kib_in
     flow = Dataflow("test")
     stream = op.input("in", flow, TestingSource([*spoken, TestingSource.ABORT()]))
     translated = translate("translate", stream, _Verbose, VirtualClock())  # type: ignore[arg-type]  # as far as it is used
-    meter = tokenizer("13a")
     records = measure(
-        "measure", display("display", translated, 3), lambda _stream, state: ErasureMeter(meter, "", state)
+        "measure", display("display", translated, 3), lambda _stream, state: ErasureMeter("13a", state)
     )
     op.output("out", records, TestingSink([]))
     init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated

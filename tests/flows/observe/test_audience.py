@@ -11,7 +11,6 @@ from flows.observe.observer import Observers
 from flows.settings.loading import load_settings
 from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.tokenizers import tokenizer
 from operators.observed import CaptionShown, RunBegan, RunEnded, SoundLost, UpdateMeasured
 from tests.connectors.web.browser import follow
 from tests.flows.talk import captions
@@ -28,7 +27,7 @@ def test_captions_figures_and_the_end_are_published() -> None:
     caption = captions()[0]
     observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=4.0)))
     observers.observe(CaptionShown(caption, 1.0))
-    observers.observe(UpdateMeasured(ErasureMeter(tokenizer("13a"), "").record(caption), 1.0))
+    observers.observe(UpdateMeasured(ErasureMeter("13a").record(caption), 1.0))
     one.status(Status(state="no microphone"), "the microphone was disconnected; waiting for it")
     observers.observe(RunEnded())
     with one.served() as address, follow(int(address.rstrip("/").rpartition(":")[2])) as viewer:
