@@ -155,6 +155,16 @@ ANSWERS = [
     ("file -", 3, "-: surtitle does not read standard input; save it as a file, and give that"),
     ("replay -", 3, "- cannot be read: surtitle does not read standard input; save it as a file, and …"),
     (
+        "replay talk.jsonl --srt -",
+        2,
+        "output.srt would be a file called -; give /dev/stdout, or the name of …",
+    ),
+    (
+        "report talk.jsonl --json -",
+        3,
+        "talk.jsonl holds partial events, which do not show what a viewer saw; …",
+    ),
+    (
         "job surtitle.toml",
         2,
         "surtitle.toml: there is no setting translate.langauge; did you mean translate.to?",
