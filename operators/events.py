@@ -216,6 +216,8 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     shown_s: Seconds | None = None
     effort: Effort = Effort()
     trouble: Trouble | None = None
+    #: Tokens that are withheld while the translation is unfinished; absent in files that do not say.
+    mask_k: Count | None = None
 
     @property
     def text(self) -> str:

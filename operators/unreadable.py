@@ -1,12 +1,15 @@
 """Why a file cannot be read, and what to do: a missing one may have been misspelled."""
 
 import os
+import re
 from itertools import islice
 from pathlib import Path
 
 from operators.errors import InputError
 from operators.nearest import nearest
 
+# As `Path` leaves it: with one slash.
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 # A folder may have millions of files.
 _MAX_FILES = 10_000
 # A file of another kind must resemble the name more than one of the same kind.
@@ -47,6 +50,10 @@ def is_visible(path: Path) -> bool:
 
 def missing(path: Path) -> str:
     """The end of the sentence about a file that does not exist."""
+    if str(path) == "-":
+        return "surtitle does not read standard input; save it as a file, and give that"
+    if _ADDRESS.match(str(path)):
+        return "surtitle reads files, not addresses; download it, and give the path of the file"
     folder = path.parent
     try:
         if not folder.is_dir():

@@ -33,7 +33,7 @@ def check_distinct(
         folders: Names and paths of folders that are written into, and created if necessary.
 
     Raises:
-        UsageError: when two outputs are the same.
+        UsageError: when two outputs are the same, or one is ``-``, which elsewhere means standard output.
         OutputError: when a file cannot be written, or is also read.
     """
     known = {_identity(path) for one in read if one is not None for path in (one, *_files_in(one))}
@@ -44,6 +44,8 @@ def check_distinct(
     for name, path in written:
         if path is None:
             continue
+        if str(path) == "-":
+            raise UsageError(f"{name} would be a file called -; give /dev/stdout, or the name of a file")
         check_writable(path)
         identity = _identity(path)
         if identity is None:

@@ -20,7 +20,7 @@ class LineReader:
         number: Number of lines before ``offset``.
 
     Raises:
-        InputError: when the file cannot be read, is not a regular file, or ends before ``offset``.
+        InputError: when the file cannot be read, is not a regular file, or has no line at ``offset``.
     """
 
     def __init__(self, path: Path, offset: int = 0, number: int = 0) -> None:
@@ -39,9 +39,18 @@ class LineReader:
             if status.st_size < offset:
                 raise InputError(f"{path} has become shorter since the run being resumed; start a new run")
             self._file = path.open("rb")
+            self._check_place()
         except OSError as error:
             raise InputError(unreadable(path, error)) from None
-        self._file.seek(offset)
+
+    def _check_place(self) -> None:
+        """Go to ``offset``, where a line has to begin, or to end if it had no end when it was read."""
+        self._file.seek(max(0, self.offset - 1))
+        around = self._file.read(min(self.offset, 1) + 1)
+        if self.offset and around[:1] != b"\n" and not around[1:].isspace() and len(around) > 1:
+            self.close()
+            raise InputError(f"{self.path} has changed since the run being resumed; start a new run")
+        self._file.seek(self.offset)
 
     def __enter__(self) -> "LineReader":
         return self

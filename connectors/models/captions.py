@@ -7,11 +7,12 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from connectors.gguf.header import check_gguf
 from connectors.models.adapter import types_for
 from connectors.models.assembled import Parts, assemble, fingerprint
 from connectors.models.captions_folder import ADAPTER, VOCABULARY
 from connectors.models.writer import remove_abandoned, write_model
-from operators.errors import OutputError
+from operators.errors import InputError, OutputError
 from operators.progress import Progress
 
 
@@ -30,13 +31,21 @@ def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:
     with ExitStack() as stack:
         adapter, vocabulary = (stack.enter_context(as_file(folder / name)) for name in (ADAPTER, VOCABULARY))
         parts = Parts(base, adapter, vocabulary, types_for(adapter))
-        # The file gets this name only when it is complete, so the name is sufficient proof.
         target = cached_path(parts, f"captions-{folder.name}")
-        if not target.exists():
+        if not _is_complete(target):
             remove_abandoned(target)
             model = assemble(parts, progress)
             write_model(target, model, lambda part: progress("writing the captions model", part))
     return target
+
+
+def _is_complete(path: Path) -> bool:
+    """Whether there is a model as long as its header says: something may have cut the cached file since."""
+    try:
+        check_gguf(path)
+    except InputError:
+        return False
+    return True
 
 
 def cached_path(parts: Parts, name: str = "captions") -> Path:

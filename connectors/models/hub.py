@@ -99,7 +99,7 @@ def _verify(path: Path, file: str, progress: Callable[[str, float | None], None]
     note = user_cache_path("surtitle") / "verified" / sha256
     seen = f"{status.st_size} {status.st_mtime_ns}"
     with suppress(OSError):
-        if note.read_text() == seen:
+        if note.read_bytes() == seen.encode():
             return
     if (found := _sum(blob, f"checking {file}, sha256 {sha256}", progress)) != sha256:
         for damaged in (path, blob.resolve(), blob):

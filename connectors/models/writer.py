@@ -33,6 +33,8 @@ def write_model(path: Path, file: GgufFile, progress: Callable[[float], None] | 
             write_gguf(partial, file.entries, file.tensors, progress)
             with partial.open("rb") as written:
                 sha256 = hashlib.file_digest(written, "sha256").hexdigest()
+                # Or after a power failure there is a file of this name and length without its contents.
+                os.fsync(written.fileno())
             partial.chmod(0o644)
             partial.replace(target)
         finally:

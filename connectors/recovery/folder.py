@@ -27,8 +27,9 @@ from connectors.files.output import WriteError, unfinished
 from connectors.recovery.snapshots import forget_unfinished
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 
-#: Version of the stored data, including the states of all stages. Increase it when one of them changes, and
-#: when the position of a source or sink moves to another module, because its pickle names the module.
+#: Version of the stored data, including the states of all stages. Increase it when older ones can no longer
+#: be read (a new last field with a default is no obstacle), and when the position of a source or sink moves
+#: to another module, because its pickle names the module.
 SCHEMA = 5
 
 _NAME = "run.json"

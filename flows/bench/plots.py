@@ -28,8 +28,13 @@ _STYLE: dict[Any, object] = {  # matplotlib spells out the names of all its sett
 
 
 def write_plots(rows: Sequence[MethodRow], caption: str, folder: Path) -> list[Path]:
-    """Write an SVG for each plot, with ``caption`` in small print below it; return the paths."""
-    pictures = {"bias.svg": against_bias(rows, caption), "acceptance.svg": against_acceptance(rows, caption)}
+    """Write an SVG for each plot, with ``caption`` in small print below it; return the paths.
+
+    Without SSBD's bias among the rows, there is no plot against it.
+    """
+    pictures = {"acceptance.svg": against_acceptance(rows, caption)}
+    if any(row.method == "ssbd" and row.bias is not None for row in rows):
+        pictures["bias.svg"] = against_bias(rows, caption)
     paths = []
     for name, figure in pictures.items():
         path = folder / name

@@ -17,7 +17,6 @@ from flows.captions.parts import Parts
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language
 from operators.metrics.erasure import ErasureMeter, ErasureState
-from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.observed import (
     CaptionShown,
     ModelAnswered,
@@ -184,14 +183,7 @@ def _subtitle(captions: Stream[Caption], parts: Parts) -> None:
 
 def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:
     """The factory of a stream's erasure meter, which counts the tokens of the stream's language."""
-    settings = parts.settings
-    mask_k = None if settings.input.captions else settings.display.mask_k
-
-    def make(stream: str, resume: ErasureState | None) -> ErasureMeter:
-        name = parts.direction(stream).target.tokenizer
-        return ErasureMeter(tokenizer(name), erasure_signature(name, mask_k), resume)
-
-    return make
+    return lambda stream, resume: ErasureMeter(parts.direction(stream).target.tokenizer, resume)
 
 
 def _partial_of(translation: Translation) -> Partial:

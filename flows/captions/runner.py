@@ -155,7 +155,7 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
 def _check(settings: Settings, process: Process) -> None:
     """Check all inputs before a model is loaded; the source itself checks a recording."""
     given = settings.input
-    if given.audio or given.microphone:
+    if given.audio or given.microphone or given.rooms:
         check_recognizer(settings.recognize, spoken=settings.translate.source, is_live=settings.is_live)
     for event_type, name in REPLAYED.items():
         path = getattr(given, name)

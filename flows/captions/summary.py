@@ -20,10 +20,14 @@ def write_summary(summary: Summary, path: Path) -> None:
 
 def print_summary(summary: Summary, log: str | None) -> None:
     """Print the summary for a person."""
+    erasures = summary.erasures or {summary.signature: summary}
+    told = [
+        f"NE raw {_number(one.ne_raw)}, shown {_number(one.ne_shown)}  ({signature})"
+        for signature, one in erasures.items()
+    ]
     lines = {
         "segments": f"{summary.segments} of {summary.updates} updates",
-        "erasure": f"NE raw {_number(summary.ne_raw)}, shown {_number(summary.ne_shown)}"
-        f"  ({summary.signature})",
+        "erasure": f"\n{'':>11}".join(told),
         "draft": f"A/D {_percent(summary.accepted_over_drafted)}, "
         f"A/O {_percent(summary.accepted_over_output)}, {summary.passes} forward passes",
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "

@@ -48,10 +48,6 @@ def bench(
     grid = Grid(**crossed)
     if plots is not None and grid.accept == Grid().accept:
         grid = grid._replace(accept=("bias",))
-    if plots is not None and not paper and not ("ssbd" in grid.method and "bias" in grid.accept):
-        raise UsageError(
-            "--plots draws SSBD against its bias; put ssbd among the --methods and bias among --accept"
-        )
     if "heads" in crossed and "heads" not in grid.method:
         raise UsageError("--heads has no effect without the method; put heads among the --methods")
     warn_of_unused_bias(crossed, grid.method, grid.accept)

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from flows.cli.mistakes import no_such_command
+from flows.cli.refusals import check_repeated
 from operators.errors import UsageError
 
 _TRY = (
@@ -52,4 +53,7 @@ class Commands(TyperGroup):
         is_mistyped = args[0] not in self.commands and not args[0].startswith("-")
         if is_mistyped and not ctx.resilient_parsing:
             raise UsageError(no_such_command(args, ctx.command_path, list(self.commands)))
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if not ctx.resilient_parsing and not isinstance(command, Commands):
+            check_repeated(command, typer.Context(command, info_name=name, parent=ctx), rest)
+        return name, command, rest

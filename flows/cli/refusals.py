@@ -46,6 +46,19 @@ def refusal(error: Any, root: Any, arguments: Sequence[str]) -> UsageError:
     return UsageError(f"{error.format_message().rstrip('.')}; see `{path} --help`")
 
 
+def check_repeated(command: Any, context: Any, arguments: Sequence[str]) -> None:
+    """Raise `UsageError` for an option with one value that is given several: Typer takes the last one."""
+    _, _, given = command.make_parser(context).parse_args(list(arguments))
+    for param in set(given):
+        is_single = param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count)
+        if is_single and given.count(param) > 1:
+            values = _values_of([*param.opts, *param.secondary_opts], arguments)
+            raise UsageError(
+                f"{param.opts[0]} is given {len(values)} times ({', '.join(values)}); give it once, and "
+                "where it takes several values, with commas between them"
+            )
+
+
 def _context(root: Any, arguments: Sequence[str]) -> Any:
     """The context of the command that the arguments name: Typer leaves it out of some of its errors."""
     context = typer.Context(root, info_name=root.name)
@@ -84,19 +97,19 @@ def _bad_value(error: Any, path: str, arguments: Sequence[str]) -> str:
     name = error.param.opts[0] if error.param.param_type_name == "option" else _shown(error.param)
     kind = getattr(getattr(error.param, "type_descriptor", None), "annotation", None)
     if kind in _NUMBERS and "parse" in error.message:
-        given = _value_of(error.param.opts, arguments)
-        return f"{name} takes {_NUMBERS[kind]}{'' if given is None else f', not {given!r}'}"
+        given = _values_of(error.param.opts, arguments)
+        return f"{name} takes {_NUMBERS[kind]}{f', not {given[-1]!r}' if given else ''}"
     wanted = error.message.rstrip(".").replace("Input should be", "give a value")
     return f"{name}: {_lowered(wanted)}; `{path} --help` shows what is allowed"
 
 
-def _value_of(names: Sequence[str], arguments: Sequence[str]) -> str | None:
-    """The last value that was given to an option with these names."""
-    found = None
+def _values_of(names: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """The values that were given to an option with these names."""
+    found = []
     for number, one in enumerate(arguments):
         name, equals, value = one.partition("=")
         if name in names:
-            found = value if equals else next(iter(arguments[number + 1 : number + 2]), None)
+            found += [value] if equals else arguments[number + 1 : number + 2]
     return found
 
 

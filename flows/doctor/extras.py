@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import msgspec
 
 from flows.doctor.finding import Finding
-from operators.extras import EXTRAS
+from operators.extras import EXTRAS, installing
 
 #: What each extra is for.
 PURPOSES = {
@@ -46,6 +46,5 @@ def judge(facts: ExtraFacts) -> list[Finding]:
         found.append(Finding.ok(f"Installed: {', '.join(facts.installed)}"))
     if facts.absent:
         listed = ", ".join(f"{name} ({PURPOSES[name]})" for name in facts.absent)
-        install = f"pip install 'surtitle[{','.join(facts.absent)}]'"
-        found.append(Finding.ok(f"Not installed: {listed}. To add: {install}"))
+        found.append(Finding.ok(f"Not installed: {listed}. To add: {installing(*facts.absent)}"))
     return found

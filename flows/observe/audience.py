@@ -20,6 +20,7 @@ from operators.events import Caption
 from operators.observed import (
     CaptionShown,
     Observed,
+    RunBegan,
     RunEnded,
     SoundLost,
     SoundRecognized,
@@ -33,7 +34,7 @@ TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
 class Audience:
     """Publishes captions, their figures and the status of the run to viewers in browsers."""
 
-    takes = frozenset({SoundRecognized, CaptionShown, UpdateMeasured, SoundLost, RunEnded})
+    takes = frozenset({RunBegan, SoundRecognized, CaptionShown, UpdateMeasured, SoundLost, RunEnded})
 
     def __init__(self, settings: Settings, files: RoomFiles | None = None) -> None:
         """Prepare the hub; nothing listens before `served`.
@@ -47,6 +48,7 @@ class Audience:
         """
         web = settings.web
         self._lost_s = 0.0
+        self._address = ""
         self._files = files
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
@@ -69,17 +71,18 @@ class Audience:
 
     @contextmanager
     def served(self) -> Iterator[str]:
-        """Serve viewers inside the block, and tell the user where; returns the address, without a token.
+        """Serve viewers inside the block; returns the address, without a token.
+
+        The user is told where when the run begins, as nothing that it needs can be missing then.
 
         Raises:
             OutputError: when the address cannot be listened on, or the files of rooms cannot be written.
         """
         if self._files is not None:
             self._files.begin()
-        address = self._server.start()
+        self._address = self._server.start()
         try:
-            tell("web_opened", f"captions at {self._shown_address(address)}")
-            yield address
+            yield self._address
         finally:
             self._server.stop()
             if self._files is not None:
@@ -96,6 +99,8 @@ class Audience:
         Delivery: at least once; after a resume, captions since the last snapshot are shown again.
         """
         match event:
+            case RunBegan():
+                tell("web_opened", f"captions at {self._shown_address()}")
             case CaptionShown(caption):
                 self._caption(caption)
             case SoundRecognized(chunk, segments):
@@ -131,7 +136,8 @@ class Audience:
         """Show the status of the run, and what is wrong."""
         self._hub.status(status, sentence)
 
-    def _shown_address(self, address: str) -> str:
+    def _shown_address(self) -> str:
+        address = self._address
         if self._server.new_token is not None:
             # A generated token must be printed for viewers. A given one is known already, and stays secret.
             whole = f"{address}?token={self._server.new_token}"

@@ -38,10 +38,12 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     output: tuple[int, ...]
     #: For each token of the output, the number of passes that accepted it by a clear margin.
     stood: tuple[int, ...] = ()
+    #: What the output spells: a resumed run may have a model of another vocabulary.
+    text: str = ""
 
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
-    """Everything to remember about an open segment: token ids, small and picklable."""
+    """Everything to remember about an open segment, small."""
 
     windows: tuple[Window, ...] = ()
 
@@ -175,6 +177,7 @@ class Translator:
     def updating(self, key: str, state: SegmentState, text: str, *, is_final: bool) -> Updating:
         """Like `update`, for a caller that runs the methods of several updates concurrently."""
         text = self._settings.conditioning.prepare(cleaned(text), is_final=is_final)
+        state = SegmentState(tuple(self._readable(window) for window in state.windows))
         try:
             return (yield from self._update(key, state, text, is_final=is_final))
         except ModelTrouble as trouble:
@@ -274,7 +277,18 @@ class Translator:
             # Neither shown nor used as a draft; the same text is tried again.
             return _Answer(before, effort, lost)
         counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
-        return _Answer(Window(source, decoded.tokens, counts), effort, decoded.cut)
+        return _Answer(
+            Window(source, decoded.tokens, counts, self._spelled(decoded.tokens)), effort, decoded.cut
+        )
+
+    def _readable(self, window: Window) -> Window:
+        """The window, with its text tokenised anew if its tokens are those of another vocabulary."""
+        if self._spelled(window.output) == window.text:
+            return window
+        return Window((), tuple(self._prompt.vocabulary.tokenize(window.text)), (), window.text)
+
+    def _spelled(self, tokens: Sequence[int]) -> str:
+        return b"".join(map(self._prompt.vocabulary.piece, tokens)).decode(errors="replace")
 
     def _leaning(self, method: Method, task: Task, text: str) -> Method:
         """The method with a lean towards the terms in the text; without terms, the method itself."""

@@ -9,7 +9,7 @@ average of the segments' own NE. Both are computed, because neither follows from
 import msgspec
 
 from operators.events import Caption, Erasure, ErasureRecord, Latency
-from operators.metrics.tokenizers import Tokenizer
+from operators.metrics.tokenizers import erasure_signature, tokenizer
 from operators.prefix import common_prefix
 
 # Maximum number of unfinished segments of a stream; no recogniser has more than a few. Beyond it, the oldest
@@ -51,11 +51,16 @@ class ErasureState(msgspec.Struct, array_like=True):
 
 
 class ErasureMeter:
-    """Turns the captions of one stream, in order, into erasure records."""
+    """Turns the captions of one stream, in order, into erasure records.
 
-    def __init__(self, tokenize: Tokenizer, signature: str, state: ErasureState | None = None) -> None:
-        self._tokenize = tokenize
-        self._signature = signature
+    Args:
+        name: The tokenizer in which erasure is counted.
+        state: That of an earlier meter of the stream.
+    """
+
+    def __init__(self, name: str, state: ErasureState | None = None) -> None:
+        self._name = name
+        self._tokenize = tokenizer(name)
         self.state = state or ErasureState()
 
     def record(self, caption: Caption) -> ErasureRecord:
@@ -81,7 +86,7 @@ class ErasureMeter:
             overtaken=caption.overtaken,
             effort=caption.effort,
             trouble=caption.trouble,
-            signature=self._signature,
+            signature=erasure_signature(self._name, caption.mask_k),
         )
         if caption.is_final:
             self._close(caption.segment)

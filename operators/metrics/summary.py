@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from operators.events import Effort, ErasureRecord
+from operators.events import Effort, Erasure, ErasureRecord
 from operators.metrics.quantiles import Quantiles
 from operators.missing import Missing
 
@@ -27,17 +27,24 @@ class LatencyParts(msgspec.Struct, frozen=True, kw_only=True):
     display: Percentiles | None = None
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class ErasureSum(msgspec.Struct, frozen=True, kw_only=True):
+    """The erasure of segments that are counted in the same way."""
+
+    #: NE of the whole translations and of the shown text, pooled over the finals.
+    ne_raw: float | None = None
+    ne_shown: float | None = None
+    #: The same as the mean over the segments, as the paper reports it.
+    ne_raw_mean: float | None = None
+    ne_shown_mean: float | None = None
+
+
+class Summary(ErasureSum, frozen=True, kw_only=True):
     """What a run amounts to. Absent figures had nothing to be computed from."""
 
     segments: int
     updates: int
-    #: NE of the whole translations and of the shown text, pooled over the finals.
-    ne_raw: float | None
-    ne_shown: float | None
-    #: The same as the mean over the segments, as the paper reports it.
-    ne_raw_mean: float | None
-    ne_shown_mean: float | None
+    #: The erasure by signature, where it cannot be pooled: languages are counted in different tokens.
+    erasures: dict[str, ErasureSum] = {}
     accepted_over_drafted: float | None
     accepted_over_output: float | None
     #: Milliseconds from a partial's arrival to its caption.
@@ -72,9 +79,9 @@ class SummaryMeter:
         self._overtaken = 0
         self._troubles: Counter[str] = Counter()
         self._effort = Effort()
-        self._finals: list[_Finals] = [_Finals(), _Finals()]
-        self._erased = [0, 0]
-        self._signature = ""
+        self._segments = 0
+        #: By the part of the signature that says what is counted; versions may change while a run is stopped.
+        self._erasures: dict[str, _Erasures] = {}
 
     def add(self, record: ErasureRecord) -> None:
         """Count one update."""
@@ -88,11 +95,9 @@ class SummaryMeter:
         if record.trouble is not None:
             self._troubles[record.trouble.value] += 1
         self._effort = self._effort + record.effort
-        self._signature = record.signature
-        for which, text in enumerate((record.raw, record.shown)):
-            self._erased[which] += text.erased
-            if record.is_final:
-                self._finals[which].add(text.length, text.ne_segment)
+        self._segments += record.is_final
+        counted, _, _ = record.signature.partition("|sacrebleu:")
+        self._erasures.setdefault(counted, _Erasures()).add(record)
 
     def summary(
         self,
@@ -103,15 +108,14 @@ class SummaryMeter:
         missing: Sequence[Missing] = (),
     ) -> Summary:
         """The figures so far; ``settings`` produced them, ``missing`` is what files lack."""
-        raw, shown = self._finals
         effort = self._effort
+        erasures = {one.signature: one.sum() for one in self._erasures.values()}
+        pooled = next(iter(erasures.values())) if len(erasures) == 1 else ErasureSum()
         return Summary(
-            segments=raw.count,
+            **msgspec.structs.asdict(pooled),
+            segments=self._segments,
             updates=self._arrival.count,
-            ne_raw=_ratio(self._erased[0], raw.length),
-            ne_shown=_ratio(self._erased[1], shown.length),
-            ne_raw_mean=_ratio(raw.ne, raw.count),
-            ne_shown_mean=_ratio(shown.ne, shown.count),
+            erasures=erasures if len(erasures) > 1 else {},
             accepted_over_drafted=_ratio(effort.accepted, effort.drafted),
             accepted_over_output=_ratio(effort.accepted, effort.accepted + effort.decoded),
             latency_ms=_percentiles(self._arrival),
@@ -126,22 +130,46 @@ class SummaryMeter:
             passes=effort.passes,
             model_s=effort.model_s,
             missing=tuple(missing),
-            signature=self._signature,
+            signature=" and ".join(erasures),
             settings=settings,
         )
 
 
-class _Finals(msgspec.Struct):
-    """Sums over the finals of one text."""
+class _Text(msgspec.Struct):
+    """Sums over the updates of one text."""
 
-    count: int = 0
+    erased: int = 0
+    finals: int = 0
     length: int = 0
     ne: float = 0.0
 
-    def add(self, length: int, ne: float) -> None:
-        self.count += 1
-        self.length += length
-        self.ne += ne
+    def add(self, text: Erasure, *, is_final: bool) -> None:
+        self.erased += text.erased
+        if is_final:
+            self.finals += 1
+            self.length += text.length
+            self.ne += text.ne_segment
+
+
+class _Erasures(msgspec.Struct):
+    """Sums over the updates that are counted in the same way."""
+
+    signature: str = ""
+    raw: _Text = msgspec.field(default_factory=_Text)
+    shown: _Text = msgspec.field(default_factory=_Text)
+
+    def add(self, record: ErasureRecord) -> None:
+        self.signature = record.signature
+        self.raw.add(record.raw, is_final=record.is_final)
+        self.shown.add(record.shown, is_final=record.is_final)
+
+    def sum(self) -> ErasureSum:
+        return ErasureSum(
+            ne_raw=_ratio(self.raw.erased, self.raw.length),
+            ne_shown=_ratio(self.shown.erased, self.shown.length),
+            ne_raw_mean=_ratio(self.raw.ne, self.raw.finals),
+            ne_shown_mean=_ratio(self.shown.ne, self.shown.finals),
+        )
 
 
 def _ratio(part: float, whole: float) -> float | None:

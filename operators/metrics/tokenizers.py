@@ -67,8 +67,11 @@ def _forget(kind: type[BaseTokenizer]) -> None:
 
 @cache  # each room asks for it, and the versions are read from files
 def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:
-    """The signature that reproduces an erasure figure: tokenizer, aggregation, mask and versions."""
-    mask = "none" if mask_k is None else str(mask_k)
+    """The signature that reproduces an erasure figure: tokenizer, aggregation, mask and versions.
+
+    ``mask_k`` is absent if the captions do not say it.
+    """
+    mask = "unknown" if mask_k is None else str(mask_k)
     versions = f"sacrebleu:{version('sacrebleu')}|surtitle:{version('surtitle')}"
     return f"tok:{tokenizer_name}|aggr:pooled|mask:{mask}|{versions}"
 

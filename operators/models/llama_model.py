@@ -99,8 +99,10 @@ class LlamaModel:
         return said == "true" if said else self.metadata("tokenizer.ggml.model") == "llama"
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for; empty for a control token."""
+        """The bytes that a token stands for; empty for a control token, and for one of another vocabulary."""
         piece = self._pieces.get(token)
+        if piece is None and not 0 <= token < self.vocabulary_size:
+            return b""
         if piece is None:
             buffer = ctypes.create_string_buffer(256)
             length = llama.llama_token_to_piece(self._vocab, token, buffer, 256, 0, False)

@@ -16,7 +16,7 @@ class Vocabulary(Protocol):
         ...
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token stands for."""
+        """The bytes that a token stands for; none if the vocabulary has no such token."""
         ...
 
     def is_end(self, token: int) -> bool:

@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
+from operators.extras import installing
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.unreadable import is_folder
 
@@ -169,7 +170,7 @@ def _library() -> Any:
         import vosk
     except ImportError as error:
         raise UsageError(
-            "the recogniser 'vosk' is not installed; install it with: pip install 'surtitle[vosk]'"
+            f"the recogniser 'vosk' is not installed; install it with: {installing('vosk')}"
         ) from error
     # It would print what it loads on the user's terminal.
     vosk.SetLogLevel(-1)

@@ -54,6 +54,7 @@ def caption(translation: Translation, mask_k: int) -> Caption:
         overtaken=translation.overtaken,
         effort=translation.effort,
         trouble=translation.trouble,
+        mask_k=mask_k,
     )
 
 

@@ -39,10 +39,9 @@ def measure(
         >>> from connectors import JsonlSource
         >>> from operators import Caption, measure
         >>> from operators.metrics.erasure import ErasureMeter
-        >>> from operators.metrics.tokenizers import tokenizer
         >>> flow, records = Dataflow("example"), []
         >>> captions = op.input("in", flow, JsonlSource(Path("captions.jsonl"), Caption))
-        >>> meter = lambda stream, state: ErasureMeter(tokenizer("13a"), "tok:13a", state)
+        >>> meter = lambda stream, state: ErasureMeter("13a", state)
         >>> op.output("out", measure("measure", captions, meter), TestingSink(records))
         >>> run_main(flow)
         >>> records[0].raw.erased

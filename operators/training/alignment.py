@@ -16,6 +16,7 @@ import regex
 from numpy.typing import NDArray
 
 from operators.errors import UsageError
+from operators.extras import installing
 
 #: The links of one pair: int32 of shape (links, 2); each row is the index of a source word and of a target
 #: word, sorted.
@@ -102,6 +103,6 @@ def _thot() -> ModuleType:
         import thot.alignment
     except ImportError as error:
         raise UsageError(
-            "word alignment needs the package sil-thot; install it with: pip install 'surtitle[train]'"
+            f"word alignment needs the package sil-thot; install it with: {installing('train')}"
         ) from error
     return thot.alignment

@@ -66,6 +66,7 @@ def captions(
                     started_s=end_s + 0.1,
                     ready_s=ready_s,
                     shown_s=None if draw_s is None else ready_s + draw_s,
+                    mask_k=3,
                 )
             )
     return made

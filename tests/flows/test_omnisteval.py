@@ -15,7 +15,6 @@ from flows.cli.app import app
 from operators.events import Caption
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.summary import SummaryMeter
-from operators.metrics.tokenizers import tokenizer
 from tests.flows.talk import REFERENCES, SHOWN, captions
 
 SCORERS = Path(sys.prefix) / "scorers"
@@ -120,7 +119,7 @@ def test_simulstream_comes_to_our_erasure(tmp_path: Path) -> None:
         "--eval-config", config(tmp_path, "word"),
     )  # fmt: skip
     theirs = json.loads(printed.removeprefix("Stats: "))["normalized_erasure"]["value"]
-    meters, ours = {one.stream: ErasureMeter(tokenizer("word"), "") for one in made}, SummaryMeter()
+    meters, ours = {one.stream: ErasureMeter("word") for one in made}, SummaryMeter()
     for one in made:
         ours.add(meters[one.stream].record(one))
     assert theirs == pytest.approx(ours.summary({}).ne_shown)

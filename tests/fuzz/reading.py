@@ -29,7 +29,6 @@ from operators.glossary import times_said
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.figures import Report
 from operators.metrics.summary import Summary
-from operators.metrics.tokenizers import tokenizer
 from operators.prompts.select import select_prompt
 from operators.text_layout import cleaned
 from tests.flows.talk import captions
@@ -51,7 +50,7 @@ _JSON = tuple(
 )  # fmt: skip
 _encoded = msgspec.json.Encoder().encode_lines
 _CAPTIONS = _encoded(captions()[:5])
-_LOG = _encoded([ErasureMeter(tokenizer("13a"), "tok:13a").record(one) for one in captions()[:2]])
+_LOG = _encoded([ErasureMeter("13a").record(one) for one in captions()[:2]])
 _PARTIALS = b"".join(
     b'{"stream":"talk","segment":%d,"revision":0,"is_final":true,"text":"It was","start_s":0,"end_s":1,'
     b'"arrival_s":1}\n' % segment

@@ -123,7 +123,8 @@ def test_without_an_extra_one_sentence_says_how_to_install_it(installed: Install
     done = installed.surtitle(*NEED_AN_EXTRA[extra])
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.endswith(f"install it with: pip install 'surtitle[{extra}]'\n")
+    assert f"install it with: {installed.environment}/bin/python" in done.stderr
+    assert done.stderr.endswith(f" -m pip install 'surtitle[{extra}]'\n")
 
 
 @pytest.fixture(scope="module")

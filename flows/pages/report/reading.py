@@ -14,7 +14,7 @@ from operators.languages import Language
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.figures import Report
 from operators.metrics.report import ReportMeter
-from operators.metrics.tokenizers import erasure_signature, latency_tokenizer, tokenizer
+from operators.metrics.tokenizers import latency_tokenizer, tokenizer
 from operators.text_layout import cleaned
 
 #: How latency is counted; see docs/measuring.md.
@@ -56,14 +56,13 @@ class Reading(NamedTuple):
                 if only is None or (record.stream, record.segment) in only:
                     yield Measured(record, None)
             return
-        signature = erasure_signature(self.spoken.tokenizer, None)
         meters: dict[str, ErasureMeter] = {}
         for caption in read_events(self.path, Caption, cut):
             if only is not None and (caption.stream, caption.segment) not in only:
                 continue
             _check_times(self.path, caption)
             if caption.stream not in meters:
-                meters[caption.stream] = ErasureMeter(tokenizer(self.spoken.tokenizer), signature)
+                meters[caption.stream] = ErasureMeter(self.spoken.tokenizer)
             yield Measured(meters[caption.stream].record(caption), caption)
 
     def report(self, reference: Path | None = None, look: Callable[[Measured], None] | None = None) -> Report:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE
+from operators.extras import installing
 from operators.recognizers.whisper.encoded import Encoded, Tensors, tensor
 from operators.recognizers.whisper.folder import WhisperFolder, read_folder
 from operators.recognizers.whisper.log_mel import HOP, log_mel
@@ -114,7 +115,7 @@ def _graphs(files: WhisperFolder, weights: Weights, *, is_exact: bool) -> tuple[
         from operators.recognizers.whisper.onnx_graph import Quantized
     except ImportError as error:
         raise UsageError(
-            "the recogniser 'whisper' is not installed; install it with: pip install 'surtitle[whisper]'"
+            f"the recogniser 'whisper' is not installed; install it with: {installing('whisper')}"
         ) from error
     rows, blocks = (Quantized.NOT,) * 2 if is_exact else (Quantized.ROWS, Quantized.BLOCKS)
     try:

@@ -146,6 +146,24 @@ def test_a_killed_run_goes_on_where_it_was_and_the_output_is_as_if_nothing_had_b
     assert source.rejected_path.read_bytes() == b"broken\n" * 4
 
 
+def test_a_resumed_run_refuses_a_file_whose_lines_are_others_now(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", line(), line())
+    second = path.read_bytes().index(b"\n") + 1
+
+    def resumed(offset: int) -> list[Partial]:
+        part = JsonlSource(path, Partial).build_part("in", "part", JsonlPosition(offset=offset))
+        batch = part.next_batch()
+        part.close()
+        return batch
+
+    assert len(resumed(second)) == 1
+    for offset in (second - 2, second + 5):
+        with pytest.raises(InputError, match="has changed since the run being resumed"):
+            resumed(offset)
+    # Of a line that was read without its end, which has been written since.
+    assert len(resumed(second - 1)) == 1
+
+
 def test_a_resumed_run_refuses_files_that_became_shorter(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", line())
     with pytest.raises(InputError, match="has become shorter"):

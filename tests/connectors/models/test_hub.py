@@ -91,6 +91,15 @@ def test_a_model_is_fetched_once_and_its_checksum_is_shown(hub: Hub, content: by
     assert gets(hub) == [None], hub.requests
 
 
+def test_a_damaged_note_of_the_comparison_makes_it_again(tmp_path: Path) -> None:
+    path = resolve_model(NAME)
+    (note,) = (tmp_path / "notes").rglob("verified/*")
+    kept = note.read_bytes()
+    note.write_bytes(b"\xff")
+    assert resolve_model(NAME) == path
+    assert note.read_bytes() == kept
+
+
 def test_a_connection_that_breaks_off_goes_on_where_it_stopped(hub: Hub, content: bytes) -> None:
     hub.breaks = 2
     assert resolve_model(NAME).read_bytes() == content

@@ -58,13 +58,22 @@ def test_a_picture_against_the_bias_takes_the_longest_sweep(tmp_path: Path) -> N
     write_plots([one for one in mixed if one.bias is None or one.bias == 0.2], "caption", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "grid", [Grid(("ssbd",), accept=("worth-0.6", "top-2")), Grid(("continuous",)), Grid(("retranslate",))]
+)
+def test_without_a_bias_there_is_the_picture_that_needs_none(tmp_path: Path, grid: Grid) -> None:
+    plan = make_plan({}, [grid])
+    (path,) = write_plots([row(columns_of(one), 3) for one in plan.variants], "caption", tmp_path)
+    assert path.name == "acceptance.svg"
+
+
 @pytest.mark.parametrize("figures", [{}, {"chrf": None}])
 def test_pictures_are_valid_and_the_same_figures_give_the_same_file(
     tmp_path: Path, figures: dict[str, Any]
 ) -> None:
     paths = write_plots(rows(**figures), "caption", tmp_path)
     first = [path.read_bytes() for path in paths]
-    assert [path.name for path in paths] == ["bias.svg", "acceptance.svg"]
+    assert [path.name for path in paths] == ["acceptance.svg", "bias.svg"]
     assert all(ET.fromstring(data).tag.endswith("svg") for data in first)
     assert [path.read_bytes() for path in write_plots(rows(**figures), "caption", tmp_path)] == first
 

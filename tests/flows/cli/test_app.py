@@ -100,7 +100,7 @@ def test_replaying_any_stage_gives_the_same_captions_and_erasure(
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert timeless(tmp_path / "captions.jsonl") == timeless(run / "captions.jsonl")
-    same = ("raw", "shown", "segment", "revision", "is_final")
+    same = ("raw", "shown", "segment", "revision", "is_final", "signature")
     assert [[record[name] for name in same] for record in events(tmp_path / "log.jsonl")] == [
         [record[name] for name in same] for record in events(run / "log.jsonl")
     ]

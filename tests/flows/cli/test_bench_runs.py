@@ -211,12 +211,6 @@ MISTAKES = {
     "a mask below zero": (["text.txt", "--mask-k", "-1"], 2, "--mask-k"),
     "an unknown language": (["text.txt", "--to", "Klingon"], 2, "'Klingon'"),
     "a lag of nothing": (["text.txt", "--lag", "0"], 2, "--lag"),
-    "pictures of nothing": (["text.txt", "--methods", "continuous", "--plots", "plots"], 2, "--plots"),
-    "pictures of no bias": (
-        ["text.txt", "--accept", "worth-0.6", "--plots", "plots"],
-        2,
-        "bias among --accept",
-    ),
     "COMET without references": (["text.txt", "--comet", "model.ckpt"], 2, "--reference"),
     "a file for a folder of pictures": (["text.txt", "--plots", "text.txt"], 4, "text.txt"),
     "no folder for the results": (["text.txt", "--json", "no/folder/out.json"], 4, "out.json"),

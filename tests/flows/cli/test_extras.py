@@ -65,7 +65,9 @@ def test_a_missing_extra_is_named_with_how_to_install_it(
     folder: Path, extra: str, arguments: list[str], who: str, package: str
 ) -> None:
     done = surtitle(extra, *arguments, cwd=folder)
-    sentence = f"{who} needs the package {package}; install it with: pip install 'surtitle[{extra}]'"
+    # Only to the pip of this environment is surtitle installed, whatever it came from.
+    install = f"{sys.executable} -m pip install 'surtitle[{extra}]'"
+    sentence = f"{who} needs the package {package}; install it with: {install}"
     assert (done.returncode, done.stderr.strip().splitlines()) == (2, [f"surtitle: {sentence}"])
 
 

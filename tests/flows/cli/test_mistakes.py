@@ -141,6 +141,29 @@ ANSWERS = [
         2,
         "talk.wav: `surtitle replay` takes events (JSONL); did you mean: surtitle file talk.wav",
     ),
+    ("serve --from German", 2, "the default recogniser knows English only; choose --recognizer whisper, …"),
+    ("serve --recognizer whisper", 2, "whisper comes without a model: name the folder of one with …"),
+    # Before it is said where captions are.
+    ("replay talk.jsonl --from German --to English --web --port 0", 2, "there are no examples for German …"),
+    ("serve --to German --to=Japanese", 2, "--to is given 2 times (German, Japanese); give it once, and …"),
+    ("file talk.wav --srt a --srt b", 2, "--srt is given 2 times (a, b); give it once, and where it takes …"),
+    (
+        "file https://host/talk.wav",
+        3,
+        "https:/host/talk.wav: surtitle reads files, not addresses; download …",
+    ),
+    ("file -", 3, "-: surtitle does not read standard input; save it as a file, and give that"),
+    ("replay -", 3, "- cannot be read: surtitle does not read standard input; save it as a file, and …"),
+    (
+        "replay talk.jsonl --srt -",
+        2,
+        "output.srt would be a file called -; give /dev/stdout, or the name of …",
+    ),
+    (
+        "report talk.jsonl --json -",
+        3,
+        "talk.jsonl holds partial events, which do not show what a viewer saw; …",
+    ),
     (
         "job surtitle.toml",
         2,

@@ -202,7 +202,7 @@ def test_the_terminal(change: dict[str, object], verdict: Verdict, words: str) -
 def test_absent_extras_are_no_defect_and_told_with_how_to_add_them() -> None:
     found = extras.judge(ExtraFacts(("web",), ("kafka", "train")))
     assert worst(found).verdict == "ok"
-    assert "pip install 'surtitle[kafka,train]'" in found[1].sentence
+    assert found[1].sentence.endswith("python -m pip install 'surtitle[kafka,train]'")
 
 
 @pytest.mark.parametrize(

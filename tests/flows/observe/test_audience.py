@@ -11,8 +11,7 @@ from flows.observe.observer import Observers
 from flows.settings.loading import load_settings
 from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.tokenizers import tokenizer
-from operators.observed import CaptionShown, RunEnded, SoundLost, UpdateMeasured
+from operators.observed import CaptionShown, RunBegan, RunEnded, SoundLost, UpdateMeasured
 from tests.connectors.web.browser import follow
 from tests.flows.talk import captions
 
@@ -28,7 +27,7 @@ def test_captions_figures_and_the_end_are_published() -> None:
     caption = captions()[0]
     observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=4.0)))
     observers.observe(CaptionShown(caption, 1.0))
-    observers.observe(UpdateMeasured(ErasureMeter(tokenizer("13a"), "").record(caption), 1.0))
+    observers.observe(UpdateMeasured(ErasureMeter("13a").record(caption), 1.0))
     one.status(Status(state="no microphone"), "the microphone was disconnected; waiting for it")
     observers.observe(RunEnded())
     with one.served() as address, follow(int(address.rstrip("/").rpartition(":")[2])) as viewer:
@@ -39,14 +38,18 @@ def test_captions_figures_and_the_end_are_published() -> None:
     assert page.state == "no microphone"
 
 
-def test_whoever_runs_it_is_told_where_and_a_token_only_when_nobody_else_knows_it(
+def test_whoever_runs_it_is_told_where_when_it_begins_and_a_token_only_when_nobody_else_knows_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(NOTICE)
-    with audience().served() as address:
+    one, private = audience(), audience(token="given-by-whoever-runs-it")
+    with one.served() as address:
+        assert caplog.messages == []
+        one.observe(RunBegan())
         assert caplog.messages == [f"captions at {address}"]
     caplog.clear()
-    with audience(token="given-by-whoever-runs-it").served() as address:
+    with private.served() as address:
+        private.observe(RunBegan())
         (said,) = caplog.messages
     assert said.startswith(f"captions at {address} for anyone who adds ?token=…")
     assert "given-by" not in said

@@ -11,7 +11,6 @@ from flows.observe.observer import Observers
 from operators.events import AudioChunk, ErasureRecord
 from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.tokenizers import tokenizer
 from operators.observed import (
     MicrophoneChanged,
     OutputChanged,
@@ -35,7 +34,7 @@ def told(live: LiveStatus) -> tuple[str, str | None]:
 
 
 def record(*, is_final: bool, overtaken: int = 0) -> ErasureRecord:
-    made = ErasureMeter(tokenizer("13a"), "").record(captions()[0])
+    made = ErasureMeter("13a").record(captions()[0])
     return msgspec.structs.replace(made, is_final=is_final, overtaken=overtaken)
 
 

@@ -33,7 +33,6 @@ from operators.decoding.translator import Translator
 from operators.events import AudioChunk, Partial
 from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.tokenizers import tokenizer
 from operators.models.open_sessions import Usage
 from operators.observed import (
     LoadingBegan,
@@ -328,5 +327,5 @@ def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -
     assert counted(monitoring, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
     observers.observe(PartialHeard(partial, 1.0))
     assert counted(monitoring, "partials_total", "waiting_segments") == [1, 1]
-    observers.observe(UpdateMeasured(ErasureMeter(tokenizer("13a"), "").record(caption), 1.0))
+    observers.observe(UpdateMeasured(ErasureMeter("13a").record(caption), 1.0))
     assert counted(monitoring, "segments_total", "waiting_segments") == [1, 0]

@@ -10,7 +10,7 @@ from connectors.terminal.screen import Lines
 from flows.observe.run_observers import RunObservers
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
-from operators.observed import CaptionShown, PartialHeard, SoundHeard
+from operators.observed import CaptionShown, PartialHeard, RunBegan, SoundHeard
 
 
 def observers(**raw: dict[str, Any]) -> RunObservers:
@@ -43,6 +43,7 @@ def test_metrics_and_captions_are_served_and_the_user_is_told_where(caplog: pyte
     caplog.set_level(NOTICE)
     made = observers(metrics={"listen": 0}, web={"enabled": True, "port": 0})
     with made.served() as address:
+        made.observe(RunBegan())
         metrics, captions = caplog.messages
     assert metrics.startswith("metrics at http://127.0.0.1:")
     assert captions == f"captions at {address}"

@@ -12,14 +12,13 @@ from flows.settings.loading import load_settings
 from operators.events import Effort, ErasureRecord
 from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.tokenizers import tokenizer
 from operators.missing import Missing, Span
 from operators.observed import SoundLost, UpdateMeasured
 from tests.flows.talk import captions
 
 
 def records() -> list[ErasureRecord]:
-    meter = ErasureMeter(tokenizer("13a"), "tok:13a")
+    meter = ErasureMeter("13a")
     return [meter.record(caption) for caption in captions()]
 
 
@@ -34,6 +33,29 @@ def test_updates_and_losses_are_in_the_summary() -> None:
     assert (made.segments, made.updates) == (4, 15)
     assert (made.lost_s, made.absent_s) == (2.0, 3.0)
     assert "a-secret" not in str(made.settings)
+
+
+def test_languages_that_are_counted_in_different_tokens_are_not_pooled() -> None:
+    summary, alone = RunSummary(load_settings(None)), RunSummary(load_settings(None))
+    german, japanese = ErasureMeter("13a"), ErasureMeter("char")
+    for caption in captions():
+        alone.observe(UpdateMeasured(german.record(caption), 0.0))
+    pooled = alone.summary()
+    for record in (*records(), *map(japanese.record, captions())):
+        summary.observe(UpdateMeasured(record, 0.0))
+    made = summary.summary()
+    assert (pooled.erasures, made.ne_raw, made.ne_shown_mean, made.segments) == ({}, None, None, 8)
+    assert [one.partition("|")[0] for one in made.erasures] == ["tok:13a", "tok:char"]
+    assert made.erasures[pooled.signature].ne_shown == pooled.ne_shown
+    assert made.signature == " and ".join(made.erasures)
+
+
+def test_a_run_that_another_version_resumed_is_one_sum() -> None:
+    summary = RunSummary(load_settings(None))
+    for number, record in enumerate(records()):
+        earlier = record.signature.replace("surtitle:", f"surtitle:{number % 2}.")
+        summary.observe(UpdateMeasured(msgspec.structs.replace(record, signature=earlier), 0.0))
+    assert summary.summary().ne_raw is not None
 
 
 def test_a_log_is_summed_up_instead_where_it_is_whole(tmp_path: Path) -> None:

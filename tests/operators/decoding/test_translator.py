@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.commit import CommitRule
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
-from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
+from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
 from operators.decoding.windows import split_source
 from operators.glossary import Glossary, spelling
 from operators.models.pool import SessionPool
@@ -62,6 +63,39 @@ def test_state_that_was_stored_and_restored_continues_as_if_nothing_had_happened
     for text, output in zip(updates, want, strict=True):
         state, got = translator(0.2).update("s/000000", state, text, is_final=False)  # a new pool each time
         assert got.tokens == output.tokens
+
+
+class Later(Letters):
+    """The vocabulary of another model: the same words as other tokens."""
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        return [7 - token for token in super().tokenize(text, special=special)]
+
+    def piece(self, token: int) -> bytes:
+        return super().piece(token and 7 - token) if 0 <= token < 7 else b""
+
+
+@pytest.mark.parametrize("stored", [Letters(), Later()])
+def test_a_state_goes_on_as_its_text_in_a_model_of_another_vocabulary(stored: Letters) -> None:
+    said = "a b c"
+    tokens = tuple(stored.tokenize(said))
+    state = SegmentState((Window(tokens, tokens, (9,) * len(tokens), " a b c"),))
+    tasks: list[Task] = []
+
+    def method(task: Task) -> Method:
+        tasks.append(task)
+        return ssbd(task, BiasedAcceptance(1.0))
+
+    vocabulary = Later()
+    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
+    pool = SessionPool(ToyStore(3), prompt.head, 2)
+    settings = TranslatorSettings(max_source=100, max_output=40, commit=CommitRule(1), drop_revised=True)
+    _, output = Translator(prompt, OneAtATime(pool), method, settings).update(
+        "s/000000", state, "a b c d", is_final=False
+    )
+    assert tasks[0].draft == tuple(vocabulary.tokenize(said))
+    assert tasks[0].committed == (3 if stored.tokenize("a") == vocabulary.tokenize("a") else 0)
+    assert "".join(output.pieces).startswith(said)
 
 
 def test_an_unchanged_text_costs_no_pass() -> None:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from operators.events import Caption
 from operators.metrics.erasure import ErasureMeter, erasure
 from operators.metrics.summary import SummaryMeter
-from operators.metrics.tokenizers import tokenizer
 
 words = st.lists(st.sampled_from("abc"), max_size=5).map(tuple)
 
@@ -32,7 +31,7 @@ def captions(*texts: str, segment: int = 0, withheld: str = "") -> list[Caption]
 
 
 def meter() -> ErasureMeter:
-    return ErasureMeter(tokenizer("13a"), "test")
+    return ErasureMeter("13a")
 
 
 @given(words, words)

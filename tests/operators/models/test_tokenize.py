@@ -48,3 +48,8 @@ def test_the_header_of_a_model_file_can_be_asked(load: Callable[..., LlamaModel]
 
 def test_a_model_without_a_first_token_has_no_text_for_it(load: Callable[..., LlamaModel]) -> None:
     assert load(byte_pairs({"<|im_end|>": CONTROL})).begin_text == ""
+
+
+def test_tokens_of_another_vocabulary_spell_nothing(load: Callable[..., LlamaModel]) -> None:
+    model = load(pieces({}))
+    assert [model.piece(token) for token in (-1, model.vocabulary_size, 2**31 - 1)] == [b"", b"", b""]

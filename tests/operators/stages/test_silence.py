@@ -18,7 +18,6 @@ from operators.clock import VirtualClock
 from operators.events import Caption, ErasureRecord, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.summary import SummaryMeter
-from operators.metrics.tokenizers import tokenizer
 from operators.serving.thread import RoomsThread
 from operators.stages import silence
 from operators.stages.deduplicate import deduplicate
@@ -59,7 +58,7 @@ def slowly(given: Iterator[Any]) -> Iterator[Any]:
 
 def flow(given: Any, *, with_rooms: bool) -> tuple[Dataflow, list[ErasureRecord]]:
     records: list[ErasureRecord] = []
-    dataflow, tokenize = Dataflow("test"), tokenizer("13a")
+    dataflow = Dataflow("test")
     once = deduplicate("deduplicate", op.input("in", dataflow, given))
     if with_rooms:
         served = RoomsThread(toy_rooms(scheduler(3, 16), "ssbd", keep_up=False))
@@ -68,7 +67,7 @@ def flow(given: Any, *, with_rooms: bool) -> tuple[Dataflow, list[ErasureRecord]
         model = alone("ssbd")
         translated = translate("translate", once, lambda: model, VirtualClock())
     measured = measure(
-        "measure", display("display", translated, 0), lambda _stream, state: ErasureMeter(tokenize, "", state)
+        "measure", display("display", translated, 0), lambda _stream, state: ErasureMeter("13a", state)
     )
     op.output("out", measured, TestingSink(records))
     return dataflow, records
@@ -141,11 +140,11 @@ def test_the_sums_of_a_room_end_when_it_is_over_and_those_of_others_stay(
                 withheld="", start_s=0.0, end_s=0.5, arrival_s=1.0, ready_s=1.0,
             )  # fmt: skip
 
-    dataflow, records, tokenize = Dataflow("test"), list[ErasureRecord](), tokenizer("13a")
+    dataflow, records = Dataflow("test"), list[ErasureRecord]()
     measured = measure(
         "measure",
         op.input("in", dataflow, TestingSource(slowly(captions()))),
-        lambda _stream, state: ErasureMeter(tokenize, "", state),
+        lambda _stream, state: ErasureMeter("13a", state),
         lambda stream: not stream.endswith("7"),
     )
     op.output("out", measured, TestingSink(records))

@@ -14,7 +14,6 @@ from flows.cli.app import app
 from operators.errors import InputError, OutputError, UsageError
 from operators.events import Caption, Event
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.tokenizers import tokenizer
 from tests.browser import complaints, open_browser
 from tests.flows.talk import SHOWN, captions
 
@@ -135,7 +134,7 @@ def test_a_plot_tells_its_values_to_pointer_and_keyboard(browser: Browser, tmp_p
 
 
 def test_an_erasure_log_shows_lengths_and_says_so(browser: Browser, tmp_path: Path) -> None:
-    meter = ErasureMeter(tokenizer("13a"), "tok:13a|mask:3")
+    meter = ErasureMeter("13a")
     records = [meter.record(one) for one in captions([SHOWN[1]])]
     page, said = opened(browser, tmp_path, write(tmp_path / "log.jsonl", records))
     assert said == []
@@ -225,7 +224,7 @@ def test_each_stream_has_a_row_and_its_segments_its_name(browser: Browser, tmp_p
 
 
 def test_captions_and_a_log_are_compared_by_their_updates(browser: Browser, tmp_path: Path) -> None:
-    meter = ErasureMeter(tokenizer("13a"), "tok:13a")
+    meter = ErasureMeter("13a")
     records = write(tmp_path / "log.jsonl", [meter.record(one) for one in captions()])
     page, said = opened(browser, tmp_path, write(tmp_path / "talk.jsonl", captions()), records)
     assert said == []
@@ -268,7 +267,7 @@ def test_a_segment_with_more_text_than_a_page_holds_is_listed_and_not_drawn(
 )
 def test_a_log_of_impossible_latencies_is_refused(tmp_path: Path, change: bytes, words: str) -> None:
     log = tmp_path / "log.jsonl"
-    meter = ErasureMeter(tokenizer("13a"), "")
+    meter = ErasureMeter("13a")
     write(log, [meter.record(one) for one in captions([["a"]])])
     log.write_bytes(re.sub(rb'"latency_from_speech_s":[\d.]+', change, log.read_bytes()))
     with pytest.raises(InputError, match=words):
@@ -279,7 +278,7 @@ def test_a_log_of_impossible_latencies_is_refused(tmp_path: Path, change: bytes,
 @pytest.mark.parametrize("count", [2 * 10**9, 2**63, 2**64, 10**400])
 def test_a_log_of_impossible_counts_is_refused(tmp_path: Path, count: int) -> None:
     log = tmp_path / "log.jsonl"
-    meter = ErasureMeter(tokenizer("13a"), "")
+    meter = ErasureMeter("13a")
     write(log, [meter.record(one) for one in captions([["a"]])])
     log.write_bytes(log.read_bytes().replace(b'"erased":0', b'"erased":%d' % count))
     with pytest.raises(InputError, match=r"log\.jsonl"):
