@@ -1,6 +1,7 @@
 // The caption page of a stream; with ?overlay=1 the overlay.
 
 import { announce } from "./announce.js";
+import { keepAwake } from "./awake.js";
 import { follow } from "./connection.js";
 import { runOverlay } from "./overlay.js";
 import { bindDialogs, bindKeys, bindTools } from "./controls.js";
@@ -84,16 +85,4 @@ function runPage() {
 
 function write(element, words) {
     if (element.textContent !== words) element.textContent = words;
-}
-
-// A screen that shows captions must not go dark. Not every browser can promise that, and none to a hidden page.
-async function keepAwake() {
-    const ask = async () => {
-        if (document.visibilityState !== "visible") return;
-        try {
-            await navigator.wakeLock?.request("screen");
-        } catch { /* refused, as on a low battery */ }
-    };
-    document.addEventListener("visibilitychange", ask);
-    await ask();
 }

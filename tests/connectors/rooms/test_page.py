@@ -1,6 +1,8 @@
 """The speaker's page in a real browser, with a flow of a few lines behind the rooms."""
 
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -30,6 +32,30 @@ SPEAK = """async () => {
 }"""
 
 
+#: Keeps the page from its server, and lets it make up for 150 seconds of speech meanwhile.
+_AWAY = """async () => {
+    const { Room } = await import("/static/room.js");
+    const { WebSocket } = window, { send } = Room.prototype;
+    window.spoken = 0;
+    Room.prototype.send = function (piece) {
+        window.spoken += piece.byteLength;
+        send.call(this, piece);
+    };
+    window.leave = () => {
+        window.WebSocket = class { constructor() { setTimeout(() => this.onclose({ code: 1006 })); } };
+    };
+    window.speakOn = () => new Promise((spoken) => {
+        const one = Room.prototype.send;
+        Room.prototype.send = function (piece) {
+            Room.prototype.send = one;
+            for (let pieces = 0; pieces < 1500; pieces += 1) this.send(piece);
+            spoken();
+        };
+    });
+    window.comeBack = () => { window.WebSocket = WebSocket; };
+}"""
+
+
 @pytest.fixture(name="browser", scope="module")
 def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     microphone = tmp_path_factory.mktemp("sound") / "tone.wav"
@@ -47,11 +73,29 @@ def _served() -> Iterator[Serving]:
 
 @pytest.fixture(name="page")
 def _page(browser: Browser, served: Serving) -> Iterator[Page]:
-    context = browser.new_context(permissions=["microphone"])
+    with _open(browser, served) as page:
+        yield page
+
+
+@contextmanager
+def _open(browser: Browser, served: Serving) -> Iterator[Page]:
+    context = browser.new_context(permissions=["microphone", "clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.goto(served.address)
     yield page
     context.close()
+
+
+def _speak(page: Page) -> None:
+    page.locator("#speak").click()
+    expect(page.locator("#captions .text").first).to_be_visible()
+
+
+def _readers(page: Page) -> str:
+    """The link for readers."""
+    page.get_by_role("button", name="Copy link for readers").click()
+    expect(page.locator("#notice")).to_contain_text("The link is copied")
+    return str(page.evaluate("navigator.clipboard.readText()"))
 
 
 def finals(served: Serving) -> list[int]:
@@ -111,3 +155,85 @@ def test_a_microphone_that_may_not_be_used_is_said_on_the_page(browser: Browser,
     expect(page.locator("#notice")).to_contain_text("allow it for this page in your browser and try again")
     expect(page.locator("#speak")).to_be_enabled()
     context.close()
+
+
+def test_speech_beyond_what_is_kept_is_told_as_lost_and_the_rest_comes_once(browser: Browser) -> None:
+    with serving(rooms=1, bytes_per_second=10**8) as served, _open(browser, served) as page:
+        page.evaluate(_AWAY)
+        _speak(page)
+        page.evaluate("leave()")
+        served.drop_all()
+        expect(page.locator("#state-words")).to_have_text("reconnecting…")
+        page.evaluate("speakOn()")
+        expect(page.locator("#told")).to_have_text(
+            re.compile(
+                r"^The server is 15\d seconds behind; the last two minutes are kept until it has them\.$"
+            )
+        )
+        page.evaluate("comeBack()")
+        notice = page.locator("#notice")
+        expect(notice).to_have_text(
+            re.compile(r"^The connection was gone for too long\. Lost: 3\d seconds of your speech\.$")
+        )
+        expect(page.locator("#told")).to_have_text("")
+        told = int(re.findall(r"\d+", notice.inner_text())[0])
+        served.drop_all()
+        expect(page.locator("#state-words")).to_have_text("reconnecting…")
+        expect(page.locator("#state-words")).to_have_text("listening")
+        assert int(re.findall(r"\d+", notice.inner_text())[0]) == told, "it is told once"
+        page.locator("#speak").click()
+        expect(page.locator("#state-words")).to_have_text("not speaking")
+        lost = page.evaluate("spoken") - sum(finals(served))
+        assert abs(lost / 32_000 - told) <= 0.5
+
+
+def test_speech_that_waits_for_a_room_that_is_over_is_told_as_lost(browser: Browser) -> None:
+    with serving(rooms=1, linger_s=0.0) as served, _open(browser, served) as page:
+        page.evaluate(_AWAY)
+        _speak(page)
+        page.evaluate("leave()")
+        served.drop_all()
+        expect(page.locator("#state-words")).to_have_text("reconnecting…")
+        page.evaluate("speakOn()")
+        page.evaluate("comeBack()")
+        expect(page.locator("#notice")).to_have_text(
+            re.compile(
+                "there is no such room any more; .* Not captioned: the last 15. seconds of your speech", re.I
+            )
+        )
+
+
+def test_a_page_that_is_loaded_again_goes_on_in_its_room(served: Serving, page: Page) -> None:
+    page.get_by_label("Name of the room").fill("Main hall")
+    page.get_by_label("Captions in").select_option("Hebrew")
+    _speak(page)
+    link = _readers(page)
+    page.reload()
+    expect(page.get_by_label("Name of the room")).to_have_value("Main hall")
+    expect(page.get_by_label("Captions in")).to_have_value("he")
+    expect(page.locator("#notice")).to_contain_text("the link that its readers have stays good")
+    assert _readers(page) == link
+    page.get_by_label("Name of the room").fill("Other hall")
+    expect(page.locator("#speak")).to_have_text("Start speaking")
+    page.get_by_label("Name of the room").fill("Main hall")
+    expect(page.locator("#speak")).to_have_text("Continue speaking")
+    heard = served.flow.heard
+    page.locator("#speak").click()
+    expect(page.locator("#captions .text")).to_have_count(2)
+    soon(lambda: served.flow.heard > heard)
+    assert _readers(page) == link
+    page.locator("#speak").click()
+    expect(page.locator("#state-words")).to_have_text("not speaking")
+    assert sum(finals(served)) == served.flow.heard
+
+
+def test_a_page_that_is_loaded_again_too_late_opens_a_new_room(browser: Browser) -> None:
+    with serving(rooms=1, linger_s=0.0) as served, _open(browser, served) as page:
+        _speak(page)
+        link = _readers(page)
+        page.reload()
+        soon(lambda: len(served.rooms) == 0)
+        page.get_by_role("button", name="Continue speaking").click()
+        expect(page.locator("#notice")).to_contain_text("its readers need the new link")
+        expect(page.locator("#captions .text").first).to_be_visible()
+        assert _readers(page) != link
