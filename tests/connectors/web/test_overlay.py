@@ -8,6 +8,8 @@ from matplotlib.image import imread
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page, expect
 
+from tests.connectors.web.browser import caption
+from tests.connectors.web.serving import Served
 from tests.web_pages import (
     GERMAN,
     Visit,
@@ -22,6 +24,14 @@ from tests.web_pages import (
 from tests.web_stand_in import CaptionServer
 
 __all__ = ["_browser", "_captions", "_first_page", "_visit"]
+
+
+# What OBS runs in a page with a source's custom CSS: `BrowserClient::OnLoadEnd` in obs-browser.
+_CUSTOM_CSS = """css => {
+    const obsCSS = document.createElement('style');
+    obsCSS.appendChild(document.createTextNode(decodeURIComponent(css)));
+    document.querySelector('head').appendChild(obsCSS);
+}"""
 
 
 def _open(visit: Visit, captions: CaptionServer, query: str = "", **media: Any) -> Page:
@@ -133,3 +143,11 @@ def test_letters_have_an_outline_or_a_box(captions: CaptionServer, visit: Visit)
     captions.say(0, "Guten Morgen allerseits")
     expect_shown(boxed, "Guten Morgen allerseits")
     expect(shown(boxed)).to_have_css("background-color", "rgba(0, 0, 0, 0.7)")
+
+
+def test_custom_css_of_obs_counts(served: Served, visit: Visit) -> None:
+    served.hub.caption(caption("Guten Morgen"))
+    page = visit(f"{served.address}streams/talk?overlay=1")
+    expect_shown(page, "Guten Morgen")
+    page.evaluate(_CUSTOM_CSS, "%23captions%20%7B%20color%3A%20rgb(255%2C%200%2C%200)%20%7D")
+    expect(page.locator("#captions")).to_have_css("color", "rgb(255, 0, 0)")
