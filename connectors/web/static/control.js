@@ -60,10 +60,10 @@ function entered(className, words, source = "", language = {}) {
 }
 
 const known = (value) => (Number.isFinite(value) ? value : null);
-let latest = null, stands = false, state = "connecting…", levelled = -Infinity;
+let latest = null, stands = false, refusal = "", state = "connecting…", levelled = -Infinity;
 
 function tellState() {
-    const now = !latest ? "connecting…" : latest.ended ? "ended" : !stands ? "reconnecting…" : (latest.state ?? "live");
+    const now = refusal ? "not connected" : !latest ? "connecting…" : latest.ended ? "ended" : !stands ? "reconnecting…" : (latest.state ?? "live");
     document.documentElement.dataset.live = latest?.ended ? "ended" : stands ? "on" : "off";
     if (now !== state) by("state-words").textContent = state = now;
 }
@@ -88,6 +88,13 @@ follow(events, {
     connected(is) {
         if (latest && !latest.ended) entered("notice", is ? "Connected again." : "The connection is lost; trying again.");
         stands = is;
+        if (is) refusal = "";
+        tellState();
+    },
+    refused(sentence) {
+        if (latest?.ended || refusal === sentence) return;
+        refusal = sentence;
+        entered("notice", sentence);
         tellState();
     },
 });

@@ -23,7 +23,7 @@ function runPage() {
     root.dataset.mode = "page";
     by("name").textContent = name;
     let settings = { ...DEFAULTS, ...remembered(), ...valid(given) };
-    let known = null, stands = false;
+    let known = null, stands = false, refusal = "";
     const view = new CaptionView(by("captions"));
     const follower = new Follower(by("scroller"), (follows) => { by("live").hidden = follows; });
     addEventListener("resize", () => view.release());
@@ -50,10 +50,10 @@ function runPage() {
 
     function tellState() {
         // That a server goes away when all is said is no trouble.
-        const state = !known ? "connecting…" : known.ended ? "ended" : !stands ? "reconnecting…" : (known.state ?? "live");
+        const state = refusal ? "not connected" : !known ? "connecting…" : known.ended ? "ended" : !stands ? "reconnecting…" : (known.state ?? "live");
         root.dataset.live = known?.ended ? "ended" : stands ? "on" : "off";
         write(by("state-words"), state);
-        write(by("notice"), known?.sentence ?? "");
+        write(by("notice"), refusal || (known?.sentence ?? ""));
     }
 
     const toLive = () => follower.toLive();
@@ -78,7 +78,16 @@ function runPage() {
             }
             tellState();
         },
-        connected(is) { stands = is; tellState(); },
+        connected(is) {
+            stands = is;
+            if (is) refusal = "";
+            tellState();
+        },
+        refused(sentence) {
+            if (known?.ended) return;
+            refusal = sentence;
+            tellState();
+        },
     });
     keepAwake();
 }

@@ -3,9 +3,11 @@
 // Where the stream's page is, without a slash at its end. A name may have slashes in it.
 export const path = location.pathname.replace(/\/+$/, "").replace(/\/control$/, "");
 
-export const name = decoded(path.replace(/^\/streams\//, ""));
-
 const given = new URLSearchParams(location.search);
+const full = decoded(path.replace(/^\/streams\//, ""));
+
+// Its name for readers: that of a room without what tells it from others of its name.
+export const name = given.get("view") ? full.replace(/\.[0-9a-f]{6}$/, "") : full;
 
 // An address of this server with the token that let this browser in, where its own address has one: a program
 // that was never here, as OBS, has no other way in. Likewise with the secret that a room is read with.

@@ -237,3 +237,34 @@ def test_a_page_that_is_loaded_again_too_late_opens_a_new_room(browser: Browser)
         expect(page.locator("#notice")).to_contain_text("its readers need the new link")
         expect(page.locator("#captions .text").first).to_be_visible()
         assert _readers(page) != link
+
+
+def test_readers_see_the_name_that_the_speaker_gave_the_room(page: Page) -> None:
+    page.get_by_label("Name of the room").fill("Main hall")
+    _speak(page)
+    link = _readers(page)
+    for address in (link, link.replace("?", "/control?")):
+        page.goto(address)
+        expect(page.locator("#state-words")).to_have_text("listening")
+        expect(page.locator("h1")).to_have_text("surtitle Main hall")
+        assert page.title().startswith("Main hall – ")
+
+
+def test_readers_are_told_of_an_incomplete_link_and_of_a_room_that_is_gone(
+    served: Serving, page: Page
+) -> None:
+    _speak(page)
+    link = _readers(page)
+    address = link.partition("?")[0]
+    for incomplete in (address, link[:-3], f"{address}/control"):
+        page.goto(incomplete)
+        expect(page.get_by_text("the link is incomplete, or the room is over")).to_be_visible()
+        expect(page.locator("#state-words")).to_have_text("not connected")
+    page.goto(f"{address}?overlay=1")
+    expect(page.locator("body")).to_have_text(re.compile("the link is incomplete"))
+    page.goto(link)
+    expect(page.locator("#state-words")).to_have_text("listening")
+    served.drop_all()
+    # As after a new start of the server, which knows nothing of the room.
+    served.hub._streams._by_name.clear()
+    expect(page.locator("#notice")).to_contain_text("the room is over")
