@@ -57,7 +57,7 @@ function runPage() {
     }
 
     const toLive = () => follower.toLive();
-    const dialogs = bindDialogs(change, () => change({ ...DEFAULTS }));
+    const dialogs = bindDialogs(() => settings, change, () => change({ ...DEFAULTS }));
     const actions = {
         settings: () => settings, change, toLive, open: dialogs.open,
         // Text that fits has no number yet: the one that is on the screen.
@@ -67,6 +67,7 @@ function runPage() {
     bindKeys(actions);
     by("live").addEventListener("click", () => { toLive(); by("scroller").focus({ preventScroll: true }); });
     dress();
+    matchMedia("(prefers-color-scheme: light)").addEventListener("change", dress);
     follow(events, {
         changed(now, before) {
             known = now;

@@ -4,6 +4,7 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+import pytest
 from matplotlib.image import imread
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page, expect
@@ -48,8 +49,9 @@ def _alpha(page: Page) -> NDArray[Any]:
     )[..., 3]
 
 
-def test_all_but_the_letters_is_transparent(captions: CaptionServer, visit: Visit) -> None:
-    page = _open(visit, captions, size=(1280, 720))
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_all_but_the_letters_is_transparent(captions: CaptionServer, visit: Visit, scheme: str) -> None:
+    page = _open(visit, captions, size=(1280, 720), color_scheme=scheme)
     captions.say(0, "Guten Morgen")
     expect_shown(page, "Guten Morgen")
     alpha = _alpha(page)
