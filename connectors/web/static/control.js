@@ -3,13 +3,12 @@
 import { follow } from "./connection.js";
 import { Plot } from "./plot.js";
 import { finished } from "./protocol.js";
-import { events, name, path, reachable } from "./stream.js";
+import { entitle, events, path, reachable } from "./stream.js";
 
 // Entries of the list that are kept.
 const KEPT = 100;
 const by = (id) => document.getElementById(id);
-document.title = `${name} – control room`;
-by("name").textContent = name;
+entitle("control room");
 by("to-page").href = reachable(path);
 by("to-overlay").href = reachable(`${path}?overlay=1`);
 

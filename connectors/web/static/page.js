@@ -8,20 +8,19 @@ import { bindDialogs, bindKeys, bindTools } from "./controls.js";
 import { finished } from "./protocol.js";
 import { Follower } from "./scroll.js";
 import { DEFAULTS, apply, query, remember, remembered, valid } from "./settings.js";
-import { events, name, path, reachable } from "./stream.js";
+import { entitle, events, path, reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 
 const root = document.documentElement;
 const by = (id) => document.getElementById(id);
 const given = new URLSearchParams(location.search);
-document.title = `${name} – captions`;
+entitle("captions");
 
 if (["1", "true", "on"].includes(given.get("overlay"))) runOverlay(events, valid(given));
 else runPage();
 
 function runPage() {
     root.dataset.mode = "page";
-    by("name").textContent = name;
     let settings = { ...DEFAULTS, ...remembered(), ...valid(given) };
     let known = null, stands = false, refusal = "";
     const view = new CaptionView(by("captions"));

@@ -78,7 +78,7 @@ async function start() {
         hush = await listen(hear, () => { say("The microphone is gone."); stop(); });
     } catch (error) {
         say(error.message);
-        by("speak").disabled = false;
+        enable();
         return;
     }
     const asked = opening();
@@ -97,20 +97,27 @@ async function start() {
         over,
     }, key());
     press(true);
-    by("speak").disabled = false;
+    enable();
     tell("connecting…", "");
 }
 
 // The room is over, for the reason that the sentence gives.
 function over(sentence) {
-    const missing = room.behind >= 1 ? `not captioned: the last ${spoken(room.behind)}.` : "";
-    if (sentence || missing) say([sentence, missing].filter(Boolean).join(". "));
+    const missing = room.behind >= 1 ? `not captioned: the last ${spoken(room.behind)}` : "";
+    const told = [sentence, missing].filter(Boolean).map((one) => `${one[0].toUpperCase()}${one.slice(1)}.`);
+    if (told.length) say(told.join(" "));
     forget();
     silence();
     tell("not speaking", "");
     room = null;
     press(false);
+    enable();
+}
+
+// A button that was disabled, or a form that is gone, has lost the focus to nothing.
+function enable() {
     by("speak").disabled = false;
+    if (["BODY", "INPUT"].includes(document.activeElement.tagName)) by("speak").focus({ preventScroll: true });
 }
 
 function hear(pcm, peak) {

@@ -139,7 +139,7 @@ def test_a_place_that_is_taken_is_said_on_the_page(served: Serving, page: Page) 
         other.open()
         page.locator("#speak").click()
         expect(page.locator("#notice")).to_have_text(
-            "the only room of this server is taken; try again when one has ended"
+            "The only room of this server is taken; try again when one has ended."
         )
         expect(page.locator("#speak")).to_have_text("Start speaking")
         expect(page.locator("#speak")).to_be_enabled()
@@ -155,6 +155,19 @@ def test_a_microphone_that_may_not_be_used_is_said_on_the_page(browser: Browser,
     expect(page.locator("#notice")).to_contain_text("allow it for this page in your browser and try again")
     expect(page.locator("#speak")).to_be_enabled()
     context.close()
+
+
+def test_a_server_that_is_gone_is_no_fault_of_the_browser(served: Serving, page: Page) -> None:
+    expect(page.locator("#speak")).to_be_enabled()
+    served.server.stop()
+    page.evaluate("""() => {
+        const { mediaDevices } = navigator, get = mediaDevices.getUserMedia.bind(mediaDevices);
+        mediaDevices.getUserMedia = async (wanted) => (window.microphone = await get(wanted));
+    }""")
+    page.locator("#speak").click()
+    expect(page.locator("#notice")).to_contain_text("server does not answer")
+    expect(page.locator("#speak")).to_be_focused()
+    assert page.evaluate("microphone.getTracks().map(({ readyState }) => readyState)") == ["ended"]
 
 
 def test_speech_beyond_what_is_kept_is_told_as_lost_and_the_rest_comes_once(browser: Browser) -> None:
@@ -198,7 +211,7 @@ def test_speech_that_waits_for_a_room_that_is_over_is_told_as_lost(browser: Brow
         page.evaluate("comeBack()")
         expect(page.locator("#notice")).to_have_text(
             re.compile(
-                "there is no such room any more; .* Not captioned: the last 15. seconds of your speech", re.I
+                "There is no such room any more; .* Not captioned: the last 15. seconds of your speech"
             )
         )
 
@@ -206,7 +219,8 @@ def test_speech_that_waits_for_a_room_that_is_over_is_told_as_lost(browser: Brow
 def test_a_page_that_is_loaded_again_goes_on_in_its_room(served: Serving, page: Page) -> None:
     page.get_by_label("Name of the room").fill("Main hall")
     page.get_by_label("Captions in").select_option("Hebrew")
-    _speak(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#captions .text").first).to_be_visible()
     link = _readers(page)
     page.reload()
     expect(page.get_by_label("Name of the room")).to_have_value("Main hall")
@@ -247,6 +261,8 @@ def test_readers_see_the_name_that_the_speaker_gave_the_room(page: Page) -> None
         page.goto(address)
         expect(page.locator("#state-words")).to_have_text("listening")
         expect(page.locator("h1")).to_have_text("surtitle Main hall")
+        # What is at the front is the page of speakers.
+        expect(page.locator("h1").get_by_role("link")).to_have_count(0)
         assert page.title().startswith("Main hall – ")
 
 
