@@ -134,6 +134,18 @@ def test_a_speaker_speaks_until_stop_and_may_begin_again(served: Serving, page: 
     assert [one for one in said if not one.startswith(served.address)] == []
 
 
+@pytest.mark.parametrize("size", [(320, 480), (640, 320)])
+def test_the_form_of_a_small_screen_scrolls_above_the_button(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    expect(page.locator("#speak")).to_be_enabled()
+    form, footer = page.locator("#opening").bounding_box(), page.locator("footer").bounding_box()
+    assert form is not None
+    assert footer is not None
+    assert form["y"] + form["height"] <= footer["y"]
+    page.get_by_label("Name of the room").click()
+    assert page.locator("html").evaluate("e => e.scrollWidth") <= size[0]
+
+
 def test_a_place_that_is_taken_is_said_on_the_page(served: Serving, page: Page) -> None:
     with served.speaker({}) as other:
         other.open()
