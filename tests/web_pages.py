@@ -11,7 +11,10 @@ from tests.web_stand_in import CaptionServer, caption_server
 
 Visit = Callable[..., Page]
 
-_NO_WISHES = {"reduced_motion": "no-preference", "contrast": "no-preference", "forced_colors": "none"}
+_NO_WISHES = {
+    "reduced_motion": "no-preference", "contrast": "no-preference", "forced_colors": "none",
+    "color_scheme": "dark",
+}  # fmt: skip
 
 #: What somebody says in a museum, and how it is translated.
 ENGLISH = (

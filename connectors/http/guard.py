@@ -11,10 +11,11 @@ MAX_HEADER_BYTES = 16 * 1024
 #: Maximum bytes of a WebSocket's message that is read at all; whoever answers may allow less.
 MAX_MESSAGE_BYTES = 1024 * 1024
 
+#: Nothing from other origins, and only scripts and styles from our files: text stays text.
+POLICY = "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'self'"
+
 _SECURITY = {
-    # Nothing from other origins, and only scripts from our files: text stays text.
-    "content-security-policy": "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; "
-    "frame-ancestors 'self'",
+    "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
@@ -22,7 +23,7 @@ _SECURITY = {
 
 
 class Guard:
-    """Rejects requests that `Access` refuses or that would write, and adds headers to every answer."""
+    """Rejects requests that `Access` refuses or that would write, and adds what an answer's headers lack."""
 
     def __init__(self, app: ASGIApp, access: Access, token: str | None) -> None:
         """``token`` is the content of a viewer's cookie."""
@@ -51,7 +52,8 @@ class Guard:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=list(message.get("headers", [])))
-                headers.update(_SECURITY)
+                for name, value in _SECURITY.items():
+                    headers.setdefault(name, value)
                 if message["status"] == 405:
                     headers["allow"] = "GET, HEAD"
                 if brought_token:

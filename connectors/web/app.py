@@ -12,11 +12,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from connectors.http.access import Access
-from connectors.http.guard import Guard
+from connectors.http.guard import POLICY, Guard
 from connectors.web.assets import Asset, load_assets
 from connectors.web.event_stream import EventStream
 from connectors.web.hub import Full, Hub
 
+# OBS adds a source's custom CSS to the page as a <style> element. Styles still load nothing from other hosts.
+_STYLED = f"{POLICY}; style-src-elem 'self' 'unsafe-inline'"
 _NOT_KEPT = {"cache-control": "no-store"}
 
 
@@ -92,7 +94,7 @@ class _Pages:
 
     async def page(self, request: Request) -> Response:
         # For any name: the page waits for a stream that does not exist yet.
-        return self._file("page.html", request)
+        return self._file("page.html", request, _STYLED)
 
     async def control(self, request: Request) -> Response:
         return self._file("control.html", request)
@@ -103,11 +105,11 @@ class _Pages:
     async def static(self, request: Request) -> Response:
         return self._file(request.path_params["name"], request)
 
-    def _file(self, name: str, request: Request) -> Response:
+    def _file(self, name: str, request: Request, policy: str = POLICY) -> Response:
         asset = self._assets.get(name)
         if asset is None:
             raise HTTPException(404)
-        headers = {"etag": asset.etag, "cache-control": "no-cache"}
+        headers = {"etag": asset.etag, "cache-control": "no-cache", "content-security-policy": policy}
         if request.headers.get("if-none-match") == asset.etag:
             return Response(status_code=304, headers=headers)
         return Response(asset.content, media_type=asset.media_type, headers=headers)

@@ -78,12 +78,12 @@ def wait_for_server(process: "subprocess.Popen[bytes]") -> None:
 def draw_viewers(stream: str) -> None:
     """Draw the pages of those who read, at one moment of the run."""
     with open_browser() as browser:
-        overlay = browser.new_page(viewport={"width": 1120, "height": 630})
+        overlay = browser.new_page(color_scheme="dark", viewport={"width": 1120, "height": 630})
         overlay.goto(f"{ADDRESS}/streams/{stream}?overlay=1&fade=0")
         overlay.evaluate(STAGE)
-        control = browser.new_page(viewport={"width": 1120, "height": 820})
+        control = browser.new_page(color_scheme="dark", viewport={"width": 1120, "height": 820})
         control.goto(f"{ADDRESS}/streams/{stream}/control")
-        page = browser.new_page(viewport={"width": 1120, "height": 630})
+        page = browser.new_page(color_scheme="dark", viewport={"width": 1120, "height": 630})
         page.goto(f"{ADDRESS}/streams/{stream}?size=40&source=1")
         page.wait_for_function(IN_PROGRESS, timeout=PATIENCE_MS)
         page.screenshot(path=DOCS / "web-page.png")
@@ -95,7 +95,9 @@ def draw_viewers(stream: str) -> None:
 def draw_speaker(recording: Path) -> None:
     """Draw the page of a speaker whose microphone hears the recording."""
     with open_browser(recording) as browser:
-        context = browser.new_context(viewport={"width": 1120, "height": 630}, permissions=["microphone"])
+        context = browser.new_context(
+            color_scheme="dark", viewport={"width": 1120, "height": 630}, permissions=["microphone"]
+        )
         page = context.new_page()
         page.goto(ADDRESS)
         page.get_by_label("Name of the room").fill("Great hall")

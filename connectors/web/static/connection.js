@@ -12,7 +12,8 @@ const DEAD_AFTER = 45_000;
 //
 // changed(known, before): called after each message that changed anything, with what is known and what was.
 // connected(is): called with whether the connection stands, when that changes.
-export function follow(address, { changed, connected = () => {} }) {
+// refused(sentence): called when the server will not let this page follow; it is asked again all the same.
+export function follow(address, { changed, connected = () => {}, refused = () => {} }) {
     let known = NOTHING, events, wait = FIRST_WAIT, retry, watch, stands = null;
 
     function open() {
@@ -34,7 +35,9 @@ export function follow(address, { changed, connected = () => {} }) {
     function failed() {
         tell(false);
         // The browser tries again by itself, with the last id, unless it was refused.
-        if (events.readyState === EventSource.CLOSED) later();
+        if (events.readyState !== EventSource.CLOSED) return;
+        later();
+        refusal(address).then((sentence) => sentence && !stands && refused(sentence));
     }
 
     function later() {
@@ -67,4 +70,18 @@ export function follow(address, { changed, connected = () => {} }) {
     // A page that is shown again must not wait for a timer that slept.
     addEventListener("pageshow", ({ persisted }) => { if (persisted) open(); });
     open();
+}
+
+const REFUSALS = {
+    403: "The server wants a token that this page does not have: open the whole link again.",
+    404: "There is no such room: the link is incomplete, or the room is over. Ask for the link again.",
+};
+
+// Why the events are refused for good, as far as that can be said. An EventSource does not tell.
+async function refusal(address) {
+    try {
+        return REFUSALS[(await fetch(address, { method: "HEAD", cache: "no-store" })).status];
+    } catch {
+        return undefined;
+    }
 }

@@ -3,13 +3,12 @@
 import { follow } from "./connection.js";
 import { Plot } from "./plot.js";
 import { finished } from "./protocol.js";
-import { events, name, path, reachable } from "./stream.js";
+import { entitle, events, path, reachable } from "./stream.js";
 
 // Entries of the list that are kept.
 const KEPT = 100;
 const by = (id) => document.getElementById(id);
-document.title = `${name} – control room`;
-by("name").textContent = name;
+entitle("control room");
 by("to-page").href = reachable(path);
 by("to-overlay").href = reachable(`${path}?overlay=1`);
 
@@ -60,10 +59,10 @@ function entered(className, words, source = "", language = {}) {
 }
 
 const known = (value) => (Number.isFinite(value) ? value : null);
-let latest = null, stands = false, state = "connecting…", levelled = -Infinity;
+let latest = null, stands = false, refusal = "", state = "connecting…", levelled = -Infinity;
 
 function tellState() {
-    const now = !latest ? "connecting…" : latest.ended ? "ended" : !stands ? "reconnecting…" : (latest.state ?? "live");
+    const now = refusal ? "not connected" : !latest ? "connecting…" : latest.ended ? "ended" : !stands ? "reconnecting…" : (latest.state ?? "live");
     document.documentElement.dataset.live = latest?.ended ? "ended" : stands ? "on" : "off";
     if (now !== state) by("state-words").textContent = state = now;
 }
@@ -88,6 +87,13 @@ follow(events, {
     connected(is) {
         if (latest && !latest.ended) entered("notice", is ? "Connected again." : "The connection is lost; trying again.");
         stands = is;
+        if (is) refusal = "";
+        tellState();
+    },
+    refused(sentence) {
+        if (latest?.ended || refusal === sentence) return;
+        refusal = sentence;
+        entered("notice", sentence);
         tellState();
     },
 });

@@ -1,6 +1,6 @@
 // Buttons, keys and dialogs of the caption page. They tell `change` what the reader chose, and show what counts.
 
-import { DEFAULTS, contrast } from "./settings.js";
+import { contrast, lightMedia } from "./settings.js";
 
 const by = (id) => document.getElementById(id);
 const LARGER = 1.1;
@@ -17,9 +17,9 @@ export function bindTools({ settings, change, scale, open }) {
     bind("ask", () => open("help"));
     by("whole").hidden = !document.fullscreenEnabled;
     return {
-        show({ source, theme }) {
-            by("both").setAttribute("aria-pressed", source);
-            by("theme").setAttribute("aria-pressed", theme === "light");
+        show(settings) {
+            by("both").setAttribute("aria-pressed", settings.source);
+            by("theme").setAttribute("aria-pressed", lightMedia(settings).matches);
         },
     };
 }
@@ -39,15 +39,16 @@ export function bindKeys({ settings, change, scale, toLive, open }) {
     });
 }
 
-// change(changes), reset(): what a choice in the settings does.
-export function bindDialogs(change, reset) {
+// settings(), change(changes), reset(): what is set, and what a choice in the settings does.
+export function bindDialogs(settings, change, reset) {
     const fields = by("settings").querySelectorAll("[name]");
     for (const field of fields) {
         field.addEventListener("input", () => {
             const value = field.type === "checkbox" ? field.checked : field.type === "range" ? Number(field.value) : field.value;
             // Colours belong to a theme: another one brings its own.
             if (field.name === "theme") change({ theme: value, text: "", background: "" });
-            else change({ [field.name]: field.type === "color" ? value.slice(1) : value });
+            else if (field.type === "color") change({ theme: shown(settings()), [field.name]: value.slice(1) });
+            else change({ [field.name]: value });
         });
     }
     by("reset").addEventListener("click", reset);
@@ -88,7 +89,8 @@ function showContrast(ratio) {
     by("contrast-said").classList.toggle("poor", isPoor);
 }
 
-const otherTheme = ({ theme }) => ({ theme: theme === "light" ? DEFAULTS.theme : "light", text: "", background: "" });
+const shown = (settings) => (lightMedia(settings).matches ? "light" : "dark");
+const otherTheme = (settings) => ({ theme: shown(settings) === "light" ? "dark" : "light", text: "", background: "" });
 
 function wholeScreen() {
     const done = document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen();

@@ -13,6 +13,7 @@ async function look() {
         if (!answer.ok) throw new Error(`status ${answer.status}`);
         show(await answer.json());
     } catch {
+        list.hidden = true;
         say("The captions’ server does not answer. Trying again…");
     }
     setTimeout(look, EVERY_MS);
@@ -21,6 +22,7 @@ async function look() {
 function show(streams) {
     say(streams.length ? "" : "No stream yet. This page finds it as soon as there is one.");
     lead.hidden = streams.length > 0;
+    list.hidden = false;
     const names = new Set(streams.map(({ name }) => String(name)));
     for (const [name, card] of cards) {
         if (!names.has(name)) { card.item.remove(); cards.delete(name); }

@@ -18,12 +18,16 @@ export async function listen(heard, lost) {
             ? "There is no microphone: connect one and try again."
             : "The microphone may not be used: allow it for this page in your browser and try again.");
     }
-    const context = await started(stream, heard);
+    const release = () => { for (const track of stream.getTracks()) track.stop(); };
+    let context;
+    try {
+        context = await started(stream, heard);
+    } catch (error) {
+        release();
+        throw error;
+    }
     stream.getAudioTracks()[0].addEventListener("ended", lost);
-    return () => {
-        for (const track of stream.getTracks()) track.stop();
-        context.close();
-    };
+    return () => { release(); context.close(); };
 }
 
 async function started(stream, heard) {
@@ -39,6 +43,7 @@ async function started(stream, heard) {
             return context;
         } catch (error) {
             context.close();
+            if (error.name === "AbortError") throw new Error("The captions’ server does not answer. Try again when it runs.");
             if (!options.sampleRate) {
                 console.warn(`surtitle: ${error.message}`);
                 throw new Error("This browser cannot record sound for captions: try another one.");

@@ -16,7 +16,8 @@ export function runOverlay(events, given) {
     document.body.replaceChildren(scroller);
     root.dataset.mode = "overlay";
     apply(settings);
-    const view = new CaptionView(document.getElementById("captions"), DRAWN);
+    const captions = document.getElementById("captions");
+    const view = new CaptionView(captions, DRAWN);
     let silence;
 
     function rest() {
@@ -30,6 +31,7 @@ export function runOverlay(events, given) {
             root.dataset.live = "on";
             if (now.segments === before.segments) return;
             const isNews = [...now.segments.values()].some((one) => before.segments.get(one.segment) !== one);
+            if (before.snapshots === 0) captions.replaceChildren();
             view.show(now);
             if (!isNews) return;
             // What is over when an overlay begins was not said now.
@@ -37,6 +39,10 @@ export function runOverlay(events, given) {
             root.removeAttribute("data-quiet");
             clearTimeout(silence);
             if (settings.fade) silence = setTimeout(rest, 1000 * settings.fade);
+        },
+        // Whoever sets the source up should know. Once it has worked it is part of somebody's video.
+        refused(sentence) {
+            if (!root.dataset.live) captions.textContent = sentence;
         },
     });
 }

@@ -1,28 +1,28 @@
 // The caption page of a stream; with ?overlay=1 the overlay.
 
 import { announce } from "./announce.js";
+import { keepAwake } from "./awake.js";
 import { follow } from "./connection.js";
 import { runOverlay } from "./overlay.js";
 import { bindDialogs, bindKeys, bindTools } from "./controls.js";
 import { finished } from "./protocol.js";
 import { Follower } from "./scroll.js";
 import { DEFAULTS, apply, query, remember, remembered, valid } from "./settings.js";
-import { events, name, path, reachable } from "./stream.js";
+import { entitle, events, path, reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 
 const root = document.documentElement;
 const by = (id) => document.getElementById(id);
 const given = new URLSearchParams(location.search);
-document.title = `${name} – captions`;
+entitle("captions");
 
 if (["1", "true", "on"].includes(given.get("overlay"))) runOverlay(events, valid(given));
 else runPage();
 
 function runPage() {
     root.dataset.mode = "page";
-    by("name").textContent = name;
     let settings = { ...DEFAULTS, ...remembered(), ...valid(given) };
-    let known = null, stands = false;
+    let known = null, stands = false, refusal = "";
     const view = new CaptionView(by("captions"));
     const follower = new Follower(by("scroller"), (follows) => { by("live").hidden = follows; });
     addEventListener("resize", () => view.release());
@@ -49,14 +49,14 @@ function runPage() {
 
     function tellState() {
         // That a server goes away when all is said is no trouble.
-        const state = !known ? "connecting…" : known.ended ? "ended" : !stands ? "reconnecting…" : (known.state ?? "live");
+        const state = refusal ? "not connected" : !known ? "connecting…" : known.ended ? "ended" : !stands ? "reconnecting…" : (known.state ?? "live");
         root.dataset.live = known?.ended ? "ended" : stands ? "on" : "off";
         write(by("state-words"), state);
-        write(by("notice"), known?.sentence ?? "");
+        write(by("notice"), refusal || (known?.sentence ?? ""));
     }
 
     const toLive = () => follower.toLive();
-    const dialogs = bindDialogs(change, () => change({ ...DEFAULTS }));
+    const dialogs = bindDialogs(() => settings, change, () => change({ ...DEFAULTS }));
     const actions = {
         settings: () => settings, change, toLive, open: dialogs.open,
         // Text that fits has no number yet: the one that is on the screen.
@@ -66,6 +66,7 @@ function runPage() {
     bindKeys(actions);
     by("live").addEventListener("click", () => { toLive(); by("scroller").focus({ preventScroll: true }); });
     dress();
+    matchMedia("(prefers-color-scheme: light)").addEventListener("change", dress);
     follow(events, {
         changed(now, before) {
             known = now;
@@ -77,23 +78,20 @@ function runPage() {
             }
             tellState();
         },
-        connected(is) { stands = is; tellState(); },
+        connected(is) {
+            stands = is;
+            if (is) refusal = "";
+            tellState();
+        },
+        refused(sentence) {
+            if (known?.ended) return;
+            refusal = sentence;
+            tellState();
+        },
     });
     keepAwake();
 }
 
 function write(element, words) {
     if (element.textContent !== words) element.textContent = words;
-}
-
-// A screen that shows captions must not go dark. Not every browser can promise that, and none to a hidden page.
-async function keepAwake() {
-    const ask = async () => {
-        if (document.visibilityState !== "visible") return;
-        try {
-            await navigator.wakeLock?.request("screen");
-        } catch { /* refused, as on a low battery */ }
-    };
-    document.addEventListener("visibilitychange", ask);
-    await ask();
 }

@@ -4,8 +4,8 @@ import { Missed, NOTHING, applied } from "./protocol.js";
 import { reachable } from "./stream.js";
 
 const FIRST_WAIT = 500, MAX_WAIT = 5000;
-// Bytes of sound that are kept until the server has them: two minutes.
-const MAX_KEPT = 120 * 32_000;
+// Bytes of a second of sound, and of what is kept until the server has it: two minutes.
+const SECOND = 32_000, MAX_KEPT = 120 * SECOND;
 // Close codes after which coming back is useless: done, refused, too long, opened elsewhere.
 const OVER = new Set([1000, 1008, 1009, 4001]);
 
@@ -13,31 +13,41 @@ export class Room {
     #socket = null;
     #key = null;
     #last = null;
-    #kept = []; // pieces that the server has not confirmed
-    #from = 0; // bytes before the first of them
+    #kept = []; // the newest pieces that the server has not confirmed
+    #bytes = 0; // of all of them
+    #from = 0; // bytes that were spoken before the first of them
+    #received = 0; // bytes that were spoken and received, or are lost
+    #base = null; // bytes that the server counts beyond these: those of an earlier page, less what was lost
     #isReady = false;
     #isEnding = false;
     #wait = FIRST_WAIT;
     #retry;
     #known = NOTHING;
 
-    // opening: what to open: { room, from, to }.
-    // told: { opened, changed(known, before), connected(is), notice(sentence), over(sentence) }.
-    constructor(opening, told) {
+    // opening: what to open: { room, from, to }. key: of the room that an earlier page opened, to go on with it.
+    // told: { opened, changed(known, before), connected(is), notice(sentence), lost(seconds), over(sentence) }.
+    constructor(opening, told, key = null) {
         this.opening = opening;
         this.told = told;
+        this.#key = key;
         this.#connect();
     }
 
     // Seconds of sound that the server does not have yet.
     get behind() {
-        return this.#kept.reduce((sum, piece) => sum + piece.byteLength, 0) / 32_000;
+        return (this.#from + this.#bytes - this.#received) / SECOND;
+    }
+
+    // Seconds of these that are not kept: they are lost if the connection is.
+    get unkept() {
+        return (this.#from - this.#received) / SECOND;
     }
 
     send(piece) {
         if (this.#isEnding) return;
         this.#kept.push(piece);
-        while (this.behind * 32_000 > MAX_KEPT) this.#from += this.#kept.shift().byteLength;
+        this.#bytes += piece.byteLength;
+        while (this.#bytes > MAX_KEPT) this.#drop();
         if (this.#isReady) this.#socket.send(piece);
     }
 
@@ -53,8 +63,7 @@ export class Room {
         const socket = this.#socket = new WebSocket(address);
         let sentence = "";
         socket.onopen = () => {
-            const { key } = { key: this.#key };
-            socket.send(JSON.stringify({ type: "open", ...this.opening, key, last: this.#last }));
+            socket.send(JSON.stringify({ type: "open", ...this.opening, key: this.#key, last: this.#last }));
         };
         socket.onmessage = ({ data }) => {
             const message = JSON.parse(data);
@@ -63,6 +72,12 @@ export class Room {
         };
         socket.onclose = ({ code }) => {
             this.#isReady = false;
+            if (code === 1008 && this.#key && this.#base === null) {
+                this.#key = null;
+                this.told.notice("Your earlier room has ended. This is a new one: its readers need the new link.");
+                this.#connect();
+                return;
+            }
             if (OVER.has(code) || (code === 1013 && !this.#key)) {
                 this.told.over(sentence);
                 return;
@@ -85,16 +100,29 @@ export class Room {
     #opened(message) {
         this.#key = message.key;
         this.#wait = FIRST_WAIT;
+        this.#base ??= message.received;
         this.#forget(message.received);
+        const lost = this.unkept;
+        // The server never counts what it never gets.
+        this.#base -= lost * SECOND;
+        this.#received = this.#from;
         for (const piece of this.#kept) this.#socket.send(piece);
         this.#isReady = true;
         this.told.opened(message);
         this.told.connected(true);
+        if (lost > 0) this.told.lost(lost);
         if (this.#isEnding) this.end();
     }
 
     #forget(received) {
-        while (this.#kept.length && this.#from + this.#kept[0].byteLength <= received) this.#from += this.#kept.shift().byteLength;
+        this.#received = received - this.#base;
+        while (this.#kept.length && this.#from + this.#kept[0].byteLength <= this.#received) this.#drop();
+    }
+
+    #drop() {
+        const { byteLength } = this.#kept.shift();
+        this.#bytes -= byteLength;
+        this.#from += byteLength;
     }
 
     #caption(message) {

@@ -3,10 +3,12 @@
 // size: px, 0 fits the window. lines: of captions, 0 fills the window. text, background: hex digits, none is the
 // theme's. fade: seconds of silence after which an overlay is empty, 0 is never. keys: whether single keys work.
 export const DEFAULTS = Object.freeze({
-    theme: "dark", size: 0, lines: 0, font: "sans", text: "", background: "", source: false, keys: true, fade: 8,
+    theme: "system", size: 0, lines: 0, font: "sans", text: "", background: "", source: false, keys: true, fade: 8,
 });
 export const SIZES = { least: 12, most: 240 };
 
+// The media in which the light theme counts, for each choice of a theme.
+const LIGHT = { system: "(prefers-color-scheme: light)", light: "all", dark: "not all" };
 const NAME = "surtitle";
 const between = (least, most) => (value) => {
     const given = Number(value);
@@ -19,7 +21,7 @@ const colour = (value) => {
     return digits === "" || /^([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/.test(digits) ? digits : undefined;
 };
 const READ = {
-    theme: (value) => (["dark", "light"].includes(value) ? value : undefined),
+    theme: (value) => (Object.hasOwn(LIGHT, value) ? value : undefined),
     size: between(SIZES.least, SIZES.most), lines: between(1, 40), fade: between(1, 3600),
     font: (value) => (/^[\p{L}\p{N} ._-]{1,60}$/u.test(value) ? value : undefined),
     text: colour, background: colour, source: isOn, keys: isOn,
@@ -56,7 +58,7 @@ export function remember(settings) {
 
 // Make the page look so. Set by property, which a strict content security policy allows.
 export function apply(settings, root = document.documentElement) {
-    root.dataset.theme = settings.theme;
+    document.getElementById("light").media = lightMedia(settings).media;
     root.toggleAttribute("data-source", settings.source);
     root.toggleAttribute("data-lines", settings.lines > 0);
     root.toggleAttribute("data-box", settings.background !== "");
@@ -67,6 +69,11 @@ export function apply(settings, root = document.documentElement) {
         "--font": generic ? `var(--${settings.font})` : `"${settings.font}", var(--sans)`,
     };
     for (const [name, value] of Object.entries(set)) root.style.setProperty(name, String(value));
+}
+
+// The MediaQueryList that matches while the light theme counts. Colours without a theme were chosen for the dark one.
+export function lightMedia({ theme, text, background }) {
+    return matchMedia(LIGHT[theme === "system" && (text || background) ? "dark" : theme]);
 }
 
 // Contrast of two colours given as [red, green, blue] from 0 to 255: 1 to 21 (WCAG 2, relative luminance).

@@ -1,6 +1,8 @@
 // The page of a speaker: a microphone, two languages, and the captions of what is said.
 
 import { announce } from "./announce.js";
+import { keepAwake } from "./awake.js";
+import { keep, recalled } from "./memory.js";
 import { listen } from "./microphone.js";
 import { finished } from "./protocol.js";
 import { Room } from "./room.js";
@@ -8,19 +10,21 @@ import { Follower } from "./scroll.js";
 import { reachable } from "./stream.js";
 import { CaptionView } from "./view.js";
 
-// Seconds of sound on the way after which the speaker is told.
-const LATE_S = 3;
+// Seconds of sound on the way after which the speaker is told; milliseconds between two questions what is offered.
+const LATE_S = 3, AGAIN_MS = 4000;
 const root = document.documentElement;
 const by = (id) => document.getElementById(id);
 const view = new CaptionView(by("captions"));
 const follower = new Follower(by("scroller"), () => {});
-let room = null, hush = null;
+let room = null, hush = null, kept = recalled();
 
 addEventListener("resize", () => { view.release(); follower.keep(); });
-by("opening").addEventListener("submit", (event) => { event.preventDefault(); start(); });
+by("opening").addEventListener("submit", (event) => { event.preventDefault(); if (!room && !by("speak").disabled) start(); });
+by("opening").addEventListener("input", () => press(false));
 by("speak").addEventListener("click", () => (room ? stop() : start()));
-by("share").addEventListener("click", share);
+by("share").addEventListener("click", copy);
 offer();
+keepAwake();
 
 async function offer() {
     try {
@@ -28,41 +32,92 @@ async function offer() {
         if (!answer.ok) throw new Error(`status ${answer.status}`);
         const offered = await answer.json();
         for (const side of ["from", "to"]) {
-            by(side).replaceChildren(...offered[side].map(({ name, code }) => new Option(name, code)));
+            by(side).replaceChildren(...offered[side].map(({ name, code }) => new Option(name, code, false, code === kept.opening?.[side])));
             by(side).disabled = offered[side].length < 2;
         }
+        by("room").value = kept.opening?.room ?? by("room").value;
     } catch {
-        say("The captions’ server does not answer. Load this page again when it runs.");
-        by("speak").disabled = true;
+        say("The captions’ server does not answer. Trying again…");
+        setTimeout(offer, AGAIN_MS);
+        return;
     }
+    say("");
+    by("speak").disabled = false;
+    press(false);
+    if (!kept.key) return;
+    share(kept.address);
+    say("You had a room here. Continue soon, and the link that its readers have stays good.");
 }
+
+// What the form asks for.
+function opening() {
+    return { room: by("room").value.trim() || "room", from: by("from").value, to: by("to").value };
+}
+
+// The key of the room that this window had before it was loaded again, unless the form asks for another one.
+function key() {
+    return JSON.stringify(kept.opening) === JSON.stringify(opening()) ? kept.key : undefined;
+}
+
+function remember(known) {
+    kept = known;
+    keep(kept);
+}
+
+// The room of the form cannot be continued.
+function forget() {
+    if (key()) remember({ opening: kept.opening });
+}
+
+const spoken = (seconds) => `${Math.max(1, Math.round(seconds))} ${seconds < 1.5 ? "second" : "seconds"} of your speech`;
 
 async function start() {
     say("");
     by("speak").disabled = true;
-    const opening = { room: by("room").value.trim() || "room", from: by("from").value, to: by("to").value };
     try {
         hush = await listen(hear, () => { say("The microphone is gone."); stop(); });
     } catch (error) {
         say(error.message);
-        by("speak").disabled = false;
+        enable();
         return;
     }
-    root.dataset.phase = "speaking";
-    room = new Room(opening, {
-        opened: ({ stream, view }) => {
-            by("name").textContent = opening.room;
-            by("share").hidden = false;
-            by("share").dataset.address = reachable(`/streams/${encodeURIComponent(stream)}?view=${view}`);
+    const asked = opening();
+    room = new Room(asked, {
+        opened: ({ stream, view, key }) => {
+            const address = reachable(`/streams/${encodeURIComponent(stream)}?view=${view}`);
+            root.dataset.phase = "speaking";
+            by("name").textContent = asked.room;
+            share(address);
+            remember({ opening: asked, key, address });
         },
         changed: show,
         connected: (is) => tell(is ? "listening" : "reconnecting…", is ? "on" : "off"),
         notice: say,
-        over: (sentence) => { if (sentence) say(sentence); silence(); tell("not speaking", ""); room = null; press(false); by("speak").disabled = false; },
-    });
+        lost: (seconds) => say(`The connection was gone for too long. Lost: ${spoken(seconds)}.`),
+        over,
+    }, key());
     press(true);
-    by("speak").disabled = false;
+    enable();
     tell("connecting…", "");
+}
+
+// The room is over, for the reason that the sentence gives.
+function over(sentence) {
+    const missing = room.behind >= 1 ? `not captioned: the last ${spoken(room.behind)}` : "";
+    const told = [sentence, missing].filter(Boolean).map((one) => `${one[0].toUpperCase()}${one.slice(1)}.`);
+    if (told.length) say(told.join(" "));
+    forget();
+    silence();
+    tell("not speaking", "");
+    room = null;
+    press(false);
+    enable();
+}
+
+// A button that was disabled, or a form that is gone, has lost the focus to nothing.
+function enable() {
+    by("speak").disabled = false;
+    if (["BODY", "INPUT"].includes(document.activeElement.tagName)) by("speak").focus({ preventScroll: true });
 }
 
 function hear(pcm, peak) {
@@ -71,13 +126,15 @@ function hear(pcm, peak) {
     if (!room) return;
     room.send(pcm);
     const late = room.behind;
-    by("told").textContent = late > LATE_S ? `The server is ${Math.round(late)} seconds behind; nothing is lost.` : "";
+    const safe = room.unkept > 0 ? "the last two minutes are kept until it has them" : "nothing is lost";
+    by("told").textContent = late > LATE_S ? `The server is ${Math.round(late)} seconds behind; ${safe}.` : "";
 }
 
 // Speak no more; the last captions still come.
 function stop() {
     silence();
     room?.end();
+    forget();
     by("speak").disabled = true;
     tell("finishing…", "");
 }
@@ -99,7 +156,13 @@ function show(now, before) {
     if (now.sentence !== before.sentence) say(now.sentence ?? "");
 }
 
-async function share() {
+// Give the link for readers away from now on.
+function share(address) {
+    by("share").hidden = false;
+    by("share").dataset.address = address;
+}
+
+async function copy() {
     const { address } = by("share").dataset;
     try {
         await navigator.clipboard.writeText(address);
@@ -111,7 +174,7 @@ async function share() {
 
 function press(is) {
     by("speak").setAttribute("aria-pressed", is);
-    by("speak-words").textContent = is ? "Stop" : "Start speaking";
+    by("speak-words").textContent = is ? "Stop" : key() ? "Continue speaking" : "Start speaking";
 }
 
 function tell(words, live) {

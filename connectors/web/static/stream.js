@@ -3,9 +3,14 @@
 // Where the stream's page is, without a slash at its end. A name may have slashes in it.
 export const path = location.pathname.replace(/\/+$/, "").replace(/\/control$/, "");
 
-export const name = decoded(path.replace(/^\/streams\//, ""));
-
 const given = new URLSearchParams(location.search);
+const full = decoded(path.replace(/^\/streams\//, ""));
+
+// Whether it is a room, which its link alone leads to: no page lists it.
+const isRoom = given.has("view");
+
+// Its name for readers: that of a room without what tells it from others of its name.
+const name = isRoom ? full.replace(/\.[0-9a-f]{6}$/, "") : full;
 
 // An address of this server with the token that let this browser in, where its own address has one: a program
 // that was never here, as OBS, has no other way in. Likewise with the secret that a room is read with.
@@ -13,6 +18,13 @@ export function reachable(address) {
     const url = new URL(address, location.href);
     for (const name of ["token", "view"]) if (given.get(name)) url.searchParams.set(name, given.get(name));
     return url.href;
+}
+
+// Say on the page which stream it is about.
+export function entitle(kind) {
+    document.title = `${name} – ${kind}`;
+    document.getElementById("name").textContent = name;
+    if (isRoom) for (const one of ["href", "title"]) document.getElementById("home").removeAttribute(one);
 }
 
 // Where the stream's events are.

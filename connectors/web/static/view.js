@@ -73,6 +73,8 @@ export class CaptionView {
         set(drawn.source, "hidden", segment.source === "");
         set(drawn.text, "hidden", segment.text === "");
         drawn.element.classList.toggle("open", !segment.final);
+        // What was finished and changes all the same is of another run.
+        set(drawn.element, "hidden", false);
         drawn.segment = segment;
     }
 }

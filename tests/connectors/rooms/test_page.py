@@ -1,6 +1,8 @@
 """The speaker's page in a real browser, with a flow of a few lines behind the rooms."""
 
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -30,6 +32,30 @@ SPEAK = """async () => {
 }"""
 
 
+#: Keeps the page from its server, and lets it make up for 150 seconds of speech meanwhile.
+_AWAY = """async () => {
+    const { Room } = await import("/static/room.js");
+    const { WebSocket } = window, { send } = Room.prototype;
+    window.spoken = 0;
+    Room.prototype.send = function (piece) {
+        window.spoken += piece.byteLength;
+        send.call(this, piece);
+    };
+    window.leave = () => {
+        window.WebSocket = class { constructor() { setTimeout(() => this.onclose({ code: 1006 })); } };
+    };
+    window.speakOn = () => new Promise((spoken) => {
+        const one = Room.prototype.send;
+        Room.prototype.send = function (piece) {
+            Room.prototype.send = one;
+            for (let pieces = 0; pieces < 1500; pieces += 1) this.send(piece);
+            spoken();
+        };
+    });
+    window.comeBack = () => { window.WebSocket = WebSocket; };
+}"""
+
+
 @pytest.fixture(name="browser", scope="module")
 def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     microphone = tmp_path_factory.mktemp("sound") / "tone.wav"
@@ -47,11 +73,29 @@ def _served() -> Iterator[Serving]:
 
 @pytest.fixture(name="page")
 def _page(browser: Browser, served: Serving) -> Iterator[Page]:
-    context = browser.new_context(permissions=["microphone"])
+    with _open(browser, served) as page:
+        yield page
+
+
+@contextmanager
+def _open(browser: Browser, served: Serving) -> Iterator[Page]:
+    context = browser.new_context(permissions=["microphone", "clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.goto(served.address)
     yield page
     context.close()
+
+
+def _speak(page: Page) -> None:
+    page.locator("#speak").click()
+    expect(page.locator("#captions .text").first).to_be_visible()
+
+
+def _readers(page: Page) -> str:
+    """The link for readers."""
+    page.get_by_role("button", name="Copy link for readers").click()
+    expect(page.locator("#notice")).to_contain_text("The link is copied")
+    return str(page.evaluate("navigator.clipboard.readText()"))
 
 
 def finals(served: Serving) -> list[int]:
@@ -90,12 +134,24 @@ def test_a_speaker_speaks_until_stop_and_may_begin_again(served: Serving, page: 
     assert [one for one in said if not one.startswith(served.address)] == []
 
 
+@pytest.mark.parametrize("size", [(320, 480), (640, 320)])
+def test_the_form_of_a_small_screen_scrolls_above_the_button(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    expect(page.locator("#speak")).to_be_enabled()
+    form, footer = page.locator("#opening").bounding_box(), page.locator("footer").bounding_box()
+    assert form is not None
+    assert footer is not None
+    assert form["y"] + form["height"] <= footer["y"]
+    page.get_by_label("Name of the room").click()
+    assert page.locator("html").evaluate("e => e.scrollWidth") <= size[0]
+
+
 def test_a_place_that_is_taken_is_said_on_the_page(served: Serving, page: Page) -> None:
     with served.speaker({}) as other:
         other.open()
         page.locator("#speak").click()
         expect(page.locator("#notice")).to_have_text(
-            "the only room of this server is taken; try again when one has ended"
+            "The only room of this server is taken; try again when one has ended."
         )
         expect(page.locator("#speak")).to_have_text("Start speaking")
         expect(page.locator("#speak")).to_be_enabled()
@@ -111,3 +167,132 @@ def test_a_microphone_that_may_not_be_used_is_said_on_the_page(browser: Browser,
     expect(page.locator("#notice")).to_contain_text("allow it for this page in your browser and try again")
     expect(page.locator("#speak")).to_be_enabled()
     context.close()
+
+
+def test_a_server_that_is_gone_is_no_fault_of_the_browser(served: Serving, page: Page) -> None:
+    expect(page.locator("#speak")).to_be_enabled()
+    served.server.stop()
+    page.evaluate("""() => {
+        const { mediaDevices } = navigator, get = mediaDevices.getUserMedia.bind(mediaDevices);
+        mediaDevices.getUserMedia = async (wanted) => (window.microphone = await get(wanted));
+    }""")
+    page.locator("#speak").click()
+    expect(page.locator("#notice")).to_contain_text("server does not answer")
+    expect(page.locator("#speak")).to_be_focused()
+    assert page.evaluate("microphone.getTracks().map(({ readyState }) => readyState)") == ["ended"]
+
+
+def test_speech_beyond_what_is_kept_is_told_as_lost_and_the_rest_comes_once(browser: Browser) -> None:
+    with serving(rooms=1, bytes_per_second=10**8) as served, _open(browser, served) as page:
+        page.evaluate(_AWAY)
+        _speak(page)
+        page.evaluate("leave()")
+        served.drop_all()
+        expect(page.locator("#state-words")).to_have_text("reconnecting…")
+        page.evaluate("speakOn()")
+        expect(page.locator("#told")).to_have_text(
+            re.compile(
+                r"^The server is 15\d seconds behind; the last two minutes are kept until it has them\.$"
+            )
+        )
+        page.evaluate("comeBack()")
+        notice = page.locator("#notice")
+        expect(notice).to_have_text(
+            re.compile(r"^The connection was gone for too long\. Lost: 3\d seconds of your speech\.$")
+        )
+        expect(page.locator("#told")).to_have_text("")
+        told = int(re.findall(r"\d+", notice.inner_text())[0])
+        served.drop_all()
+        expect(page.locator("#state-words")).to_have_text("reconnecting…")
+        expect(page.locator("#state-words")).to_have_text("listening")
+        assert int(re.findall(r"\d+", notice.inner_text())[0]) == told, "it is told once"
+        page.locator("#speak").click()
+        expect(page.locator("#state-words")).to_have_text("not speaking")
+        lost = page.evaluate("spoken") - sum(finals(served))
+        assert abs(lost / 32_000 - told) <= 0.5
+
+
+def test_speech_that_waits_for_a_room_that_is_over_is_told_as_lost(browser: Browser) -> None:
+    with serving(rooms=1, linger_s=0.0) as served, _open(browser, served) as page:
+        page.evaluate(_AWAY)
+        _speak(page)
+        page.evaluate("leave()")
+        served.drop_all()
+        expect(page.locator("#state-words")).to_have_text("reconnecting…")
+        page.evaluate("speakOn()")
+        page.evaluate("comeBack()")
+        expect(page.locator("#notice")).to_have_text(
+            re.compile(
+                "There is no such room any more; .* Not captioned: the last 15. seconds of your speech"
+            )
+        )
+
+
+def test_a_page_that_is_loaded_again_goes_on_in_its_room(served: Serving, page: Page) -> None:
+    page.get_by_label("Name of the room").fill("Main hall")
+    page.get_by_label("Captions in").select_option("Hebrew")
+    page.keyboard.press("Enter")
+    expect(page.locator("#captions .text").first).to_be_visible()
+    link = _readers(page)
+    page.reload()
+    expect(page.get_by_label("Name of the room")).to_have_value("Main hall")
+    expect(page.get_by_label("Captions in")).to_have_value("he")
+    expect(page.locator("#notice")).to_contain_text("the link that its readers have stays good")
+    assert _readers(page) == link
+    page.get_by_label("Name of the room").fill("Other hall")
+    expect(page.locator("#speak")).to_have_text("Start speaking")
+    page.get_by_label("Name of the room").fill("Main hall")
+    expect(page.locator("#speak")).to_have_text("Continue speaking")
+    heard = served.flow.heard
+    page.locator("#speak").click()
+    expect(page.locator("#captions .text")).to_have_count(2)
+    soon(lambda: served.flow.heard > heard)
+    assert _readers(page) == link
+    page.locator("#speak").click()
+    expect(page.locator("#state-words")).to_have_text("not speaking")
+    assert sum(finals(served)) == served.flow.heard
+
+
+def test_a_page_that_is_loaded_again_too_late_opens_a_new_room(browser: Browser) -> None:
+    with serving(rooms=1, linger_s=0.0) as served, _open(browser, served) as page:
+        _speak(page)
+        link = _readers(page)
+        page.reload()
+        soon(lambda: len(served.rooms) == 0)
+        page.get_by_role("button", name="Continue speaking").click()
+        expect(page.locator("#notice")).to_contain_text("its readers need the new link")
+        expect(page.locator("#captions .text").first).to_be_visible()
+        assert _readers(page) != link
+
+
+def test_readers_see_the_name_that_the_speaker_gave_the_room(page: Page) -> None:
+    page.get_by_label("Name of the room").fill("Main hall")
+    _speak(page)
+    link = _readers(page)
+    for address in (link, link.replace("?", "/control?")):
+        page.goto(address)
+        expect(page.locator("#state-words")).to_have_text("listening")
+        expect(page.locator("h1")).to_have_text("surtitle Main hall")
+        # What is at the front is the page of speakers.
+        expect(page.locator("h1").get_by_role("link")).to_have_count(0)
+        assert page.title().startswith("Main hall – ")
+
+
+def test_readers_are_told_of_an_incomplete_link_and_of_a_room_that_is_gone(
+    served: Serving, page: Page
+) -> None:
+    _speak(page)
+    link = _readers(page)
+    address = link.partition("?")[0]
+    for incomplete in (address, link[:-3], f"{address}/control"):
+        page.goto(incomplete)
+        expect(page.get_by_text("the link is incomplete, or the room is over")).to_be_visible()
+        expect(page.locator("#state-words")).to_have_text("not connected")
+    page.goto(f"{address}?overlay=1")
+    expect(page.locator("body")).to_have_text(re.compile("the link is incomplete"))
+    page.goto(link)
+    expect(page.locator("#state-words")).to_have_text("listening")
+    served.drop_all()
+    # As after a new start of the server, which knows nothing of the room.
+    served.hub._streams._by_name.clear()
+    expect(page.locator("#notice")).to_contain_text("the room is over")

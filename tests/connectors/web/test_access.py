@@ -28,6 +28,13 @@ def test_every_answer_has_the_headers_that_keep_others_out(standing: Served, pat
     assert "server" not in headers
 
 
+def test_only_captions_may_be_styled_by_others(standing: Served) -> None:
+    strict = standing.get("/")[0].headers["content-security-policy"]
+    assert standing.get("/streams/talk/control")[0].headers["content-security-policy"] == strict
+    styled = standing.get("/streams/talk?overlay=1")[0].headers["content-security-policy"]
+    assert styled == f"{strict}; style-src-elem 'self' 'unsafe-inline'"
+
+
 @pytest.mark.parametrize(
     ("host", "status"),
     [

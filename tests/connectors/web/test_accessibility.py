@@ -50,17 +50,16 @@ _CONTRASTS = """async () => {
 
 
 def _open(
-    visit: Visit, captions: CaptionServer, name: str, theme: str, size: tuple[int, int] = (1000, 600)
+    visit: Visit, captions: CaptionServer, name: str, theme: str = "dark", size: tuple[int, int] = (1000, 600)
 ) -> Page:
     speak(captions)
-    page = visit(captions.url + PAGES[name], size=size)
+    page = visit(captions.url + PAGES[name], size=size, color_scheme=theme)
     marks = {"index": "#streams li", "page": "#captions .tentative", "control": "#log li"}
     expect(page.locator(marks[name]).last).to_be_visible()
     notice = {"sentence": "The sound card fell behind.", "level_dbfs": -20}
     captions.publish({"type": "state", "state": "speech"} | notice)
     if name != "index":
         expect(page.get_by_text("The sound card fell behind.")).to_be_visible()
-    page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
     return page
 
 
@@ -70,6 +69,7 @@ def test_words_stand_out_from_what_is_behind_them(
     name: str, theme: str, captions: CaptionServer, visit: Visit
 ) -> None:
     page = _open(visit, captions, name, theme)
+    expect(page.locator("html")).to_have_css("color-scheme", theme)
     if name == "page":
         page.get_by_role("button", name="Help").click()
     contrasts = page.evaluate(_CONTRASTS)
@@ -83,7 +83,7 @@ def test_words_stand_out_from_what_is_behind_them(
 def test_every_control_has_a_name_and_is_large_enough(
     name: str, captions: CaptionServer, visit: Visit
 ) -> None:
-    page = _open(visit, captions, name, "dark")
+    page = _open(visit, captions, name)
     if name == "page":
         page.keyboard.press(",")
     controls = page.locator(_CONTROLS)
@@ -99,7 +99,7 @@ def test_every_control_has_a_name_and_is_large_enough(
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_structure_of_a_page_is_sound(name: str, captions: CaptionServer, visit: Visit) -> None:
-    page = _open(visit, captions, name, "dark")
+    page = _open(visit, captions, name)
     assert page.title().strip()
     assert page.locator("html").get_attribute("lang") == "en"
     assert page.locator("main").count() == 1
@@ -119,7 +119,7 @@ def test_the_structure_of_a_page_is_sound(name: str, captions: CaptionServer, vi
 @pytest.mark.parametrize("name", PAGES)
 def test_a_narrow_phone_needs_no_scrolling_sideways(name: str, captions: CaptionServer, visit: Visit) -> None:
     captions.say(9, "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2)
-    page = _open(visit, captions, name, "dark", size=(320, 568))
+    page = _open(visit, captions, name, size=(320, 568))
     widths = "es => es.filter(e => e.scrollWidth > 320).map(e => e.id || e.tagName)"
     assert page.locator("html, body, main, header, #scroller").evaluate_all(widths) == []
     if name == "page":

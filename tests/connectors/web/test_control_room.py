@@ -108,3 +108,13 @@ def test_the_list_leads_to_each_page_of_a_stream(captions: CaptionServer, visit:
         assert link.evaluate("e => e.href") == f"{captions.page}{end}"
     page.get_by_role("link", name="talk", exact=True).click()
     expect(page.locator("#captions .text").first).to_have_text(GERMAN[0])
+
+
+def test_a_list_that_may_have_changed_is_not_shown(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.url + "/")
+    expect(page.locator("#streams li")).to_have_count(1)
+    page.route("**/streams.json", lambda route: route.abort())
+    expect(page.get_by_text("server does not answer. Trying again…")).to_be_visible()
+    expect(page.locator("#streams")).to_be_hidden()
+    page.unroute("**/streams.json")
+    expect(page.locator("#streams li")).to_be_visible()

@@ -4,10 +4,13 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+import pytest
 from matplotlib.image import imread
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page, expect
 
+from tests.connectors.web.browser import caption
+from tests.connectors.web.serving import Served
 from tests.web_pages import (
     GERMAN,
     Visit,
@@ -24,6 +27,14 @@ from tests.web_stand_in import CaptionServer
 __all__ = ["_browser", "_captions", "_first_page", "_visit"]
 
 
+# What OBS runs in a page with a source's custom CSS: `BrowserClient::OnLoadEnd` in obs-browser.
+_CUSTOM_CSS = """css => {
+    const obsCSS = document.createElement('style');
+    obsCSS.appendChild(document.createTextNode(decodeURIComponent(css)));
+    document.querySelector('head').appendChild(obsCSS);
+}"""
+
+
 def _open(visit: Visit, captions: CaptionServer, query: str = "", **media: Any) -> Page:
     """An overlay that has had its snapshot."""
     page = visit(f"{captions.page}?overlay=1{query}", **media)
@@ -38,8 +49,9 @@ def _alpha(page: Page) -> NDArray[Any]:
     )[..., 3]
 
 
-def test_all_but_the_letters_is_transparent(captions: CaptionServer, visit: Visit) -> None:
-    page = _open(visit, captions, size=(1280, 720))
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_all_but_the_letters_is_transparent(captions: CaptionServer, visit: Visit, scheme: str) -> None:
+    page = _open(visit, captions, size=(1280, 720), color_scheme=scheme)
     captions.say(0, "Guten Morgen")
     expect_shown(page, "Guten Morgen")
     alpha = _alpha(page)
@@ -133,3 +145,20 @@ def test_letters_have_an_outline_or_a_box(captions: CaptionServer, visit: Visit)
     captions.say(0, "Guten Morgen allerseits")
     expect_shown(boxed, "Guten Morgen allerseits")
     expect(shown(boxed)).to_have_css("background-color", "rgba(0, 0, 0, 0.7)")
+
+
+def test_custom_css_of_obs_counts(served: Served, visit: Visit) -> None:
+    served.hub.caption(caption("Guten Morgen"))
+    page = visit(f"{served.address}streams/talk?overlay=1")
+    expect_shown(page, "Guten Morgen")
+    page.evaluate(_CUSTOM_CSS, "%23captions%20%7B%20color%3A%20rgb(255%2C%200%2C%200)%20%7D")
+    expect(page.locator("#captions")).to_have_css("color", "rgb(255, 0, 0)")
+
+
+def test_a_server_that_begins_anew_is_shown_again(captions: CaptionServer, visit: Visit) -> None:
+    captions.say(0, "Schon vorbei.", final=True)
+    page = _open(visit, captions)
+    expect_shown(page)
+    captions.restart()
+    captions.say(0, "Willkommen zurück")
+    expect_shown(page, "Willkommen zurück")

@@ -28,7 +28,7 @@ def test_all_is_done_by_keyboard(captions: CaptionServer, visit: Visit) -> None:
     page.keyboard.press("-")
     assert _pixels(page) < before
     page.keyboard.press("t")
-    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    expect(page.locator("html")).to_have_css("color-scheme", "light")
     expect(page.locator("#captions .source").last).to_be_hidden()
     page.keyboard.press("s")
     expect(page.locator("#captions .source").last).to_have_text("On the first floor you see")
@@ -36,7 +36,7 @@ def test_all_is_done_by_keyboard(captions: CaptionServer, visit: Visit) -> None:
     help_dialog = page.get_by_role("dialog", name="Captions and keys")
     expect(help_dialog).to_be_visible()
     page.keyboard.press("t")
-    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    expect(page.locator("html")).to_have_css("color-scheme", "light")
     page.keyboard.press("Escape")
     expect(help_dialog).to_be_hidden()
     page.keyboard.press(",")
@@ -104,7 +104,30 @@ def test_settings_that_are_none_are_left_out(query: str, captions: CaptionServer
     plain, page = visit(captions.page), visit(f"{captions.page}?{query}")
     style = "e => ['color', 'fontSize', 'fontFamily'].map((name) => getComputedStyle(e)[name])"
     assert page.locator("#captions").evaluate(style) == plain.locator("#captions").evaluate(style)
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("html")).to_have_css("color-scheme", "dark")
+
+
+def test_the_theme_is_the_systems_until_another_is_chosen(captions: CaptionServer, visit: Visit) -> None:
+    page = visit(captions.page, color_scheme="light")
+    html, button = page.locator("html"), page.get_by_role("button", name="Light theme")
+    for system in ("dark", "light"):
+        page.emulate_media(color_scheme=system)
+        expect(html).to_have_css("color-scheme", system)
+        expect(button).to_have_attribute("aria-pressed", str(system == "light").lower())
+    page.keyboard.press("t")
+    expect(html).to_have_css("color-scheme", "dark")
+    page.reload()
+    expect(html).to_have_css("color-scheme", "dark")
+    page.keyboard.press(",")
+    page.get_by_label("Theme", exact=True).select_option("system")
+    expect(html).to_have_css("color-scheme", "light")
+    # A colour that was chosen for one theme is not shown on the other.
+    page.get_by_label("Text colour").fill("#003366")
+    page.emulate_media(color_scheme="dark")
+    expect(html).to_have_css("color-scheme", "light")
+    page.get_by_role("button", name="Reset all").click()
+    linked = visit(captions.page + "?text=00ffff", color_scheme="light")
+    expect(linked.locator("html")).to_have_css("color-scheme", "dark")
 
 
 def test_memory_that_is_refused_or_broken_is_done_without(captions: CaptionServer, visit: Visit) -> None:
@@ -127,7 +150,7 @@ def test_single_keys_can_be_turned_off(captions: CaptionServer, visit: Visit) ->
     page = visit(captions.page + "?keys=0")
     page.keyboard.press("t")
     page.keyboard.press("?")
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("html")).to_have_css("color-scheme", "dark")
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
