@@ -19,7 +19,7 @@ from connectors.jsonl.order import KnownSegments, SegmentOrder
 from connectors.jsonl.reading import input_error
 from connectors.jsonl.rejects import Rejects
 from connectors.pacing import ALWAYS_DUE, nap
-from operators.events import AudioChunk, Caption, Event, Partial, Translation
+from operators.events import happened_s
 
 # How long to wait for workers before checking again: short compared with a step of a model.
 _PAUSE_S = 0.002
@@ -162,7 +162,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
                     # This only looked ahead: the line is read again when the event is due.
                     self._lines.unread()
                     if not batch:
-                        nap(_due_s(event) - self._source.now())
+                        nap(happened_s(event) - self._source.now())
                     break
                 self._order.check(event, self._lines.number)
                 batch.append(event)
@@ -172,7 +172,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         return batch
 
     def _must_wait(self, event: E) -> bool:
-        wait_s = _due_s(event) - self._source.now()
+        wait_s = happened_s(event) - self._source.now()
         if wait_s <= 0:
             return False
         self._awake = ALWAYS_DUE
@@ -202,16 +202,3 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
     @override
     def close(self) -> None:
         self._lines.close()
-
-
-def _due_s(event: Event) -> float:
-    """When an event happened on its stream's clock; a measurement has no time."""
-    match event:
-        case AudioChunk():
-            return event.start_s + event.duration_s
-        case Partial():
-            return event.arrival_s
-        case Translation() | Caption():
-            return event.ready_s
-        case _:
-            return 0.0
