@@ -1,8 +1,11 @@
 """What viewers in browsers get of a run's events."""
 
+import json
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
+from msgspec import structs
 
 from connectors.messages.log import NOTICE
 from connectors.view.status import Status
@@ -17,8 +20,8 @@ from tests.connectors.web.browser import follow
 from tests.flows.talk import captions
 
 
-def audience(**web: Any) -> Audience:
-    raw = {"input": {"audio": "talk.wav"}, "web": {"enabled": True, "port": 0, **web}}
+def audience(web: dict[str, Any] | None = None, **more: Any) -> Audience:
+    raw = {"input": {"audio": "talk.wav"}, "web": {"enabled": True, "port": 0, **(web or {})}, **more}
     return Audience(load_settings(None, raw))
 
 
@@ -39,6 +42,14 @@ def test_captions_figures_and_the_end_are_published() -> None:
     assert page.state == "no microphone"
 
 
+def test_as_many_streams_are_remembered_as_there_are_rooms() -> None:
+    many = audience(translate={"rooms": 100})
+    for number in range(100):
+        many.observe(CaptionShown(structs.replace(captions()[0], stream=f"room {number}"), 1.0))
+    with many.served() as address, urlopen(f"{address}streams.json") as listed:
+        assert {one["name"] for one in json.load(listed)} >= {f"room {number}" for number in range(100)}
+
+
 def test_whoever_runs_it_is_told_where_and_a_token_only_when_nobody_else_knows_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -46,7 +57,7 @@ def test_whoever_runs_it_is_told_where_and_a_token_only_when_nobody_else_knows_i
     with audience().served() as address:
         assert caplog.messages == [f"captions at {address}"]
     caplog.clear()
-    with audience(token="given-by-whoever-runs-it").served() as address:
+    with audience({"token": "given-by-whoever-runs-it"}).served() as address:
         (said,) = caplog.messages
     assert said.startswith(f"captions at {address} for anyone who adds ?token=…")
     assert "given-by" not in said
