@@ -1,11 +1,17 @@
 """Stream clocks: when a translation was done, in seconds since the stream's first sample."""
 
-import math
+import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-# Streams whose beginning is remembered.
+# Streams of which something is remembered.
 _MAX_STREAMS = 10_000
+# Seconds after which a delay no longer counts, and of a part of them: the 300 millionths by which clocks
+# differ at most add up to 0.4 s. The documented alert looks back half as far.
+_RECENT_S, _PART_S = 1200.0, 240.0
+
+#: When each part of the recent time began, and the least delay in it.
+_Delays: TypeAlias = tuple[tuple[float, float], ...]
 
 
 class Clock(Protocol):
@@ -62,30 +68,73 @@ class WallClock:
 
 
 class LagClock:
-    """Time as it passes, for streams from another program, whose beginning nobody says.
+    """Time as it passes, for streams from elsewhere, whose clocks are not ours.
 
-    The event of a stream that came with the least delay so far counts as one without any, as in measurements
-    of one-way delay. Waiting for the model is thus a part of the latency, and waiting before that is, too.
+    The event of a stream that came with the least delay of late counts as one without any, as in measurements
+    of one-way delay. Waiting for the model is thus a part of the latency, and waiting before that is, too. A
+    stream's clock may be slow or fast, and may stop for a while: what is long ago does not count.
 
     Example:
         >>> from operators.clock import LagClock
-        >>> now = iter([100.5, 102.5])
+        >>> now = iter([100.0, 100.5, 102.0, 102.5])
         >>> clock = LagClock(now=lambda: next(now))
-        >>> clock.done("talk", arrival_s=1.0, spent_s=0.5), clock.done("talk", arrival_s=2.0, spent_s=0.5)
-        (1.5, 3.5)
+        >>> clock.heard("talk", 1.0), clock.done("talk", arrival_s=1.0, spent_s=0.5)
+        (None, 1.5)
+        >>> clock.heard("talk", 2.0), clock.done("talk", arrival_s=2.0, spent_s=0.5)
+        (None, 3.5)
     """
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        """``now`` gives seconds on a monotonic clock."""
+    def __init__(self, now: Callable[[], float], wall: Callable[[], float] = time.time) -> None:
+        """``now`` gives seconds on a monotonic clock, ``wall`` on one that outlives the process."""
         self._now = now
-        self._began: dict[str, float] = {}
+        self._wall = wall
+        self._delays: dict[str, _Delays] = {}
+
+    def heard(self, stream: str, at_s: float, came_s: float | None = None) -> None:
+        """An event that happened at ``at_s`` on the clock of its stream came, now or at ``came_s``."""
+        came_s = self._now() if came_s is None else came_s
+        # The stream that was active last comes last.
+        self._delays[stream] = _after(self._delays.pop(stream, ()), came_s, came_s - at_s)
+        if len(self._delays) > _MAX_STREAMS:
+            self._delays.pop(next(iter(self._delays)), None)
+
+    def begins_anew(self, stream: str) -> None:
+        """The clock of a stream was set."""
+        self._delays.pop(stream, None)
+
+    def at(self, stream: str, now_s: float | None = None) -> float:
+        """Seconds on the clock of a stream, now or at ``now_s``; before its first event, the time given."""
+        delays = self._delays.get(stream, ())
+        least_s = min((least_s for _, least_s in delays), default=0.0)
+        return (self._now() if now_s is None else now_s) - least_s
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
         """Now, on the clock of the stream."""
-        now = self._now()
-        began = min(self._began.pop(stream, math.inf), now - spent_s - arrival_s)
-        # The stream that was active last comes last.
-        self._began[stream] = began
-        if len(self._began) > _MAX_STREAMS:
-            self._began.pop(next(iter(self._began)), None)
-        return now - began
+        done_s = arrival_s + spent_s
+        return max(self.at(stream), done_s) if stream in self._delays else done_s
+
+    def snapshot(self, stream: str) -> _Delays:
+        """What is known of a stream, for `resume` in another process."""
+        return _moved(self._delays.get(stream, ()), self._wall() - self._now())
+
+    def resume(self, stream: str, delays: _Delays) -> None:
+        """Continue a stream with what was known of it."""
+        now_s = self._now()
+        moved = _moved(delays, now_s - self._wall())
+        recent = tuple(one for one in moved if 0 <= now_s - one[0] < _RECENT_S)
+        if recent:
+            self._delays[stream] = recent
+
+
+def _after(delays: _Delays, now_s: float, delay_s: float) -> _Delays:
+    """The least delays after one more event."""
+    if delays and now_s - delays[-1][0] < _PART_S:
+        *before, (began_s, least_s) = delays
+        return (*before, (began_s, min(least_s, delay_s)))
+    recent = tuple(one for one in delays if now_s - one[0] < _RECENT_S)
+    return (*recent, (now_s, delay_s))
+
+
+def _moved(delays: _Delays, by_s: float) -> _Delays:
+    """The same on another clock."""
+    return tuple((began_s + by_s, least_s + by_s) for began_s, least_s in delays)

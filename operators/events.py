@@ -310,3 +310,16 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     trouble: Trouble | None = None
     #: How erasure was counted: tokenizer, aggregation, mask and version.
     signature: str
+
+
+def happened_s(event: Event) -> float:
+    """When an event happened on the clock of its stream; a measurement has no time."""
+    match event:
+        case AudioChunk():
+            return event.start_s + event.duration_s
+        case Partial():
+            return event.arrival_s
+        case Translation() | Caption():
+            return event.ready_s
+        case _:
+            return 0.0

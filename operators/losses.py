@@ -11,7 +11,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     overflow_s: float = 0.0
     #: Seconds that were dropped, oldest first, because the flow did not fetch them in time.
     dropped_s: float = 0.0
-    #: Missing seconds that the device did not report: lost on the way, or the device's clock is slow.
+    #: Missing seconds that the device did not report.
     unreported_s: float = 0.0
     #: Seconds during which there was no device.
     absent_s: float = 0.0

@@ -119,6 +119,13 @@ class MessageSkipped(Struct, frozen=True):
     kind: Literal["unusable", "repeated"]
 
 
+class SessionBegan(Struct, frozen=True):
+    """A recogniser elsewhere was started again: its segments count from 0."""
+
+    #: Which stream, and what becomes of its captions, for the user.
+    sentence: str
+
+
 class ModelAnswered(Struct, frozen=True):
     """The language model was asked for a translation."""
 
@@ -169,6 +176,7 @@ Observed = (
     | PartialHeard
     | RoomRefused
     | MessageSkipped
+    | SessionBegan
     | ModelAnswered
     | CaptionShown
     | UpdateMeasured

@@ -18,11 +18,16 @@ from connectors.jsonl.lines import BadLine, E, LineDecoder
 from connectors.jsonl.order import KnownSegments, SegmentOrder
 from connectors.jsonl.reading import input_error
 from connectors.jsonl.rejects import Rejects
+from connectors.messages.log import tell
 from connectors.pacing import ALWAYS_DUE, nap
-from operators.events import AudioChunk, Caption, Event, Partial, Translation
+from operators.events import happened_s
 
 # How long to wait for workers before checking again: short compared with a step of a model.
 _PAUSE_S = 0.002
+# In real time, a file whose first event is due later than this was cut from a longer one.
+_MAX_LEAD_S = 10.0
+# Longer waits for the next event are told to the user.
+_MAX_SILENT_S = 60.0
 
 
 class JsonlPosition(msgspec.Struct, frozen=True):
@@ -51,7 +56,8 @@ class JsonlSource(FixedPartitionedSource[E, JsonlPosition], Generic[E]):
         event_type: The type of every line; `event_type_of` detects it.
         skip_bad: Copy unusable lines unchanged to ``<file>.rejected`` and continue.
         realtime: Deliver each event when its stream's clock reaches its time: audio when its last sample was
-            spoken, a partial when it arrived, a translation or caption when it was ready.
+            spoken, a partial when it arrived, a translation or caption when it was ready. If the beginning of
+            the recording is missing, the clock starts with the first event.
         batch_size: Maximum number of events to deliver at once.
         stop: When set, the source ends before its next batch.
         wait: Given the number of events delivered so far, says whether to deliver nothing for now.
@@ -137,13 +143,17 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         self._rejects = Rejects(source.rejected_path, position.rejected_bytes) if source.skip_bad else None
         self._lines = LineReader(source.path, position.offset, position.line)
         self._awake: datetime | None = None
+        self._has_begun = False
+        # Where the user was told of a wait.
+        self._told_line = 0
         source.rejected = position.rejected
 
     @override
     def next_batch(self) -> list[E]:
         if self._source.stop.is_set():
             raise StopIteration
-        self._source.begin(self._clock_s)
+        if not self._source.realtime:
+            self._source.begin(self._clock_s)
         self._awake = None
         batch: list[E] = []
         if self._source.wait(self._source.delivered):
@@ -162,7 +172,7 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
                     # This only looked ahead: the line is read again when the event is due.
                     self._lines.unread()
                     if not batch:
-                        nap(_due_s(event) - self._source.now())
+                        nap(happened_s(event) - self._source.now())
                     break
                 self._order.check(event, self._lines.number)
                 batch.append(event)
@@ -172,11 +182,29 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
         return batch
 
     def _must_wait(self, event: E) -> bool:
-        wait_s = _due_s(event) - self._source.now()
+        due_s = happened_s(event)
+        if not self._has_begun:
+            self._begin(due_s)
+        wait_s = due_s - self._source.now()
         if wait_s <= 0:
             return False
         self._awake = ALWAYS_DUE
+        if wait_s > _MAX_SILENT_S and self._told_line != self._lines.number:
+            self._told_line = self._lines.number
+            sentence = f"the next event of {self._source.path} comes in {wait_s:,.0f} s, as in its recording"
+            tell("replay_waits", sentence, seconds=round(wait_s))
         return True
+
+    def _begin(self, due_s: float) -> None:
+        """Start the clock; a resumed run has begun already."""
+        self._has_begun = True
+        if self._clock_s == 0 and due_s > _MAX_LEAD_S:
+            self._clock_s = due_s
+            sentence = (
+                f"{self._source.path} begins {due_s:,.0f} s into its recording and is played from there"
+            )
+            tell("replay_begins_late", sentence, seconds=round(due_s))
+        self._source.begin(self._clock_s)
 
     def _reject(self, line: bytes, bad: BadLine) -> None:
         if self._rejects is None:
@@ -202,16 +230,3 @@ class _JsonlPartition(StatefulSourcePartition[E, JsonlPosition], Generic[E]):
     @override
     def close(self) -> None:
         self._lines.close()
-
-
-def _due_s(event: Event) -> float:
-    """When an event happened on its stream's clock; a measurement has no time."""
-    match event:
-        case AudioChunk():
-            return event.start_s + event.duration_s
-        case Partial():
-            return event.arrival_s
-        case Translation() | Caption():
-            return event.ready_s
-        case _:
-            return 0.0

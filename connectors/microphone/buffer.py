@@ -1,7 +1,7 @@
 """Buffers recorded audio until the flow fetches it: bounded, and with accurate times.
 
-The stream's clock starts with the first sample. Consecutive samples belong to one run; a loss ends a run, and
-the next one starts at the time given by the wall clock.
+The stream's clock starts with the first sample, and follows that of the device, which may be slow or fast.
+Consecutive samples belong to one run. A loss ends it, and the next one starts at the time by the wall clock.
 """
 
 import threading
@@ -19,6 +19,8 @@ _JITTER_S = 0.05
 # An unreported loss is assumed when even the most punctual of the recent blocks was later than this.
 _MIN_UNREPORTED_S = 0.25
 _RECENT_S = 2.0
+# Seconds per second by which a device's clock may be slow; sound cards are off by up to 300 millionths.
+_MAX_DRIFT = 0.001
 
 
 class SampleRun(msgspec.Struct, frozen=True, eq=False):
@@ -137,6 +139,9 @@ class CaptureBuffer:
         elif now - self._judged > _RECENT_S:
             gap_s = self._least_late_s if self._least_late_s > _MIN_UNREPORTED_S else 0.0
             losses = _with(losses, unreported_s=losses.unreported_s + gap_s)
+            if not gap_s:
+                # Nothing is missing: the stream's clock goes as slowly as the device's.
+                self._began += min(self._least_late_s, _MAX_DRIFT * (now - self._judged))
             self._judge_from(now)
         self._losses = losses
         if gap_s:

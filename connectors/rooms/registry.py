@@ -6,6 +6,7 @@ from time import monotonic
 
 from connectors.rooms.limits import Limits
 from connectors.rooms.room import Room
+from operators.clock import LagClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption
 from operators.languages import Direction, Language, language
@@ -34,6 +35,8 @@ class RoomRegistry:
         self.written = written
         self._now = now
         self._began_s = now()
+        #: Says what time it is on the stream of each room.
+        self.clock = LagClock(self.now)
         self._lock = Lock()
         self._rooms: dict[str, Room] = {}
         # Languages and beginnings of the last rooms, which the flow may ask for when a room has just left.
@@ -49,7 +52,7 @@ class RoomRegistry:
         return len(self._rooms)
 
     def now(self) -> float:
-        """Seconds on the clock of all streams."""
+        """Seconds since the server began: the clock by which rooms begin."""
         return self._now() - self._began_s
 
     # For the server.
@@ -73,7 +76,7 @@ class RoomRegistry:
                 many = "the only room" if self.limits.rooms == 1 else f"all {self.limits.rooms} rooms"
                 verb = "is" if self.limits.rooms == 1 else "are"
                 raise NoPlaceError(f"{many} of this server {verb} taken; try again when one has ended")
-            room = Room(name, direction, self.now())
+            room = Room(name, direction, self.now(), self.clock)
             self._rooms[room.stream] = room
             self._facts[room.stream] = direction, room.began_s
             while len(self._facts) > len(self._rooms) + _MAX_PAST:

@@ -1,4 +1,7 @@
-"""One room: its secrets, its sound on the way to the recogniser, and whether all of it was captioned."""
+"""One room: its secrets, its sound on the way to the recogniser, and whether all of it was captioned.
+
+The clock of its stream goes on with the speaker's sound. It may be slow or fast, and is set only by a pause.
+"""
 
 import hmac
 import secrets
@@ -6,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from connectors.rooms.limits import BYTES_PER_SECOND
+from operators.clock import LagClock
 from operators.events import AudioChunk
 from operators.languages import Direction
 from operators.level import level
@@ -21,7 +25,8 @@ _IN_FLIGHT_S = 2.0
 class Room:
     """A room of one speaker. Not thread-safe: its registry has the lock."""
 
-    def __init__(self, name: str, direction: Direction, now_s: float) -> None:
+    def __init__(self, name: str, direction: Direction, now_s: float, clock: LagClock) -> None:
+        """Open a room at ``now_s``; ``clock`` follows the clock of its speaker."""
         #: The name of its stream. A name that is used again gets another stream.
         self.stream = f"{name}.{secrets.token_hex(3)}"
         self.direction = direction
@@ -36,6 +41,7 @@ class Room:
         self.heard_s = now_s
         #: Whether no more sound is accepted.
         self.is_ending = False
+        self._clock = clock
         self._waiting: deque[AudioChunk] = deque()
         self._waiting_bytes = self._in_flight = 0
         # End of the sound on the stream's clock, and when the last of it was received.
@@ -67,8 +73,9 @@ class Room:
         duration_s = len(pcm) / BYTES_PER_SECOND
         before_s = self._end_s
         if came_s - self._received_s > _GAP_S or self.received == 0:
-            self._end_s = max(self._end_s, came_s - duration_s, 0.0)
+            self._end_s = max(self._end_s, self._clock.at(self.stream, came_s) - duration_s, 0.0)
         self._append(pcm, follows=self._end_s == before_s)
+        self._clock.heard(self.stream, self._end_s, came_s)
         self._waiting_bytes += len(pcm)
         self.received += len(pcm)
         self._received_s = now_s

@@ -26,7 +26,7 @@ class RoomsSource(FixedPartitionedSource[AudioChunk, None]):
         self.stop = stop
 
     def now(self) -> float:
-        """Seconds on the clock of all streams."""
+        """Seconds since the server began."""
         return self.rooms.now()
 
     @override

@@ -22,8 +22,9 @@ from operators.errors import OutputError
 from operators.events import Caption
 from operators.text_layout import cleaned, wrap
 
-# Maximum number of captions waiting for their final; beyond that, the oldest counts as finished.
-_MAX_OPEN = 8
+# Captions of a stream that wait for their final, and streams with such captions; beyond that, the oldest ones
+# count as finished.
+_MAX_OPEN, _MAX_STREAMS = 8, 1024
 # Seconds between two updates of the status line.
 _STATUS_INTERVAL_S = 0.1
 # Columns to the right of the status line kept free for the echo of Ctrl-C.
@@ -79,7 +80,8 @@ class _Drawn(Screen):
         self._columns = columns
         self._now = now
         self._lock = Lock()
-        self._open: dict[tuple[str, int], _Open] = {}
+        # By stream and segment; what was updated last comes last.
+        self._open: dict[str, dict[int, _Open]] = {}
         self._drawn = [CaptionRow("")]
         self._is_closed = False
         self._newest_status: Status | None = None
@@ -105,7 +107,7 @@ class _Drawn(Screen):
     @override
     def close(self) -> None:
         with self._lock, contextlib.suppress(OutputError):
-            left = [left.text for left in self._open.values()]
+            left = [left.text for segments in self._open.values() for left in segments.values()]
             self._open.clear()
             self._is_closed = True
             self._draw(left)
@@ -114,16 +116,23 @@ class _Drawn(Screen):
         """Remember the open captions; return the texts of the finished ones."""
         finished = []
         for caption in captions:
-            key = (caption.stream, caption.segment)
             text = self._encodable(caption.shown)
-            before = self._open.pop(key, None)
+            segments = self._open.get(caption.stream, {})
+            before = segments.pop(caption.segment, None)
             if caption.is_final:
                 finished.append(text)
             else:
                 stands = settled(before.text, text) if before else 0
-                self._open[key] = _Open(text, stands, bool(caption.withheld))
-            if len(self._open) > _MAX_OPEN:
-                finished.append(self._open.pop(next(iter(self._open))).text)
+                segments[caption.segment] = _Open(text, stands, bool(caption.withheld))
+                self._open.pop(caption.stream, None)
+                self._open[caption.stream] = segments
+            if len(segments) > _MAX_OPEN:
+                finished.append(segments.pop(next(iter(segments))).text)
+            if not segments:
+                self._open.pop(caption.stream, None)
+            if len(self._open) > _MAX_STREAMS:
+                gone = self._open.pop(next(iter(self._open)))
+                finished += [left.text for left in gone.values()]
         return finished
 
     def _draw(self, finished: Iterable[str] = (), notice: str = "") -> None:
@@ -145,7 +154,7 @@ class _Drawn(Screen):
     def _caption_rows(self, columns: int, rows: int) -> list[CaptionRow]:
         if not self._open:
             return []
-        newest = self._open[next(reversed(self._open))]
+        *_, newest = next(reversed(self._open.values())).values()
         rows = max(1, min(ROWS, rows - 2))
         return roll_up(newest.text, columns, stands=newest.stands, goes_on=newest.goes_on, rows=rows)
 

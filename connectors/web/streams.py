@@ -9,7 +9,7 @@ from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds, StreamLog
 
 #: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
-#: that is over before any that goes on.
+#: that is over before any that goes on. One that goes on and has readers is kept in any case.
 MAX_STREAMS = 64
 
 
@@ -77,12 +77,13 @@ class Streams:
 
     def _made_room(self) -> Followed | None:
         """Forget a stream if there are too many; returns it."""
-        names = [name for name, one in self._by_name.items() if one.is_real]
-        if len(names) <= self._most:
+        *others, _newest = (one for one in self._by_name.items() if one[1].is_real)
+        if len(others) < self._most:
             return None
-        # Whoever opens and leaves room after room must not take its readers from one that is silent.
-        over = (name for name in names if self._by_name[name].log.is_over)
-        return self._by_name.pop(next(over, names[0]))
+        # However many others publish, they must not take its readers from a stream.
+        idle = [(name, one) for name, one in others if one.log.is_over or not one.clients]
+        idle.sort(key=lambda named: (not named[1].log.is_over, bool(named[1].clients)))
+        return self._by_name.pop(idle[0][0]) if idle else None
 
     def _create(self, name: str, languages: Languages | None = None) -> Followed:
         run = secrets.token_hex(4)

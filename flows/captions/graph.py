@@ -126,7 +126,7 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
         recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
         op.output("save-audio", recorded, WavSink(Path(parts.settings.output.audio), watch=parts.outputs))
     audio = _observed("observe-audio", audio, SoundHeard, parts)
-    now = parts.given.now if parts.settings.is_live else None
+    now = parts.given.now_of if parts.settings.is_live else None
 
     def processed(chunk: AudioChunk, segments: int) -> None:
         parts.observers.observe(SoundRecognized(chunk, segments))

@@ -50,6 +50,10 @@ class Input(NamedTuple):
         """Seconds since the streams began; 0 before that."""
         return self.source.now()
 
+    def now_of(self, stream: str) -> float:
+        """Seconds on the clock of a stream."""
+        return self.clock.at(stream) if isinstance(self.clock, LagClock) else self.now()
+
     def close(self) -> None:
         """Close the source at the end of the flow, because Bytewax closes none after an error."""
         if not isinstance(self.source, AudioFileSource | JsonlSource | RoomsSource):
@@ -120,13 +124,15 @@ def make_input(
         source = RoomsSource(rooms, stop)
     else:
         source = _replay(event_type, name, settings, pace.is_ahead, stop, process)
-    return Input(event_type, source, _clock(name, settings, source.now), pace)
+    return Input(event_type, source, _clock(source, settings), pace)
 
 
-def _clock(name: str, settings: Settings, now: Callable[[], float]) -> Clock:
-    if name == "kafka":
-        return LagClock(now)
-    return WallClock(now) if settings.is_live else VirtualClock()
+def _clock(source: Source, settings: Settings) -> Clock:
+    if isinstance(source, RoomsSource):
+        return source.rooms.clock
+    if settings.input.kafka.topic is not None:
+        return LagClock(source.now)
+    return WallClock(source.now) if settings.is_live else VirtualClock()
 
 
 def _microphone(settings: Settings, observe: Observe, stop: Flag) -> MicrophoneSource:

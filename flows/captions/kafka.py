@@ -8,9 +8,10 @@ from bytewax.dataflow import Stream
 
 from flows.captions.parts import Parts
 from flows.settings.schema import Settings
+from operators.clock import LagClock
 from operators.errors import UsageError
 from operators.extras import needs_extra
-from operators.observed import MessageSkipped
+from operators.observed import MessageSkipped, SessionBegan
 from operators.stages.deduplicate import deduplicate
 
 if TYPE_CHECKING:
@@ -33,8 +34,13 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
 
 def once(events: Stream[Any], parts: Parts) -> Stream[Any]:
     """The events without repeats, each stream on the worker that translates it."""
+    observe, clock = parts.observers.observe, parts.given.clock
     return deduplicate(
-        "deduplicate", events, lambda _event: parts.observers.observe(MessageSkipped("repeated"))
+        "deduplicate",
+        events,
+        lambda _event: observe(MessageSkipped("repeated")),
+        lambda sentence: observe(SessionBegan(sentence)),
+        clock if isinstance(clock, LagClock) else None,
     )
 
 

@@ -53,11 +53,13 @@ class Audience:
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
         languages = languages_of(settings.translate.direction)
-        if self.rooms is None:
-            self._hub = Hub(languages, _streams(settings), most_clients=web.max_clients)
-        else:
-            most = max(MAX_STREAMS, 2 * self.rooms.limits.rooms)
-            self._hub = Hub(languages, most_clients=web.max_clients, most_streams=most, is_private=True)
+        self._hub = Hub(
+            languages,
+            _streams(settings),
+            most_clients=web.max_clients,
+            most_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
+            is_private=self.rooms is not None,
+        )
         self._server = WebServer(
             self._hub,
             host=web.host,

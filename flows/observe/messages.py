@@ -9,6 +9,7 @@ from operators.observed import (
     RecognizerChanged,
     RecordingTruncated,
     RoomRefused,
+    SessionBegan,
 )
 from operators.trouble import TroubleWatch
 
@@ -17,7 +18,15 @@ class Messages:
     """Reports events to the user in sentences."""
 
     takes = frozenset(
-        {MicrophoneChanged, RecognizerChanged, OutputChanged, ModelAnswered, RecordingTruncated, RoomRefused}
+        {
+            MicrophoneChanged,
+            RecognizerChanged,
+            OutputChanged,
+            ModelAnswered,
+            RecordingTruncated,
+            RoomRefused,
+            SessionBegan,
+        }
     )
 
     def __init__(self) -> None:
@@ -38,6 +47,8 @@ class Messages:
                     tell("model_trouble", sentence)
             case RoomRefused(sentence):
                 tell("room_refused", sentence)
+            case SessionBegan(sentence):
+                tell("session_began", sentence)
             case RecordingTruncated(sentence):
                 self._truncated.append(sentence)
 

@@ -46,7 +46,7 @@ class PartialNumbering:
     """
 
     def __init__(self, state: NumberingState) -> None:
-        self._stream = state.stream
+        self.stream = state.stream
         self._next_segment = state.next_segment
         self._resumed = list(state.unfinished)
         self._open: dict[int, Partial] = {}
@@ -62,7 +62,7 @@ class PartialNumbering:
     def state(self) -> NumberingState:
         """What a later run needs to continue."""
         unfinished = (*self._resumed, *self._open.values())
-        return NumberingState(self._stream, self._next_segment, unfinished, self.heard_s)
+        return NumberingState(self.stream, self._next_segment, unfinished, self.heard_s)
 
     def number(self, hypotheses: Iterable[Hypothesis], arrival_s: float) -> list[Partial]:
         """Partials for the hypotheses that changed something, all arriving at ``arrival_s``."""
@@ -91,7 +91,7 @@ class PartialNumbering:
             self._drop(hypothesis)
             return None
         partial = Partial(
-            stream=self._stream,
+            stream=self.stream,
             segment=last.segment if last else self._next_segment,
             revision=last.revision + 1 if last else 0,
             text=text,
@@ -117,9 +117,9 @@ class PartialNumbering:
             self._dropped_of = hypothesis.segment
             _log.warning(
                 "the recogniser continued a segment of %s after its end; its text from %.1f s on is left out",
-                cleaned(self._stream),
+                cleaned(self.stream),
                 hypothesis.start_s,
-                extra={"event": "hypothesis_dropped", "stream": self._stream},
+                extra={"event": "hypothesis_dropped", "stream": self.stream},
             )
 
 

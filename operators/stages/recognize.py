@@ -19,7 +19,7 @@ def recognize(
     step_id: str,
     up: Stream[AudioChunk],
     make_recognizer: Callable[[str], Recognizer],
-    now: Callable[[], float] | None = None,
+    now: Callable[[str], float] | None = None,
     processed: Callable[[AudioChunk, int], None] = lambda _chunk, _segments: None,
 ) -> Stream[Partial]:
     """Recognise the speech of each stream.
@@ -35,9 +35,9 @@ def recognize(
         step_id: Unique id.
         up: Chunks of any number of streams; those of one stream in order.
         make_recognizer: Makes the recogniser of a stream, given its name, at the stream's first chunk.
-        now: The present on the streams' clock, in seconds, for audio that comes as it is spoken. Without it,
-            a partial arrives when its audio ends plus the seconds that the recogniser took: recognition as if
-            live, without queueing.
+        now: The present on the clock of a stream, given its name, in seconds, for audio that comes as it is
+            spoken. Without it, a partial arrives when its audio ends plus the seconds that the recogniser
+            took: recognition as if live, without queueing.
         processed: Called after each chunk, with the number of segments of its stream so far.
 
     Example:
@@ -69,7 +69,7 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
     def __init__(
         self,
         make_recognizer: Callable[[str], Recognizer],
-        now: Callable[[], float] | None,
+        now: Callable[[str], float] | None,
         processed: Callable[[AudioChunk, int], None],
         resume: NumberingState | None,
     ) -> None:
@@ -127,4 +127,6 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
         return numbering.number(hypotheses, arrival_s) + numbering.finish(arrival_s)
 
     def _arrival(self, numbering: PartialNumbering, spent_s: float) -> float:
-        return numbering.heard_s + spent_s if self._now is None else self._now()
+        if self._now is None:
+            return numbering.heard_s + spent_s
+        return self._now(numbering.stream)

@@ -16,6 +16,7 @@ from bytewax.testing import TestingSink
 from connectors.files.records import Held
 from connectors.jsonl.sink import JsonlSink
 from connectors.jsonl.source import JsonlPosition, JsonlSource
+from connectors.messages.log import NOTICE
 from operators.errors import InputError, OutputError
 from operators.events import Partial
 from tests.connectors.jsonl.partials import events, line, partial, read, run_flow, write, write_events
@@ -72,10 +73,11 @@ def test_real_time_hands_over_events_when_they_arrived(tmp_path: Path) -> None:
 
 
 def test_a_source_that_waits_neither_blocks_nor_outlives_a_stop(tmp_path: Path) -> None:
-    path = write_events(tmp_path / "p.jsonl", [partial(arrival_s=1e9)])
+    path = write_events(tmp_path / "p.jsonl", [partial(arrival_s=0.0), partial(1, arrival_s=1e9)])
     stop = threading.Event()
     part = JsonlSource(path, Partial, realtime=True, stop=stop).build_part("in", "part", None)
     began = time.monotonic()
+    assert part.next_batch() == [partial(arrival_s=0.0)]
     assert part.next_batch() == []
     assert time.monotonic() - began < 1
     awake = part.next_awake()
@@ -85,6 +87,23 @@ def test_a_source_that_waits_neither_blocks_nor_outlives_a_stop(tmp_path: Path) 
     with pytest.raises(StopIteration):
         part.next_batch()
     part.close()
+
+
+def test_a_file_that_was_cut_is_played_from_its_first_event_and_a_long_wait_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(NOTICE)
+    cut = [partial(segment, arrival_s=3600.0 * (1 + segment)) for segment in range(2)]
+    source = JsonlSource(write_events(tmp_path / "p.jsonl", cut), Partial, realtime=True)
+    part = source.build_part("in", "part", None)
+    assert part.next_batch() == cut[:1]
+    assert part.snapshot().clock_s >= 3600.0
+    assert part.next_batch() == part.next_batch() == []
+    part.close()
+    assert caplog.messages == [
+        f"{source.path} begins 3,600 s into its recording and is played from there",
+        f"the next event of {source.path} comes in 3,600 s, as in its recording",
+    ]
 
 
 def test_a_resumed_clock_does_not_wait_for_what_has_passed(tmp_path: Path) -> None:

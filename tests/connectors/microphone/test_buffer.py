@@ -108,7 +108,23 @@ def test_uneven_callbacks_are_no_loss() -> None:
     assert device.gaps() == []
 
 
-def test_a_clock_that_is_slow_is_corrected_before_a_viewer_would_notice() -> None:
+@pytest.mark.parametrize("drift", [-3e-4, 3e-4])
+def test_a_sound_card_whose_clock_is_slow_or_fast_is_followed_without_a_loss(drift: float) -> None:
+    device, heard_s = Device(capacity_s=600), 0.0
+    for _ in range(20):
+        device.speak(60.0, takes_s=60.0 * (1 + drift))
+        assert device.gaps() == []
+        heard_s += 60.0
+        assert -1e-6 <= device.buffer.now() - heard_s < 0.01
+
+    # What is missing is found all the same.
+    device.present += 0.5
+    device.speak(5.0)
+    assert device.gaps() == [pytest.approx(0.5, abs=0.01)]
+    assert device.buffer.losses.total_s == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_clock_that_is_much_too_slow_is_corrected_before_a_viewer_would_notice() -> None:
     device = Device()
     device.speak(100.0, takes_s=101.0)
 

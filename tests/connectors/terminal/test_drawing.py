@@ -210,6 +210,16 @@ def test_segments_that_never_end_neither_pile_up_nor_get_lost() -> None:
     assert terminal.rows == [*(shown.shown for shown in captions), ""]
 
 
+def test_open_captions_of_many_streams_are_not_taken_for_finished_ones() -> None:
+    streams = [f"room {number}" for number in range(255)]
+    rounds = [[caption(word, stream=stream)] for word in ("eins", "eins, zwei") for stream in streams]
+    finals = [[caption(f"{stream}.", is_final=True, stream=stream)] for stream in streams]
+    terminal, _ = screen_after(*rounds)
+    assert terminal.rows == ["eins, zwei"]
+    terminal, _ = screen_after(*rounds, *finals)
+    assert terminal.rows == [*(f"{stream}." for stream in streams), ""]
+
+
 def test_closing_leaves_the_open_caption_as_finished_text() -> None:
     terminal, out = screen_after([caption("Es war", withheld=" die")], close=True)
     assert (terminal.rows, terminal.dim) == (["Es war", ""], ["", ""])

@@ -107,6 +107,16 @@ def test_streams_are_bounded_and_the_one_that_was_silent_for_longest_goes(served
     assert listed == [f"stream-{number}" for number in range(36, 100)]
 
 
+def test_more_streams_than_are_remembered_take_no_readers_from_one_that_goes_on(served: Served) -> None:
+    with follow(served.port, stream="stream-0") as follower:
+        for text in ("Guten Tag", "Guten Abend"):
+            for number in range(100):
+                served.hub.caption(caption(text, stream=f"stream-{number}"))
+            follower.until(text)
+    served.hub.caption(caption("text", stream="stream-1"))
+    assert len(served.hub.listed()) == 64
+
+
 def test_a_slow_viewer_is_cut_and_resumes() -> None:
     patience = ClientTimeouts(stall_s=0.3)
     with serving(patience=patience, bounds=Bounds(octets=300_000)) as served:

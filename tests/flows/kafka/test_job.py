@@ -97,6 +97,26 @@ def test_messages_that_cannot_be_used_go_to_a_topic_of_their_own_and_the_job_goe
     assert f"goes to {job.letters}" in sentence
 
 
+def test_a_recogniser_that_was_started_again_while_the_job_was_away_continues_its_streams(
+    tmp_path: Path, broker: Broker, partials: list[dict[str, Any]]
+) -> None:
+    job = Job(tmp_path / "job", broker)
+    job.send(partials)
+    job.run_until(job.has_logged(len(partials)))
+    times = ("start_s", "end_s", "arrival_s")
+    later = [one | {name: one[name] + 0.25 for name in times} for one in partials]
+    # What a producer sends again is known, of both.
+    job.send([*partials[-20:], *later, *later[-20:]])
+    said = job.run_until(job.has_logged(2 * len(partials)))
+    assert said.count("begins anew with segment 0") == len({one["stream"] for one in partials})
+    captions = job.published("captions")
+    assert len({(one["stream"], one["segment"], one["revision"]) for one in captions}) == 2 * len(partials)
+    for stream in {one["stream"] for one in partials}:
+        finals = [one for one in captions if one["stream"] == stream and one["is_final"]]
+        assert [one["segment"] for one in finals] == list(range(len(finals)))
+        assert [one["start_s"] for one in finals] == sorted(one["start_s"] for one in finals)
+
+
 def test_without_a_topic_for_them_the_first_bad_message_ends_the_job_in_one_sentence(
     tmp_path: Path, broker: Broker
 ) -> None:

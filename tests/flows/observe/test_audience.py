@@ -1,8 +1,11 @@
 """What viewers in browsers get of a run's events."""
 
+import json
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
+from msgspec import structs
 
 from connectors.messages.log import NOTICE
 from connectors.view.status import Status
@@ -16,8 +19,8 @@ from tests.connectors.web.browser import follow
 from tests.flows.talk import captions
 
 
-def audience(**web: Any) -> Audience:
-    raw = {"input": {"audio": "talk.wav"}, "web": {"enabled": True, "port": 0, **web}}
+def audience(web: dict[str, Any] | None = None, **more: Any) -> Audience:
+    raw = {"input": {"audio": "talk.wav"}, "web": {"enabled": True, "port": 0, **(web or {})}, **more}
     return Audience(load_settings(None, raw))
 
 
@@ -38,11 +41,19 @@ def test_captions_figures_and_the_end_are_published() -> None:
     assert page.state == "no microphone"
 
 
+def test_as_many_streams_are_remembered_as_there_are_rooms() -> None:
+    many = audience(translate={"rooms": 100})
+    for number in range(100):
+        many.observe(CaptionShown(structs.replace(captions()[0], stream=f"room {number}"), 1.0))
+    with many.served() as address, urlopen(f"{address}streams.json") as listed:
+        assert {one["name"] for one in json.load(listed)} >= {f"room {number}" for number in range(100)}
+
+
 def test_whoever_runs_it_is_told_where_when_it_begins_and_a_token_only_when_nobody_else_knows_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(NOTICE)
-    one, private = audience(), audience(token="given-by-whoever-runs-it")
+    one, private = audience(), audience({"token": "given-by-whoever-runs-it"})
     with one.served() as address:
         assert caplog.messages == []
         one.observe(RunBegan())

@@ -64,7 +64,7 @@ def run(
     made = iter(recognizers)
     flow = Dataflow("recognize")
     up: Stream[AudioChunk] = op.input("in", flow, TestingSource(source))  # type: ignore[arg-type] # and its signals
-    clock = None if now is None else lambda: now
+    clock = None if now is None else lambda _stream: now
     op.output("out", recognize("asr", up, lambda _stream: next(made), clock), TestingSink(partials))
     config = RecoveryConfig(str(recovery)) if recovery else None  # type: ignore[no-untyped-call] # Bytewax's
     # A snapshot after each item.
