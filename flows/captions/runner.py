@@ -21,7 +21,6 @@ from flows.captions.parts import Parts, make_parts, make_screen
 from flows.captions.recovery import recovery
 from flows.captions.shared import Shared
 from flows.captions.summary import figures, print_profile, print_summary, write_summary
-from flows.engine.recognition import check_recognizer
 from flows.observe.profile import Profile
 from flows.observe.progress import RecordingProgress
 from flows.running.dataflow import run
@@ -155,8 +154,6 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
 def _check(settings: Settings, process: Process) -> None:
     """Check all inputs before a model is loaded; the source itself checks a recording."""
     given = settings.input
-    if given.audio or given.microphone:
-        check_recognizer(settings.recognize, spoken=settings.translate.source, is_live=settings.is_live)
     for event_type, name in REPLAYED.items():
         path = getattr(given, name)
         if path and not given.skip_bad and process.has_files:
