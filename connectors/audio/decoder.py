@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from connectors.audio.wav_header import OpenEndedWav, read_wav_data
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE
+from operators.mono import mono
 from operators.unreadable import missing, unreadable
 
 _BLOCK_S = 0.5
@@ -90,10 +91,10 @@ class AudioDecoder:
         # If no resampler is needed, the samples pass unchanged.
         resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, "float32")
         while not self._is_over:
-            mono = self._read()
+            samples = self._read()
             if resampler is not None:
-                mono = resampler.resample_chunk(mono, last=self._is_over)
-            pcm = np.clip(np.rint(mono * 32768.0), -32768, 32767).astype("<i2").tobytes()
+                samples = resampler.resample_chunk(samples, last=self._is_over)
+            pcm = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
             yield pcm[self._skip :]
             self._skip = max(0, self._skip - len(pcm))
         self.close()
@@ -112,7 +113,7 @@ class AudioDecoder:
             ) from None
 
     def _read(self) -> NDArray[np.float32]:
-        """The next block as float32 of shape (frames,), averaged over the channels."""
+        """The next block as float32 of shape (frames,), with its channels mixed."""
         frames = min(round(_BLOCK_S * self._info.rate), _BLOCK_SAMPLES // self._info.channels)
         block = np.full((frames, self._info.channels), np.nan, dtype=np.float32)
         try:
@@ -124,8 +125,7 @@ class AudioDecoder:
             self._is_over = True
         self._is_over = self._is_over or count < frames
         self._frames += count
-        mono: NDArray[np.float32] = np.nan_to_num(block[:count]).mean(axis=1, dtype=np.float32)
-        return mono
+        return mono(np.nan_to_num(block[:count]))
 
 
 def _opened(path: Path) -> soundfile.SoundFile:
@@ -134,6 +134,8 @@ def _opened(path: Path) -> soundfile.SoundFile:
             raise InputError(f"{path}: {missing(path)}")
         if not path.is_file():
             raise InputError(f"{path}: this is not a file; name one recording")
+        if path.stat().st_size == 0:
+            raise InputError(f"{path}: it cannot be decoded, because it is empty; record or export it again")
         data = read_wav_data(path)
         if data is not None and data.promised is None and data.present:
             return soundfile.SoundFile(OpenEndedWav(path, data))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from connectors.microphone.buffer import Block
 from operators.events import SAMPLE_RATE
+from operators.mono import mono
 
 
 class Resampler:
@@ -48,8 +49,8 @@ class Resampler:
     def _resampled(self, block: Block) -> bytes:
         assert self._soxr is not None
         frames = np.frombuffer(block.data, "<i2").reshape(-1, block.run.channels)
-        mono = frames.mean(axis=1, dtype=np.float32) / np.float32(32768)
-        return _pcm(self._soxr.resample_chunk(mono))
+        samples = mono(frames.astype(np.float32)) / np.float32(32768)
+        return _pcm(self._soxr.resample_chunk(samples))
 
     def _piece(self, pcm: bytes) -> tuple[int, bytes]:
         at = self._position

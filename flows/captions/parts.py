@@ -6,15 +6,18 @@ from time import monotonic
 from typing import NamedTuple
 
 from connectors.files.watch import OutputWatch
+from connectors.rooms.registry import RoomRegistry
 from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
 from flows.captions.inputs import Input, given_input, make_input
 from flows.captions.outputs import check_files
 from flows.captions.shared import MakeShared, Shared
+from flows.engine.recognition import check_recognizer
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
 from flows.running.process import Process, this_process
 from flows.settings.schema import Settings
+from operators.events import AudioChunk
 from operators.languages import Direction, language
 from operators.observed import RoomRefused
 from operators.serving.admission import Door
@@ -66,9 +69,9 @@ def make_parts(
 
     Raises:
         UsageError: unless exactly one input is given, and a separate file for each output; for an invalid
-            address, token or microphone.
+            address, token or microphone; for a recogniser that cannot recognise what is spoken.
         OutputError: for an output that cannot be written, or is also an input.
-        InputError: for a recording that cannot be read.
+        InputError: for a recording or a speech model that cannot be read.
     """
     given_input(settings)
     process = this_process(settings)
@@ -78,6 +81,9 @@ def make_parts(
     watching = RunObservers(settings, screen, observers, has_files=process.has_files)
     rooms = None if watching.audience is None else watching.audience.rooms
     shared = make_shared(settings, watching.observe, rooms)
+    given = make_input(settings, watching.observe, shared.stop, process, rooms)
+    if given.event_type is AudioChunk:
+        _check_recognizer(settings, rooms)
     return Parts(
         settings,
         process,
@@ -85,11 +91,17 @@ def make_parts(
         watching,
         watching.outputs,
         shared,
-        make_input(settings, watching.observe, shared.stop, process, rooms),
+        given,
         _door(settings, watching.observe),
         rooms.direction if rooms is not None else _one_direction(settings),
         rooms.has_left if rooms is not None else _never,
     )
+
+
+def _check_recognizer(settings: Settings, rooms: RoomRegistry | None) -> None:
+    spoken = [settings.translate.source] if rooms is None else [one.name for one in rooms.spoken]
+    for one in spoken:
+        check_recognizer(settings.recognize, spoken=one, is_live=settings.is_live)
 
 
 def _one_direction(settings: Settings) -> Callable[[str], Direction]:

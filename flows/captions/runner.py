@@ -11,7 +11,7 @@ from threading import Event as Flag
 from bytewax.dataflow import Dataflow
 
 from connectors.jsonl.reading import validate
-from connectors.messages.log import shown_on, tell
+from connectors.messages.log import NOTICE, shown_on, tell
 from connectors.terminal.screen import is_gone
 from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input
@@ -21,7 +21,6 @@ from flows.captions.parts import Parts, make_parts, make_screen
 from flows.captions.recovery import recovery
 from flows.captions.shared import Shared
 from flows.captions.summary import figures, print_profile, print_summary, write_summary
-from flows.engine.recognition import check_recognizer
 from flows.observe.profile import Profile
 from flows.observe.progress import RecordingProgress
 from flows.running.dataflow import run
@@ -112,9 +111,13 @@ def _sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
         except OutputError as error:
             unwritten.append(str(error))
     tell("run_ended", "the run is over", level=logging.INFO, **figures(summary))
+    # Of a cluster, another process may have heard or captioned what this one has not.
+    complaint = None if parts.process.addresses else parts.observers.heard.complaint(summary.updates)
+    if complaint:
+        tell("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
     if not quiet:
         try:
-            print_summary(summary, settings.output.log)
+            print_summary(summary, complaint, settings.output.log)
         except OSError as error:
             if not is_gone(sys.stdout, error):
                 unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
@@ -155,8 +158,6 @@ def _complain(parts: Parts, unwritten: Sequence[str]) -> None:
 def _check(settings: Settings, process: Process) -> None:
     """Check all inputs before a model is loaded; the source itself checks a recording."""
     given = settings.input
-    if given.audio or given.microphone or given.rooms:
-        check_recognizer(settings.recognize, spoken=settings.translate.source, is_live=settings.is_live)
     for event_type, name in REPLAYED.items():
         path = getattr(given, name)
         if path and not given.skip_bad and process.has_files:

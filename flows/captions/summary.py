@@ -18,14 +18,33 @@ def write_summary(summary: Summary, path: Path) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
-def print_summary(summary: Summary, log: str | None) -> None:
-    """Print the summary for a person."""
+def print_summary(summary: Summary, complaint: str | None, log: str | None) -> None:
+    """Print the summary for a person, after the ``complaint`` about what was heard; no figures of nothing."""
+    lines = _figures(summary) if summary.updates else {}
+    lines |= {
+        "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else None,
+        "trouble": ", ".join(f"{name} {count}" for name, count in summary.troubles.items()),
+        "sound": _sound(summary),
+        "missing": "; ".join(cleaned(str(one)) for one in summary.missing),
+        "log": log,
+    }
+    if complaint:
+        print(cleaned(complaint))
+    told = {name: text for name, text in lines.items() if text}
+    if told:
+        print()
+    for name, text in told.items():
+        print(f"{name:>9}  {text}")
+    sys.stdout.flush()
+
+
+def _figures(summary: Summary) -> dict[str, str | None]:
     erasures = summary.erasures or {summary.signature: summary}
     told = [
         f"NE raw {_number(one.ne_raw)}, shown {_number(one.ne_shown)}  ({signature})"
         for signature, one in erasures.items()
     ]
-    lines = {
+    return {
         "segments": f"{summary.segments} of {summary.updates} updates",
         "erasure": f"\n{'':>11}".join(told),
         "draft": f"A/D {_percent(summary.accepted_over_drafted)}, "
@@ -33,17 +52,7 @@ def print_summary(summary: Summary, log: str | None) -> None:
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
         f"{_latency(summary.latency_from_speech_ms)} from speech",
         "parts": _parts(summary.latency_parts_ms),
-        "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else None,
-        "trouble": ", ".join(f"{name} {count}" for name, count in summary.troubles.items()),
-        "sound": _sound(summary),
-        "missing": "; ".join(cleaned(str(one)) for one in summary.missing),
-        "log": log,
     }
-    print()
-    for name, text in lines.items():
-        if text:
-            print(f"{name:>9}  {text}")
-    sys.stdout.flush()
 
 
 def figures(summary: Summary) -> dict[str, Any]:

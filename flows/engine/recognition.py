@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.extras import needs_extra
-from operators.languages import language
+from operators.languages import Language, language
 from operators.observed import RecognizerChanged
-from operators.recognizers.azure.settings import service
+from operators.recognizers.azure.settings import check_spoken, service
 from operators.recognizers.protocol import Recognizer
+from operators.recognizers.published import published_language
 from operators.recognizers.windowed.method import SpeechMethod
 
 
@@ -22,22 +24,46 @@ def check_recognizer(settings: RecognizeSettings, *, spoken: str, is_live: bool)
         is_live: Whether sound comes at the pace of speech.
 
     Raises:
-        UsageError: if the engine cannot be used so.
+        UsageError: if the engine cannot be used so, or does not know the language.
+        InputError: if the folder of a Whisper model holds none.
     """
-    if settings.engine == "moonshine" and settings.model is None and language(spoken) != language("English"):
-        raise UsageError(
-            "the default recogniser knows English only; choose --recognizer whisper, azure or vosk for "
-            f"{language(spoken).name}, or name a Moonshine model of that language with --speech-model"
-        )
+    tongue = language(spoken)
     if settings.engine == "azure":
-        service(settings.azure)
-        if not is_live:
-            raise UsageError("Azure accepts audio only at the pace of speech: add --realtime")
-        with needs_extra("azure", "the recogniser azure"):
-            import_module("operators.recognizers.azure.recognizer")
-    elif settings.engine in ("vosk", "whisper") and settings.model is None:
+        _check_azure(settings, tongue, is_live=is_live)
+    elif settings.model is not None:
+        _check_model(settings.engine, Path(settings.model), tongue)
+    elif settings.engine != "moonshine":
         raise UsageError(
             f"{settings.engine} comes without a model: name the folder of one with --speech-model"
+        )
+    elif tongue != language("English"):
+        raise UsageError(
+            "the default recogniser knows English only; choose --recognizer whisper, azure or vosk for "
+            f"{tongue.name}, or name a Moonshine model of that language with --speech-model"
+        )
+
+
+def _check_azure(settings: RecognizeSettings, spoken: Language, *, is_live: bool) -> None:
+    service(settings.azure)
+    check_spoken(settings.azure, spoken)
+    if not is_live:
+        raise UsageError("Azure accepts audio only at the pace of speech: add --realtime")
+    with needs_extra("azure", "the recogniser azure"):
+        import_module("operators.recognizers.azure.recognizer")
+
+
+def _check_model(engine: str, folder: Path, spoken: Language) -> None:
+    if engine == "whisper":
+        from operators.recognizers.whisper.folder import read_folder
+
+        files, _weights = read_folder(folder)
+        files.vocabulary.prompt(spoken)
+        return
+    named = published_language(folder)
+    if named is not None and named != spoken:
+        raise UsageError(
+            f"{folder}: by its name, this model recognises {named.name}, and {spoken.name} is to be spoken; "
+            "name another one with --speech-model, or the language with --from"
         )
 
 
@@ -57,7 +83,7 @@ def make_recognizer(
         case "azure":
             from operators.recognizers.azure.recognizer import AzureRecognizer
 
-            return AzureRecognizer(settings.azure, observe)
+            return AzureRecognizer(settings.azure, observe, language(spoken))
         case "vosk":
             assert settings.model is not None, "check_recognizer has looked"
             from operators.recognizers.vosk import VoskRecognizer

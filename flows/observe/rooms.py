@@ -9,7 +9,7 @@ from operators.languages import language
 #: Maximum number of rooms unless the settings say otherwise.
 ROOMS = 4
 #: The recognisers that can be asked for one of several languages.
-_SEVERAL_LANGUAGES = ("whisper",)
+_SEVERAL_LANGUAGES = ("whisper", "azure")
 
 
 def room_registry(settings: Settings) -> RoomRegistry:

@@ -8,6 +8,7 @@ from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
+from flows.observe.heard import Heard
 from flows.observe.live_status import StatusLine
 from flows.observe.messages import Messages
 from flows.observe.monitoring import Monitoring
@@ -35,12 +36,16 @@ class RunObservers(Observers):
         """
         self.messages = Messages()
         self.summary = RunSummary(settings)
+        #: Measures the sound, if the input is sound.
+        self.heard = Heard(settings)
         #: Watches the output files, and reports them to the observers.
         self.outputs = OutputWatch(self.observe, is_here=has_files)
         self.audience = audience = self._audience(settings) if settings.web.enabled else None
         self.monitoring = None if settings.metrics.listen is None else Monitoring(settings, self._viewers)
         line = StatusLine(screen, audience) if settings.input.microphone else None
-        asked = [one for one in (self.monitoring, line, audience) if one is not None]
+        given = settings.input
+        heard = self.heard if given.audio or given.microphone or given.rooms else None
+        asked = [one for one in (heard, self.monitoring, line, audience) if one is not None]
         super().__init__(self.messages, self.summary, *asked, *others)
 
     def _audience(self, settings: Settings) -> Audience:

@@ -103,6 +103,7 @@ class Counting:
 
 def with_toys() -> None:
     """Put toys where the models and the microphone are."""
+    import flows.captions.parts
     import flows.captions.runner
     from connectors.microphone import portaudio
     from operators.recognizers.protocol import Recognizer
@@ -115,7 +116,7 @@ def with_toys() -> None:
     sound = Microphone()
     replaced: list[tuple[Any, str, Callable[..., Any]]] = [
         (flows.captions.runner, "Shared", _Shared),
-        (flows.captions.runner, "check_recognizer", lambda *_given, **_how: None),
+        (flows.captions.parts, "check_recognizer", lambda *_given, **_how: None),
         (portaudio, "_sounddevice", lambda: sound),
     ]
     for module, name, toy in replaced:

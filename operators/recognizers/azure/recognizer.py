@@ -11,16 +11,18 @@ from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from time import monotonic
 
+from msgspec.structs import replace
 from typing_extensions import override
 
 from operators.events import AudioChunk
+from operators.languages import Language, language
 from operators.observed import RecognizerChanged
 from operators.recognizers.azure.audio_buffer import AudioBuffer
 from operators.recognizers.azure.connection import AzureConnection
 from operators.recognizers.azure.conversation import Conversation, Event, Failure
 from operators.recognizers.azure.notices import Notices
 from operators.recognizers.azure.patience import Patience, Waits
-from operators.recognizers.azure.settings import AzureSettings, service
+from operators.recognizers.azure.settings import AzureSettings, locale, service
 from operators.recognizers.azure.utterances import Utterances
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
@@ -35,16 +37,22 @@ class AzureRecognizer(Recognizer):
     """Recognises one stream in the cloud. Nothing is sent before the first chunk.
 
     Args:
-        settings: What is spoken, which service, and how long to wait for it.
+        settings: Which service, and how long to wait for it; its language, if set, is recognised.
         observe: Called when the connection's state changes, on the recogniser's own thread.
+        spoken: The spoken language; English by default.
 
     Raises:
         UsageError: if the settings and the environment do not name a possible service.
     """
 
-    def __init__(self, settings: AzureSettings, observe: Callable[[RecognizerChanged], None]) -> None:
+    def __init__(
+        self,
+        settings: AzureSettings,
+        observe: Callable[[RecognizerChanged], None],
+        spoken: Language | None = None,
+    ) -> None:
         self._service = service(settings)
-        self._settings = settings
+        self._settings = replace(settings, language=locale(settings, spoken or language("English")))
         self._reports = Notices(self._service, observe)
         #: Guards what follows, and is notified whenever there is something to do.
         self._changed = Condition()

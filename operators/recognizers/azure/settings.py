@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from operators.errors import UsageError
+from operators.languages import Language, is_language, language
 from operators.secret import Secret
 
 KEY_VARIABLE = "AZURE_SPEECH_KEY"
@@ -22,14 +23,22 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
 _NO_VARIABLE = "(no name of a variable)"
 _KEY = re.compile(r"[!-~]{1,2048}")
 _SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
+# The locale with which Azure recognises a language if none is set, by the language's code.
+_LOCALES = {
+    "ar": "ar-EG", "zh": "zh-CN", "cs": "cs-CZ", "da": "da-DK", "nl": "nl-NL", "en": "en-US", "fi": "fi-FI",
+    "fr": "fr-FR", "de": "de-DE", "el": "el-GR", "he": "he-IL", "hi": "hi-IN", "hu": "hu-HU", "it": "it-IT",
+    "ja": "ja-JP", "ko": "ko-KR", "no": "nb-NO", "pl": "pl-PL", "pt": "pt-BR", "ro": "ro-RO", "ru": "ru-RU",
+    "es": "es-ES", "sv": "sv-SE", "tr": "tr-TR", "uk": "uk-UA", "vi": "vi-VN",
+}  # fmt: skip
 _SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
 
 
 class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of Azure's recogniser."""
 
-    #: Spoken language as a BCP 47 tag.
-    language: str = "en-US"
+    #: The spoken language in the form of a region, as a BCP 47 tag (``de-AT``); absent for the usual one of
+    #: ``translate.from``.
+    language: str | None = None
     #: Azure's name of the key's region; absent for the one in AZURE_SPEECH_REGION.
     region: str | None = None
     #: Full address of the service, instead of a region: ``wss://NAME.cognitiveservices.azure.com``.
@@ -80,7 +89,7 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
     Raises:
         UsageError: when they name none, or an impossible one.
     """
-    if not _LANGUAGE.fullmatch(settings.language):
+    if settings.language is not None and not _LANGUAGE.fullmatch(settings.language):
         raise UsageError(f"azure.language is {settings.language!r}; give a language tag such as en-US")
     key = _key(settings, environment)
     if settings.endpoint and settings.host:
@@ -104,6 +113,22 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
         where = "azure.region" if settings.region else REGION_VARIABLE
         raise UsageError(f"{where} does not hold an Azure region; give a name such as westeurope")
     return Service(region, None, None, key)
+
+
+def locale(settings: AzureSettings, spoken: Language) -> str:
+    """The tag of the language that Azure is to recognise."""
+    return settings.language or _LOCALES[spoken.code]
+
+
+def check_spoken(settings: AzureSettings, spoken: Language) -> None:
+    """Raise `UsageError` if the settings name a language that is not the spoken one."""
+    tag = settings.language
+    # Azure knows more languages than surtitle, and some tags, such as yue-CN, name one that is written alike.
+    if tag is not None and is_language(tag) and language(tag) != spoken:
+        raise UsageError(
+            f"azure.language is {tag}, and {spoken.name} is to be spoken; leave azure.language out, or name "
+            "its language with --from"
+        )
 
 
 def _key(settings: AzureSettings, environment: Mapping[str, str]) -> Secret | None:

@@ -108,6 +108,16 @@ def test_16_khz_mono_passes_unchanged(tmp_path: Path) -> None:
     assert np.array_equal(samples_of(run(tmp_path / "talk.wav")), samples)
 
 
+@pytest.mark.parametrize("rate", [SAMPLE_RATE, 48_000])
+def test_inverted_channels_are_heard(tmp_path: Path, rate: int) -> None:
+    one = tone(2, rate)
+    soundfile.write(tmp_path / "talk.wav", np.concatenate((one, -one), axis=1), rate)
+
+    heard = np.frombuffer(b"".join(AudioDecoder(tmp_path / "talk.wav").blocks()), "<i2")
+
+    assert np.abs(heard).max() == pytest.approx(8000, rel=0.01)
+
+
 def test_resampling_keeps_the_sound(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "talk.flac", tone(2, 44_100, 2), 44_100)
 
@@ -207,7 +217,7 @@ WHOLE = wav_bytes(tone(1)[:, 0])
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "cannot be decoded"),
+        (b"", "it cannot be decoded, because it is empty; record or export it again"),
         (b"this is no sound" * 99, "cannot be decoded"),
         (WHOLE[:44], "no audio"),
         (WHOLE[:20] + struct.pack("<H", 0x161) + WHOLE[22:], "cannot be decoded"),

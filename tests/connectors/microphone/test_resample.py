@@ -44,6 +44,14 @@ def test_the_sound_and_its_place_stay(rate: int, channels: int) -> None:
     assert np.abs(difference).max() < 10
 
 
+def test_inverted_channels_are_heard() -> None:
+    one = tone(1.0, 48_000, 1)
+    resampler = Resampler()
+    both = blocks(np.concatenate((one, -one), axis=1), SampleRun(0, 48_000, 2))
+
+    assert np.abs(heard([*resampler.pieces(both), *resampler.rest()])).max() > 0.9 * np.abs(one).max()
+
+
 def test_16_khz_mono_passes_unchanged_and_without_delay() -> None:
     samples = np.random.default_rng(7).integers(-9000, 9000, (5000, 1)).astype("<i2")
 

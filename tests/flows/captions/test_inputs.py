@@ -6,11 +6,14 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from flows.captions.inputs import Input, make_input
+from flows.captions.job import job
 from flows.running.process import ALONE
 from flows.settings.loading import load_settings
 from operators.clock import VirtualClock, WallClock
@@ -83,3 +86,33 @@ def test_a_replay_waits_for_what_it_handed_over_to_be_measured() -> None:
     given.pace.measured()
     assert len(part.next_batch()) == 1
     part.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "rooms", "sentence"),
+    [
+        ({"audio": "talk.wav"}, {}, "the default recogniser knows English only; choose .* for French"),
+        ({"rooms": True}, {}, "the default recogniser knows English only; choose .* for French"),
+        ({"rooms": True}, {"from": ["English", "Turkish"]}, "azure.language is en-GB, and Turkish is to be"),
+    ],
+)
+def test_a_job_checks_its_recogniser_for_each_spoken_language(
+    given: dict[str, Any],
+    rooms: dict[str, Any],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    soundfile.write("talk.wav", np.zeros(1600), 16_000)
+    azure = {"host": "ws://127.0.0.1:5000", "key_variable": "", "language": "en-GB"}
+    recognize = {"engine": "azure", "azure": azure} if rooms else {}
+    settings = load_settings(
+        None,
+        {
+            "input": given, "rooms": rooms, "translate": {"from": "French"}, "recognize": recognize,
+            "web": {"enabled": True}, "output": {"terminal": False},
+        },
+    )  # fmt: skip
+    with pytest.raises(UsageError, match=sentence):
+        job(settings)

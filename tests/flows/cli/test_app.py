@@ -123,6 +123,16 @@ def test_a_stage_can_be_replaced_by_a_file_of_its_events(run: Path, tmp_path: Pa
     assert not any(caption["withheld"] for caption in events(tmp_path / "captions.jsonl"))
 
 
+def test_a_silent_recording_is_answered_with_one_sentence(tmp_path: Path, small: list[str]) -> None:
+    talk = tmp_path / "talk.wav"
+    soundfile.write(talk, np.zeros(16_000), 16_000)
+    sentence = f"{talk} is silent, so there are no captions; record or export it again\n"
+    done = surtitle("file", talk, *small)
+    assert (done.returncode, done.stdout, done.stderr) == (0, sentence, "")
+    done = surtitle("file", talk, *small, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"surtitle: {sentence}")
+
+
 def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path, small: list[str]) -> None:
     settings = tmp_path / "surtitle.toml"
     settings.write_text(

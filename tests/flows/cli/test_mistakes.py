@@ -119,6 +119,12 @@ ANSWERS = [
         "surtitle live has no option --list-devices; there is a command for that: surtitle devices",
     ),
     ("file talk.wav --from German", 2, "the default recogniser knows English only; choose --recognizer …"),
+    ("serve --from French", 2, "the default recogniser knows English only; choose --recognizer …"),
+    (
+        "serve --recognizer whisper",
+        2,
+        "whisper comes without a model: name the folder of one with --speech-model",
+    ),
     ("replay talk.jsonl --to English", 2, "speech and captions would both be English; choose another …"),
     ("replay talk.jsonl --recovery talk.wav", 3, "talk.wav is not a folder: give one for --recovery, or …"),
     ("replay talk.jsonl --model captoins", 2, "there is no model captoins; did you mean captions?"),

@@ -1,0 +1,29 @@
+"""Mixes the channels of sound into one."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+# The channels cancel each other if their mean has less than this share of the power that it would have if
+# they were independent: one is the other one inverted, as with a wrongly soldered cable.
+_CANCELLED = 0.1
+# A channel is as loud as the loudest one from this share of its power on. Otherwise the choice between two
+# inverted channels would change with every block.
+_AS_LOUD = 0.8
+
+
+def mono(frames: Floats) -> Floats:
+    """The mean of the channels of a block, or its loudest channel if they cancel each other.
+
+    ``frames`` has shape (frames, channels), and the result (frames,).
+    """
+    mixed: Floats = frames.mean(axis=1, dtype=np.float32)
+    count = frames.shape[1]
+    if count == 1:
+        return mixed
+    powers = np.einsum("fc,fc->c", frames, frames, dtype=np.float64)
+    power = np.dot(mixed.astype(np.float64), mixed) * count**2
+    if power >= _CANCELLED * powers.sum():
+        return mixed
+    return frames[:, np.argmax(powers >= _AS_LOUD * powers.max())]

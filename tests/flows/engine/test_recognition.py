@@ -1,0 +1,89 @@
+"""The spoken language reaches every recogniser, or is refused in a sentence before a model is loaded."""
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from flows.engine.recognition import check_recognizer, make_recognizer
+from flows.settings.schema import RecognizeSettings
+from operators.errors import UsageError
+from operators.languages import _KNOWN, language
+from operators.recognizers.azure.settings import AzureSettings, locale
+from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.secret import Secret
+from tests.operators.recognizers.azure.server import chunks, running, say
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
+
+KEY = Secret("0123456789abcdef0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    ("spoken", "own", "asked"),
+    [
+        ("English", None, "en-US"),
+        ("German", None, "de-DE"),
+        ("DE", None, "de-DE"),
+        ("pt_BR", None, "pt-BR"),
+        ("norsk", None, "nb-NO"),
+        ("german", "de-AT", "de-AT"),
+    ],
+)
+def test_azure_is_asked_for_the_spoken_language(spoken: str, own: str | None, asked: str) -> None:
+    with running() as server:
+        settings = RecognizeSettings(
+            engine="azure", azure=AzureSettings(host=server.url, key=KEY, language=own, finish_s=0)
+        )
+        check_recognizer(settings, spoken=spoken, is_live=True)
+        recognizer = make_recognizer(settings, spoken=spoken, observe=lambda _changed: None)
+        for chunk in chunks(say([1])):
+            recognizer.accept(chunk)
+        query = parse_qs(urlsplit(server.wait_for_session(1).path).query)
+        recognizer.close()
+    assert query["language"] == [asked]
+
+
+def test_azure_has_a_locale_for_every_language_that_surtitle_knows() -> None:
+    for one in _KNOWN:
+        assert language(locale(AzureSettings(), one)) == one
+
+
+@pytest.mark.parametrize("spoken", ["French", "fr", "FR-ca"])
+@pytest.mark.parametrize(
+    ("engine", "folder", "sentence"),
+    [
+        ("moonshine", None, "the default recogniser knows English only; choose --recognizer .* for French"),
+        ("moonshine", bundled_model(), "tiny-en: by its name, this model recognises English, and French is"),
+        (
+            "vosk",
+            Path("vosk-model-small-cn-0.22"),
+            "this model recognises Chinese, and French is to be",
+        ),
+        ("vosk", None, "vosk comes without a model: name the folder of one with --speech-model"),
+        ("whisper", TINY_EN, "this Whisper model knows English only; name a multilingual one for French"),
+        ("whisper", None, "whisper comes without a model: name the folder of one with --speech-model"),
+    ],
+)
+def test_a_recogniser_of_another_language_is_refused(
+    engine: str, folder: Path | None, sentence: str, spoken: str
+) -> None:
+    settings = RecognizeSettings(engine=engine, model=None if folder is None else str(folder))  # type: ignore[arg-type]  # one of the table
+
+    with pytest.raises(UsageError, match=sentence):
+        check_recognizer(settings, spoken=spoken, is_live=True)
+
+
+def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> None:
+    settings = RecognizeSettings(
+        engine="azure", azure=AzureSettings(host="ws://localhost:5000", key=KEY, language="en-US")
+    )
+    with pytest.raises(UsageError, match=r"azure\.language is en-US, and German is to be spoken; leave"):
+        check_recognizer(settings, spoken="German", is_live=True)
+
+
+@pytest.mark.parametrize(
+    ("engine", "name"), [("moonshine", "tiny-fr"), ("moonshine", "mine"), ("vosk", "vosk-model-fr-0.22")]
+)
+def test_a_model_that_may_know_the_language_is_tried(engine: str, name: str) -> None:
+    settings = RecognizeSettings(engine=engine, model=name)  # type: ignore[arg-type]  # one of the table
+    check_recognizer(settings, spoken="French", is_live=False)
