@@ -91,7 +91,8 @@ def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) 
 def _task(prompt: Prompt, text: str) -> Task:
     source = prompt.source(cleaned(text))
     limit = output_limit(len(source))
-    return Task(prompt.build(source), (), prompt.stop, limit, is_final=True, source=source)
+    piece = prompt.vocabulary.piece
+    return Task(prompt.build(source), (), prompt.stop, limit, is_final=True, source=source, piece=piece)
 
 
 def compared_on(

@@ -9,10 +9,11 @@ model: one pass still verifies a whole draft, with any rule of acceptance, and w
 does not depend on the draft.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from operators.decoding.forward import AskDraftModel, Forward, Logits, Method, Task, TreeForward
+from operators.decoding.pieces import Piece
 from operators.glossary import Occurrence, times_said
 from operators.prompts.prompt import Prompt
 
@@ -57,7 +58,7 @@ def with_terms(
     method: Method,
     task: Task,
     terms: Sequence[Term],
-    piece: Callable[[int], bytes],
+    piece: Piece,
     lean: Lean = LEAN,
 ) -> Method:
     """The method on the same task, with a lean towards ``terms``; ``piece`` spells a token."""
@@ -90,7 +91,7 @@ def _outputs(request: Forward | TreeForward, first: int) -> Iterator[tuple[int, 
 class _Raising:
     """Raises the logits of the tokens that begin or continue a term."""
 
-    def __init__(self, terms: Sequence[Term], piece: Callable[[int], bytes], lean: Lean) -> None:
+    def __init__(self, terms: Sequence[Term], piece: Piece, lean: Lean) -> None:
         self._terms = terms
         self._piece = piece
         self._lean = lean

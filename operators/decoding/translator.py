@@ -303,6 +303,7 @@ class Translator:
             is_final=is_final,
             source=source,
             recent=tuple(self._recent.get(_within(_within(key)), ())),
+            piece=self._prompt.vocabulary.piece,
         )
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:
