@@ -297,7 +297,8 @@ class Translator:
             prompt=self._prompt.build(source),
             draft=draft,
             stop=self._prompt.stop,
-            limit=min(settings.max_output, output_limit(len(source))),
+            # Twice as much as a usual vocabulary needs: others spell the language in smaller pieces.
+            limit=min(settings.max_output, output_limit(2 * len(source))),
             committed=committed,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,

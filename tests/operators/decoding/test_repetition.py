@@ -4,12 +4,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
+from operators.decoding.pieces import textless
 from operators.decoding.repetition import FIGURE_TOKENS, TIMES, TOKENS, repetition
 from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import ssbd
 from operators.decoding.words import last_word_end
+from operators.trouble import Trouble
 from tests.toy import END, ToyCache
 
 
@@ -109,6 +113,27 @@ def test_an_answer_is_cut_between_words(text: str, kept: str) -> None:
     # One byte a token, so that no character may be cut either.
     tokens = list(text.encode())
     assert bytes(tokens[: last_word_end(tokens, lambda token: bytes([token]))]).decode() == kept
+
+
+PIECES = (b"", b" a", b"b", b"1", b".", b" ", "三".encode())
+
+
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    st.lists(st.integers(1, 6), max_size=12),
+    st.integers(1, 30),
+)
+def test_an_answer_that_is_too_long_is_cut_between_words_whatever_its_draft_was(
+    prompt: list[int], draft: list[int], limit: int
+) -> None:
+    task = Task(prompt, draft, frozenset([END]), limit, piece=PIECES.__getitem__)
+    want, _ = drive(retranslate(task), PrefixSession(ToyCache()))
+    got, _ = drive(ssbd(task, BiasedAcceptance(0.0)), PrefixSession(ToyCache()))
+    assert (got.tokens, got.cut, len(got.origins)) == (want.tokens, want.cut, len(want.tokens))
+    if want.cut is Trouble.LONG_ANSWER:
+        whole, _ = drive(retranslate(task._replace(piece=textless)), PrefixSession(ToyCache()))
+        assert len(whole.tokens) == limit
+        assert want.tokens == whole.tokens[: last_word_end(whole.tokens, task.piece)]
 
 
 def test_a_decoder_that_is_stuck_stops_early() -> None:
