@@ -59,7 +59,9 @@ def run_trials(
             results: list[tuple[MethodUpdate, ...]] = [()] * len(translators)
             for turn in range(len(translators)):
                 which = (turn + number + repeat) % len(translators)
-                results[which] = _translate(segment, translators[which], masks, go_on, judge)
+                # Methods that look up earlier outputs of a stream must not find those of the last repeat.
+                own = segment._replace(key=f"{repeat}/{segment.key}")
+                results[which] = _translate(own, translators[which], masks, go_on, judge)
             yield SegmentTrial(repeat, number, tuple(results))
 
 
@@ -67,7 +69,8 @@ def warm_up(corpus: Corpus, translators: Sequence[Translator]) -> None:
     """Run the first update with each method, unmeasured: the first passes read the weights from disk."""
     segment = corpus.segments[0]
     for translator in translators:
-        _translate(segment._replace(updates=segment.updates[:1]), translator, ())
+        first = segment._replace(key=f"warm-up/{segment.key}", updates=segment.updates[:1])
+        _translate(first, translator, ())
 
 
 def _translate(

@@ -91,7 +91,8 @@ def trajectories(engine: Engine, texts: Sequence[str], compared: Sequence[Way]) 
 def _task(prompt: Prompt, text: str) -> Task:
     source = prompt.source(cleaned(text))
     limit = output_limit(len(source))
-    return Task(prompt.build(source, is_final=True), (), prompt.stop, limit, is_final=True, source=source)
+    tokens, piece = prompt.build(source, is_final=True), prompt.vocabulary.piece
+    return Task(tokens, (), prompt.stop, limit, is_final=True, source=source, piece=piece)
 
 
 def compared_on(

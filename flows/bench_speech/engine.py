@@ -85,7 +85,15 @@ class _Moonshine(SpeechEngine):
 
         tokenizer = self._model.tokenizer
         doubt = doubt_of(method, draft, stopped, tokenizer.piece)
-        heard = decode(method, encoded, draft, len(window.samples), is_final=window.is_final, doubt=doubt)
+        heard = decode(
+            method,
+            encoded,
+            draft,
+            len(window.samples),
+            is_final=window.is_final,
+            doubt=doubt,
+            piece=tokenizer.piece,
+        )
         return lambda: DecodedWindow(
             heard.tokens,
             tokenizer.text(heard.tokens),

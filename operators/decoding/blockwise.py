@@ -11,8 +11,9 @@ import numpy as np
 from operators.decoding.drafter import Drafter
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Decoded, Forward, Method, Origin, Request, Task, TreeForward
-from operators.decoding.repetition import repetition
+from operators.decoding.repetition import FIGURE_TOKENS, repetition
 from operators.decoding.verify import verify
+from operators.decoding.words import last_word_end
 from operators.trouble import Trouble
 
 #: The origins of drafted tokens, except those of the last output.
@@ -65,6 +66,9 @@ class _Growing:
         self._gaps = [0.0] * len(known)
         self._want_gaps = task.want_gaps
         self._limit = task.limit
+        self._piece = task.piece
+        # As long as the source, figures may well be those of the source.
+        self._figure_tokens = max(FIGURE_TOKENS, len(task.source))
         self._cut: Trouble | None = None
         self._proposed = 0
         # Tokens that have been searched for a repetition.
@@ -82,16 +86,18 @@ class _Growing:
         )
 
     def add(self, tokens: Sequence[int], origins: Sequence[Origin]) -> None:
-        """Append accepted tokens; cut a repetition."""
+        """Append accepted tokens; cut a repetition, or an output that is too long at its last whole word."""
         self.output += tokens
         self._origins += origins
-        kept = repetition(self.output, self._checked)
+        kept = repetition(self.output, self._checked, self._piece, self._figure_tokens)
         self._checked = len(self.output)
         if kept is not None:
-            del self.output[kept:], self._origins[kept:]
-            self.ended, self._cut = True, Trouble.REPETITION
+            self._cut = Trouble.REPETITION
         elif len(self.output) >= self._limit:
-            self.ended, self._cut = True, Trouble.LONG_ANSWER
+            self._cut, kept = Trouble.LONG_ANSWER, last_word_end(self.output, self._piece)
+        if kept is not None:
+            self.ended = True
+            del self.output[kept:], self._origins[kept:]
 
     def decoded(self) -> Decoded:
         """The result so far."""

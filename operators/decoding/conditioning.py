@@ -27,9 +27,10 @@ class Conditioning(msgspec.Struct, frozen=True):
         if is_final:
             return text
         words = text.split()
-        # Text in a script without spaces is one long word; all of it would wait for the final.
+        # The first word never waits: a caption would vanish where a text is revised to few words, and text in
+        # a script without spaces, one long word, would wait for the final.
         if self.hold_back and len(words) > 1:
-            text = " ".join(words[: -self.hold_back])
+            text = " ".join(words[: max(1, len(words) - self.hold_back)])
         if self.strip_punctuation:
             return text.rstrip().rstrip(_CLOSING).rstrip()
         return _closed(text.rstrip()) if self.close else text

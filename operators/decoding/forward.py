@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.decoding.pieces import Piece, textless
 from operators.decoding.tree import TokenTree
 from operators.trouble import ModelTrouble, Trouble
 
@@ -117,10 +118,16 @@ class Task(NamedTuple):
     #: Token ids of the source, and of recent outputs, in which names and terms may be found again.
     source: Sequence[int] = ()
     recent: Sequence[Sequence[int]] = ()
+    #: Spells the tokens of the output: an output that has to be cut is cut between words.
+    piece: Piece = textless
 
 
 def output_limit(source_tokens: int) -> int:
-    """Tokens that the translation of so long a source may have at most: a model may not find an end."""
+    """Tokens that suffice for the translation of so long a source.
+
+    Of 31,000 human translations from English none takes more than 77 % of it in the default models'
+    vocabularies. There must be a limit, because a model may not find an end.
+    """
     return 2 * source_tokens + 24
 
 

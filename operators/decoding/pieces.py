@@ -1,7 +1,15 @@
 """The text of an answer, token by token."""
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+#: Gives the bytes that a token stands for.
+Piece = Callable[[int], bytes]
+
+
+def textless(token: int) -> bytes:  # noqa: ARG001 - the protocol
+    """The bytes of a token without a text."""
+    return b""
 
 
 def decode_pieces(pieces: Sequence[bytes]) -> list[str]:

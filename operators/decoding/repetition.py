@@ -6,32 +6,63 @@ nobody wants to read, each as costly as any other.
 
 from collections.abc import Sequence
 
+from operators.decoding.pieces import Piece, textless
+from operators.decoding.words import is_word_end
+
 #: Longest repeated phrase, in tokens.
 MAX_PERIOD = 16
 #: Minimum number of repetitions, and of tokens in all of them. Three short words in a row are normal speech
 #: ("very, very, very"); a dozen tokens are not.
 TIMES, TOKENS = 3, 12
+#: Minimum number of tokens of figures, which most vocabularies spell digit by digit: 1,000,000,000 is a
+#: number, and so are those of cards, accounts and addresses.
+FIGURE_TOKENS = 48
 
 
-def repetition(tokens: Sequence[int], begin: int = 0) -> int | None:
+def repetition(
+    tokens: Sequence[int], begin: int = 0, piece: Piece = textless, figure_tokens: int = FIGURE_TOKENS
+) -> int | None:
     """The length to which ``tokens`` should be cut, or None if no prefix ends in a repetition.
 
-    Checks the prefixes longer than ``begin``, the shortest first. The repeated phrase is kept once.
+    Checks the prefixes longer than ``begin``, the shortest first. The repeated phrase is kept once, and then
+    the rest of the word that it begins.
+
+    Args:
+        piece: Spells a token; without it, no token is part of a figure, and any place is the end of a word.
+        figure_tokens: The minimum of tokens where the phrase has only digits and what stands between them.
     """
     for end in range(begin + 1, len(tokens) + 1):
-        kept = _ends_in_repetition(tokens[:end])
+        kept = _ends_in_repetition(tokens[:end], piece, figure_tokens)
         if kept is not None:
             return kept
     return None
 
 
-def _ends_in_repetition(tokens: Sequence[int]) -> int | None:
+def _ends_in_repetition(tokens: Sequence[int], piece: Piece, figure_tokens: int) -> int | None:
     for period in range(1, min(MAX_PERIOD, len(tokens) // TIMES) + 1):
-        if tokens[-1] != tokens[-1 - period]:
-            continue
-        times = max(TIMES, -(-TOKENS // period))
-        span = times * period
-        # A span repeats with a period if it equals itself shifted by that period.
-        if span <= len(tokens) and tokens[-span:-period] == tokens[len(tokens) - span + period :]:
-            return len(tokens) - span + period
+        span = _span(tokens, period, TOKENS)
+        if span and _is_figure(tokens[-period:], piece):
+            span = _span(tokens, period, figure_tokens)
+        if span:
+            once = len(tokens) - span + period
+            return next((end for end in range(once, once + period) if is_word_end(tokens, end, piece)), once)
     return None
+
+
+def _span(tokens: Sequence[int], period: int, least: int) -> int:
+    """How many tokens at the end repeat with this period, counted in whole phrases; 0 if too few."""
+    span = max(TIMES, -(-least // period)) * period
+    # A span repeats with a period if it equals itself shifted by that period.
+    is_repeated = (
+        span <= len(tokens)
+        and tokens[-1] == tokens[-1 - period]
+        and tokens[-span:-period] == tokens[len(tokens) - span + period :]
+    )
+    return span if is_repeated else 0
+
+
+def _is_figure(phrase: Sequence[int], piece: Piece) -> bool:
+    """Whether a phrase consists of digits and what stands between them, in any script."""
+    # Twice, because a phrase of single bytes may begin inside a character.
+    text = b"".join(map(piece, (*phrase, *phrase))).decode("utf-8", "ignore")
+    return any(map(str.isnumeric, text)) and all(char.isnumeric() or not char.isalpha() for char in text)

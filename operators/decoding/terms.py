@@ -3,16 +3,14 @@
 Speech recognisers are biased towards expected phrases in the same way (contextual biasing, Pundak et al.
 2018): while a term has been said less often than its source, the logits of its first token and, once it has
 begun, of its next token are raised.
-
-How far a row is raised depends only on the output before it. To every decoding method this is simply another
-model: one pass still verifies a whole draft, with any rule of acceptance, and with an exact rule the output
-does not depend on the draft.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from operators.decoding.forward import AskDraftModel, Forward, Logits, Method, Task, TreeForward
+from operators.decoding.adjusted import adjusted
+from operators.decoding.forward import Logits, Method, Task
+from operators.decoding.pieces import Piece
 from operators.glossary import Occurrence, times_said
 from operators.prompts.prompt import Prompt
 
@@ -57,40 +55,17 @@ def with_terms(
     method: Method,
     task: Task,
     terms: Sequence[Term],
-    piece: Callable[[int], bytes],
+    piece: Piece,
     lean: Lean = LEAN,
 ) -> Method:
     """The method on the same task, with a lean towards ``terms``; ``piece`` spells a token."""
-    raising, first = _Raising(terms, piece, lean), len(task.prompt)
-    try:
-        request = next(method)
-        while True:
-            rows = yield request
-            # The draft model only proposes.
-            if not isinstance(request, AskDraftModel):
-                for row, output in zip(rows, _outputs(request, first), strict=True):
-                    if output is not None:
-                        raising.raise_in(row, output)
-            request = method.send(rows)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
-
-
-def _outputs(request: Forward | TreeForward, first: int) -> Iterator[tuple[int, ...] | None]:
-    """The output before each row of a request, which begins at position ``first``; None inside the prompt."""
-    tokens = tuple(request.tokens)
-    for end in range(request.logits_from + 1, len(tokens) + 1):
-        yield tokens[first:end] if end >= first else None
-    if isinstance(request, TreeForward):
-        tree = request.tree
-        for node in range(tree.size):
-            yield (*tokens[first:], *(tree.tokens[one] for one in tree.path(node)))
+    return adjusted(method, task, _Raising(terms, piece, lean).raise_in)
 
 
 class _Raising:
     """Raises the logits of the tokens that begin or continue a term."""
 
-    def __init__(self, terms: Sequence[Term], piece: Callable[[int], bytes], lean: Lean) -> None:
+    def __init__(self, terms: Sequence[Term], piece: Piece, lean: Lean) -> None:
         self._terms = terms
         self._piece = piece
         self._lean = lean

@@ -312,12 +312,14 @@ class Translator:
             prompt=self._prompt.build(source, is_final=is_final),
             draft=draft,
             stop=self._prompt.stop,
-            limit=min(settings.max_output, output_limit(len(source))),
+            # Twice as much as a usual vocabulary needs: others spell the language in smaller pieces.
+            limit=min(settings.max_output, output_limit(2 * len(source))),
             committed=committed,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,
             recent=tuple(self._recent.get(_within(_within(key)), ())),
+            piece=self._prompt.vocabulary.piece,
         )
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -64,7 +64,7 @@ class Translator:
     def _judged(self, answer: Answer) -> Translated:
         if not answer.ended:
             return Translated(Fate.ENDLESS)
-        if repetition(answer.tokens) is not None:
+        if repetition(answer.tokens, piece=self._prompt.vocabulary.piece) is not None:
             return Translated(Fate.REPEATED)
         said = b"".join(map(self._prompt.vocabulary.piece, answer.tokens)).decode(errors="replace")
         text = " ".join(said.split())

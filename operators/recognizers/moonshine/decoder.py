@@ -8,6 +8,7 @@ from operators.decoding.doubtful import Doubt
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
+from operators.decoding.pieces import Piece, textless
 from operators.decoding.session import KvCache, PrefixSession
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.model import BEGIN, END
@@ -41,12 +42,14 @@ def decode(
     *,
     is_final: bool,
     doubt: Doubt | None = None,
+    piece: Piece = textless,
 ) -> Heard:
     """Decode one window of so many ``samples``; ``cache`` holds its encoder states.
 
-    With ``doubt``, decoding of unfinished speech may end early. Raises `ModelTrouble` if the model fails.
+    With ``doubt``, decoding of unfinished speech may end early. ``piece`` spells the tokens. Raises
+    `ModelTrouble` if the model fails.
     """
-    task = speech_task(draft if method.use_draft else (), samples, is_final=is_final)
+    task = speech_task(draft if method.use_draft else (), samples, is_final=is_final)._replace(piece=piece)
     session = Certainty(PrefixSession(cache))
     decoded, cost = drive(
         decode_speech(method, task, session, margin=MARGIN, costs=COSTS, doubt=doubt), session

@@ -42,6 +42,7 @@ class MoonshineTranscriber(DraftingTranscriber):
             len(window.samples),
             is_final=window.is_final,
             doubt=doubt_of(self._method, draft, stopped, tokenizer.piece),
+            piece=tokenizer.piece,
         )
         pieces = [tokenizer.piece(token) for token in heard.tokens]
         return Transcript(

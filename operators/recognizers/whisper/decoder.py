@@ -77,6 +77,7 @@ def speech_task(encoded: Encoded, draft: tuple[int, ...], *, is_final: bool) -> 
         stop={encoded.vocabulary.end},
         limit=_limit(encoded.speech_s),
         is_final=is_final,
+        piece=encoded.vocabulary.piece,
     )
 
 

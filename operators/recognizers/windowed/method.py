@@ -5,7 +5,7 @@ So it uses the same generators of forward passes (SSBD; Zeng et al., section 3).
 the last hypothesis; the final is that of greedy decoding.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import regex
@@ -18,6 +18,7 @@ from operators.decoding.doubtful import Doubt, until_doubtful
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength, PassCosts
+from operators.decoding.pieces import Piece
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
 
@@ -63,9 +64,7 @@ def decode_speech(
     return decoding if doubt is None else until_doubtful(decoding, task, doubt, certainty.of)
 
 
-def doubt_of(
-    method: SpeechMethod, draft: Sequence[int], stopped: int, piece: Callable[[int], bytes]
-) -> Doubt | None:
+def doubt_of(method: SpeechMethod, draft: Sequence[int], stopped: int, piece: Piece) -> Doubt | None:
     """Where a window may end early: after the last hypothesis ``draft``; None if it may not.
 
     Args:

@@ -17,6 +17,8 @@ from flows.bench.signature import Signature, mixing_key
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from operators.decoding.decoder import OneAtATime
+from operators.decoding.forward import Method, Task
+from operators.decoding.greedy import retranslate
 from operators.decoding.translator import Translator
 from operators.errors import InputError, OutputError, UsageError
 from operators.events import Partial
@@ -76,6 +78,22 @@ def test_a_final_shows_all_of_it_and_an_unfinished_text_what_its_mask_leaves() -
     for updates in trial.updates:
         assert updates[-1].shown == (updates[-1].text,) * 2
         assert all(one.shown[0] == one.text and one.text.startswith(one.shown[1]) for one in updates)
+
+
+def test_no_repeat_finds_what_was_said_in_the_last_one() -> None:
+    """A method that looks up earlier outputs would copy its own finals."""
+    seen: list[int] = []
+
+    def looking(task: Task) -> Method:
+        seen.append(len(task.recent))
+        return retranslate(task)
+
+    (looks,) = translators()[:1]
+    looks._method = looking
+    warm_up(CORPUS, [looks])
+    list(run_trials(CORPUS, [looks], 2, masks(), set()))
+    whole = len(CORPUS.segments[0].updates)
+    assert seen == [0, *[ended for _ in range(2) for ended in range(3) for _ in range(whole)]]
 
 
 @pytest.mark.parametrize("kept", range(7))

@@ -16,8 +16,10 @@ def test_the_last_words_wait_for_the_next_update() -> None:
     assert Conditioning(hold_back=2).prepare("It was the best.", is_final=False) == "It was"
 
 
-def test_a_single_word_does_not_wait() -> None:
-    assert Conditioning(hold_back=2).prepare("今日は良い天気です。", is_final=False) == "今日は良い天気です。"
+@given(st.lists(st.sampled_from(["a", "今日は良い天気です。"]), min_size=1, max_size=5), st.integers(0, 6))
+def test_the_first_word_does_not_wait_so_that_no_caption_vanishes(words: list[str], hold_back: int) -> None:
+    prepared = Conditioning(hold_back=hold_back).prepare(" ".join(words), is_final=False)
+    assert prepared == " ".join(words[: max(1, len(words) - hold_back)])
 
 
 @given(st.text(max_size=30), st.integers(0, 3), st.booleans())

@@ -1,13 +1,19 @@
-"""Where an output that repeats itself without end is cut."""
+"""Where an output that repeats itself without end, or is too long, is cut."""
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.repetition import TIMES, TOKENS, repetition
+from operators.decoding.pieces import textless
+from operators.decoding.repetition import FIGURE_TOKENS, TIMES, TOKENS, repetition
 from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import ssbd
+from operators.decoding.words import last_word_end
+from operators.trouble import Trouble
 from tests.toy import END, ToyCache
 
 
@@ -33,6 +39,101 @@ def test_looking_in_two_goes_finds_what_one_go_finds(tokens: list[int], middle: 
     assert repetition(tokens) == (
         first if first is not None else repetition(tokens, min(middle, len(tokens)))
     )
+
+
+def cut(text: str, *, size: int = 1, least: int = FIGURE_TOKENS) -> str | None:
+    """What is left of a text whose tokens are ``size`` bytes each; None if it has no repetition."""
+    pieces = [text.encode()[at : at + size] for at in range(0, len(text.encode()), size)]
+    ids = sorted(set(pieces))
+    kept = repetition([ids.index(one) for one in pieces], 0, lambda token: ids[token], least)
+    return None if kept is None else b"".join(pieces[:kept]).decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,000,000,000 phones since 2007",
+        "1\u202f000\u202f000\u202f000\u202f000 Telefone",
+        "255.255.255.255, which is wrong",
+        "0.3333333333333, as you know",
+        "2001:0db8:0000:0000:0000:0000:0000:0001",
+        "+49 111 111 111 111",
+        "0000 0000 0000 0000",
+        "10, 10, 10, 10, 10, 10",
+        "00:00:00:00:00:00",
+        "$1,000,000,000,000.00",
+        "１，０００，０００",
+        "٣٫٣٣٣٣٣٣٣٣٣٣٣٣٣",
+        "०.३३३३३३३३३३",
+        "一九一九一九一九一九",
+    ],
+)
+def test_a_figure_is_no_repetition(text: str) -> None:
+    assert cut(text) is None
+
+
+@given(st.integers(0, 10**15), st.sampled_from(["", ",", ".", " ", "\u202f", "'"]))
+@example(10**15, ",")
+def test_a_number_in_any_spelling_is_whole(number: int, separator: str) -> None:
+    assert cut(f"{number:,}".replace(",", separator) + " things") is None
+
+
+@given(st.text("0123456789.,: -", min_size=1, max_size=6), st.integers(FIGURE_TOKENS, 100))
+def test_figures_without_end_are_cut_in_the_end(loop: str, least: int) -> None:
+    assert cut("It is " + loop * (least + TIMES), least=least) is not None
+
+
+@pytest.mark.parametrize("text", ["ha" * 20, "-" * 20, "and 5 and 5 and 5 and 5", "三十年，三十年，三十年，"])
+def test_what_is_not_only_digits_is_still_a_repetition(text: str) -> None:
+    assert cut(text) is not None
+
+
+def test_what_is_kept_of_a_repetition_ends_with_a_whole_word() -> None:
+    # The repetition begins within a word, because what precedes it ends in the same way.
+    assert cut("bad leather good weather good weather good weather") == "bad leather good weather"
+    assert cut("悪天気が良い天気が良い天気が良い天気が良い", size=3) == "悪天気が良い"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("nur für gute Verteil", "nur für gute"),
+        ("nur für gute Verteilung.", "nur für gute Verteilung."),
+        ("es kostet 1 000 0", "es kostet"),
+        ("es sind 1.", "es sind"),
+        ("Verteil", "Verteil"),
+        ("公司售出10", "公司售出"),
+        ("公司售出十", "公司售出"),
+        ("田纳西州立大学主教练罗德·", "田纳西州立大学主教练罗德"),
+        ("私はスーパ", "私は"),
+        ("これはペンです。", "これはペンです。"),
+    ],
+)
+def test_an_answer_is_cut_between_words(text: str, kept: str) -> None:
+    # One byte a token, so that no character may be cut either.
+    tokens = list(text.encode())
+    assert bytes(tokens[: last_word_end(tokens, lambda token: bytes([token]))]).decode() == kept
+
+
+PIECES = (b"", b" a", b"b", b"1", b".", b" ", "三".encode())
+
+
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    st.lists(st.integers(1, 6), max_size=12),
+    st.integers(1, 30),
+)
+def test_an_answer_that_is_too_long_is_cut_between_words_whatever_its_draft_was(
+    prompt: list[int], draft: list[int], limit: int
+) -> None:
+    task = Task(prompt, draft, frozenset([END]), limit, piece=PIECES.__getitem__)
+    want, _ = drive(retranslate(task), PrefixSession(ToyCache()))
+    got, _ = drive(ssbd(task, BiasedAcceptance(0.0)), PrefixSession(ToyCache()))
+    assert (got.tokens, got.cut, len(got.origins)) == (want.tokens, want.cut, len(want.tokens))
+    if want.cut is Trouble.LONG_ANSWER:
+        whole, _ = drive(retranslate(task._replace(piece=textless)), PrefixSession(ToyCache()))
+        assert len(whole.tokens) == limit
+        assert want.tokens == whole.tokens[: last_word_end(whole.tokens, task.piece)]
 
 
 def test_a_decoder_that_is_stuck_stops_early() -> None:

@@ -7,19 +7,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance, WorthAcceptance
+from operators.decoding.blockwise import decode
+from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength
+from operators.decoding.prediction import Prediction
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.terms import Lean, Term, with_terms
 from operators.glossary import Occurrence, times_said
+from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.trouble import Trouble
-from tests.toy import END, SpellingVocabulary, ToyCache, ToyVocabulary
+from tests.toy import END, SpellingVocabulary, ToyCache, ToyStore, ToyVocabulary
 
 tokens = st.lists(st.integers(1, 6), max_size=12)
 prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
@@ -69,6 +73,19 @@ def test_a_draft_that_is_verified_in_one_pass_gives_what_decoding_token_by_token
         assert (
             leaning(ssbd(one, BiasedAcceptance(0.0), None, drafter), one, wanted, lean).tokens == want.tokens
         )
+
+
+@given(prompts, terms, leans, st.integers(1, 3), st.integers(0, 4))
+def test_a_draft_model_that_branches_changes_nothing_even_where_the_session_has_no_trees(
+    prompt: list[int], wanted: list[Term], lean: Lean, branches: int, sequences: int
+) -> None:
+    one = task(prompt)
+    want = leaning(retranslate(one), one, wanted, lean)
+    drafting = ModelDrafts(one, Prediction(threshold=0.9, branches=branches))
+    method = with_terms(decode(one, drafting), one, wanted, ToyVocabulary().piece, lean)
+    pools = [SessionPool(ToyStore(3 + many), [], 2, branches=many) for many in (sequences, 2)]
+    with pools[0].session("a") as session, pools[1].session("a") as draft:
+        assert drive(method, session, draft)[0].tokens == want.tokens
 
 
 @given(prompts, tokens, st.floats(0.0, 0.4), terms, leans)

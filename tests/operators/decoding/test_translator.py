@@ -22,8 +22,8 @@ texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 
 
 def translator(
-    bias: float | None, *, size: int = 2, max_source: int = 100, knows_unfinished: bool = False,
-    tail: int = 3, unfinished_tail: int | None = None,
+    bias: float | None, *, size: int = 2, max_source: int = 100, max_output: int = 40,
+    knows_unfinished: bool = False, tail: int = 3, unfinished_tail: int | None = None,
 ) -> Translator:  # fmt: skip
     vocabulary = ToyVocabulary()
     prompt = Prompt(
@@ -38,7 +38,7 @@ def translator(
         prompt,
         OneAtATime(SessionPool(ToyStore(size + 1), prompt.head, size)),
         method,
-        TranslatorSettings(max_source=max_source, max_output=40),
+        TranslatorSettings(max_source=max_source, max_output=max_output),
     )
 
 
@@ -144,6 +144,20 @@ def test_a_text_longer_than_the_context_is_translated_in_windows_and_nothing_is_
     assert len(state.windows) == 7
     assert sum(len(window.source) for window in state.windows) == 50
     assert "".join(output.pieces).strip() == "".join(output.pieces)
+
+
+@pytest.mark.parametrize("words", [1, 5, 60])
+def test_an_answer_may_have_four_tokens_for_each_of_its_source_and_room_to_spare(words: int) -> None:
+    tasks: list[Task] = []
+
+    def method(task: Task) -> Method:
+        tasks.append(task)
+        return retranslate(task)
+
+    model = translator(None, max_output=400)
+    model._method = method
+    model.update("s/000000", SegmentState(), "a " * words, is_final=True)
+    assert 4 * words + 20 <= tasks[0].limit <= 400
 
 
 class Spaced(ToyVocabulary):
