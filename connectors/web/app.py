@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -61,10 +62,7 @@ def web_app(
             Route("/streams.json", pages.streams),
             Route("/robots.txt", pages.robots),
             Route("/static/{name}", pages.static),
-            # A stream's name may contain slashes.
-            Route("/streams/{stream:path}/events", pages.events),
-            Route("/streams/{stream:path}/control", pages.control),
-            Route("/streams/{stream:path}", pages.page),
+            Route("/streams/{stream:path}", pages.stream),
         ],
         middleware=[Middleware(Guard, access=access, token=token)],
         exception_handlers={404: _no_such_page, Full: _full},
@@ -84,20 +82,23 @@ class _Pages:
     async def streams(self, _request: Request) -> Response:
         return JSONResponse([one._asdict() for one in self._hub.listed()], headers=_NOT_KEPT)
 
-    async def events(self, request: Request) -> Response:
-        name = request.path_params["stream"]
+    async def stream(self, request: Request) -> Response:
+        # A stream's name may contain slashes: one before the name of a page is not escaped.
+        address = request.scope["raw_path"].decode("ascii", "replace").removeprefix("/streams/")
+        name, _, what = address.rpartition("/")
+        if name and what == "events":
+            return self._events(unquote(name), request)
+        if name and what == "control":
+            return self._file("control.html", request)
+        # For any name: the page waits for a stream that does not exist yet.
+        return self._file("page.html", request, _STYLED)
+
+    def _events(self, name: str, request: Request) -> Response:
         if not self._hub.may_follow(name, request.query_params.get("view", "")):
             # The same answer whether there is such a stream or not.
             raise HTTPException(404)
         # Not a subclass of Response, but it behaves like one.
         return EventStream(self._hub, name, request.headers.get("last-event-id"))  # type: ignore[return-value]
-
-    async def page(self, request: Request) -> Response:
-        # For any name: the page waits for a stream that does not exist yet.
-        return self._file("page.html", request, _STYLED)
-
-    async def control(self, request: Request) -> Response:
-        return self._file("control.html", request)
 
     async def robots(self, request: Request) -> Response:
         return self._file("robots.txt", request)

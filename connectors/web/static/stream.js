@@ -1,7 +1,7 @@
 // Which stream a page is about: its address says so.
 
-// Where the stream's page is, without a slash at its end. A name may have slashes in it.
-export const path = location.pathname.replace(/\/+$/, "").replace(/\/control$/, "");
+// Where the stream's page is, without a slash at its end. A name may have slashes in it, and may be "control".
+export const path = location.pathname.replace(/\/+$/, "").replace(/^(\/streams\/.+)\/control$/, "$1");
 
 const given = new URLSearchParams(location.search);
 const full = decoded(path.replace(/^\/streams\//, ""));

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from playwright.sync_api import expect
 
 from connectors.web.assets import Asset, load_assets
+from tests.browser import open_browser
 from tests.connectors.web.browser import caption, follow
 from tests.connectors.web.serving import Served, serving
 
@@ -39,12 +41,33 @@ def test_pages_are_served_from_memory_under_their_addresses(monkeypatch: pytest.
             ("/", "index"), ("/static/page.html", "page"), ("/streams/talk", "page"),
             ("/streams/talk?overlay=1", "page"), ("/streams/talk/control", "control"),
             ("/streams/a%2Fb", "page"), ("/streams/a%2Fb/control", "control"),
+            ("/streams/control", "page"), ("/streams/control/control", "control"),
+            ("/streams/a%2Fcontrol", "page"), ("/streams/a%2Fcontrol/control", "control"),
+            ("/streams/events", "page"), ("/streams/a%2Fevents", "page"), ("/streams/a/b", "page"),
         ):  # fmt: skip
             answer, body = served.get(path)
             assert (answer.status, body) == (200, name), path
             assert answer.headers["content-type"] == "text/html; charset=utf-8"
         assert served.status("/", {"If-None-Match": '"index"'}) == 304
         assert served.status("/", {"If-None-Match": '"older"'}) == 200
+
+
+def test_streams_named_like_pages_have_their_pages(served: Served) -> None:
+    names = ["control", "hall/control", "control/control", "hall/events"]
+    for name in names:
+        served.hub.caption(caption(f"Hier ist {name}.", stream=name))
+    with open_browser() as browser:
+        page = browser.new_page()
+        for name in names:
+            page.goto(f"http://127.0.0.1:{served.port}/")
+            control = page.get_by_role("link", name=f"Control room of {name}", exact=True)
+            address = str(control.evaluate("link => link.href"))
+            page.get_by_role("link", name=name, exact=True).click()
+            expect(page.locator("body")).to_contain_text(f"Hier ist {name}.")
+            page.goto(address)
+            expect(page).to_have_title(f"{name} – control room")
+            expect(page.locator("#state-words")).to_have_text("listening")
+    assert [one.name for one in served.hub.listed()] == names
 
 
 def test_all_files_of_the_page_are_served_as_what_they_are(standing: Served) -> None:
