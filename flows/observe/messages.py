@@ -9,6 +9,7 @@ from operators.observed import (
     RecognizerChanged,
     RecordingTruncated,
     RoomRefused,
+    SpeechCut,
 )
 from operators.trouble import TroubleWatch
 
@@ -17,12 +18,16 @@ class Messages:
     """Reports events to the user in sentences."""
 
     takes = frozenset(
-        {MicrophoneChanged, RecognizerChanged, OutputChanged, ModelAnswered, RecordingTruncated, RoomRefused}
-    )
+        {
+            MicrophoneChanged, RecognizerChanged, SpeechCut, OutputChanged, ModelAnswered, RecordingTruncated,
+            RoomRefused,
+        }
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._model = TroubleWatch()
         self._truncated: list[str] = []
+        self._has_told_cut = False
 
     def observe(self, event: Observed) -> None:
         """Report an event, or keep it for the end."""
@@ -31,6 +36,9 @@ class Messages:
                 tell("microphone_changed", sentence)
             case RecognizerChanged(sentence):
                 tell("recognizer_changed", sentence)
+            case SpeechCut(sentence) if not self._has_told_cut:
+                self._has_told_cut = True
+                tell("speech_cut", f"{sentence}; further cases are only counted")
             case OutputChanged(path, sentence, is_late):
                 tell("write_failed" if is_late else "write_recovered", sentence, output=path)
             case ModelAnswered(trouble, why):
