@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from typing_extensions import override
 
 from flows.engine.recognition import check_recognizer
+from flows.engine.terms import tell_moonshine_terms
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.languages import language
@@ -57,6 +58,7 @@ def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> Sp
     match name:
         case "moonshine":
             _check("moonshine", folder, spoken)
+            tell_moonshine_terms(language(spoken))
             return _Moonshine(folder, spoken, threads)
         case "whisper":
             _check("whisper", folder, spoken)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from flows.engine.terms import tell_moonshine_terms
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.extras import needs_extra
@@ -95,6 +96,7 @@ def make_recognizer(
         case "moonshine":
             from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 
+            tell_moonshine_terms(language(spoken))
             return moonshine_recognizer(
                 model_path=settings.model,
                 spoken=language(spoken),
