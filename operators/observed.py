@@ -90,6 +90,13 @@ class RecognizerChanged(Struct, frozen=True):
     sentence: str
 
 
+class SpeechCut(Struct, frozen=True):
+    """A recogniser's text of a segment was cut, because the model found no end."""
+
+    #: Which one, for the user.
+    sentence: str
+
+
 class SoundRecognized(Struct, frozen=True):
     """A recogniser has processed a chunk of sound."""
 
@@ -172,6 +179,7 @@ Observed = (
     | RecordingAt
     | RecordingTruncated
     | RecognizerChanged
+    | SpeechCut
     | SoundRecognized
     | PartialHeard
     | RoomRefused

@@ -41,6 +41,7 @@ class RunMetrics:
         self._skipped = self._counter(
             "skipped_messages", "Messages of the input's topic that were not used.", "kind"
         )
+        self._cut = self._counter("cut_speech", "Segments whose recognised text was cut.")
         self._captions = self._counter("captions", "Captions that were shown.", "kind")
         self._segments = self._counter("segments", "Segments that had their first caption.")
         self._overtaken = self._counter("overtaken_partials", "Partials that newer ones overtook.")
@@ -89,6 +90,10 @@ class RunMetrics:
     def partial(self) -> None:
         """Count a hypothesis."""
         self._partials.inc()
+
+    def cut(self) -> None:
+        """Count a segment whose recognised text was cut."""
+        self._cut.inc()
 
     def skipped(self, kind: str) -> None:
         """Count a message of the input's topic that was not used."""

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from typing_extensions import override
 
+from flows.engine.recognition import check_recognizer
+from flows.engine.terms import tell_moonshine_terms
+from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.languages import language
 from operators.recognizers.windowed.method import SpeechMethod, doubt_of
@@ -54,16 +57,23 @@ def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> Sp
     """Open the engine of that name. Raises `SurtitleError` if it or its model is missing."""
     match name:
         case "moonshine":
-            return _Moonshine(folder, threads)
+            _check("moonshine", folder, spoken)
+            tell_moonshine_terms(language(spoken))
+            return _Moonshine(folder, spoken, threads)
         case "whisper":
-            if folder is None:
-                raise UsageError("whisper comes without a model: name the folder of one with --speech-model")
+            _check("whisper", folder, spoken)
+            assert folder is not None, "a check has looked"
             return _Whisper(folder, spoken, threads)
     raise UsageError(f"--recognizer: {name!r} cannot be measured; choose moonshine or whisper")
 
 
+def _check(name: Literal["moonshine", "whisper"], folder: Path | None, spoken: str) -> None:
+    settings = RecognizeSettings(engine=name, model=None if folder is None else str(folder))
+    check_recognizer(settings, spoken=spoken, is_live=False)
+
+
 class _Moonshine(SpeechEngine):
-    def __init__(self, folder: Path | None, threads: int) -> None:
+    def __init__(self, folder: Path | None, spoken: str, threads: int) -> None:
         from operators.recognizers.moonshine.decoder import MARGIN
         from operators.recognizers.moonshine.model import load_model
         from operators.recognizers.moonshine.recognizer import bundled_model
@@ -71,6 +81,7 @@ class _Moonshine(SpeechEngine):
         self.folder = folder or bundled_model()
         self.rules = None
         self.margin = MARGIN
+        self._spoken = language(spoken)
         self._model = load_model(str(self.folder.absolute()), threads)
 
     @override
@@ -93,6 +104,7 @@ class _Moonshine(SpeechEngine):
             is_final=window.is_final,
             doubt=doubt,
             piece=tokenizer.piece,
+            spoken=self._spoken,
         )
         return lambda: DecodedWindow(
             heard.tokens,

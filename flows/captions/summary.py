@@ -89,6 +89,8 @@ def _sound(summary: Summary) -> str | None:
         for seconds, what in ((summary.lost_s, "lost"), (summary.absent_s, "without a microphone"))
         if seconds >= 0.05
     ]
+    if summary.cut:
+        told.append(f"the text of {summary.cut} {'segment' if summary.cut == 1 else 'segments'} cut")
     return ", ".join(told) or None
 
 

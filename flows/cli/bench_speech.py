@@ -19,7 +19,7 @@ def bench_speech(
         Path | None, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
     ] = None,
     recognizer: Annotated[str, typer.Option(help="moonshine or whisper.")] = usual("recognize", "engine"),
-    spoken: Annotated[str, typer.Option("--from", help="Language of the speech, for whisper.")] = usual(
+    spoken: Annotated[str, typer.Option("--from", help="Language of the speech.")] = usual(
         "translate", "from"
     ),
     bias: Annotated[

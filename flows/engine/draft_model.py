@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from connectors.models.resolve import resolve_model
+from flows.engine.terms import tell_terms
 from flows.settings.schema import TranslateSettings
 from operators.decoding.prediction import Prediction
 from operators.errors import InputError, UsageError
@@ -109,6 +110,7 @@ def open_draft_model(
     path = resolve_model(settings.draft_model, settings.direction, progress=progress)
     loading = partial(progress, "loading the draft model")
     draft = model if path == model.path else LlamaModel(path, loading)
+    tell_terms(draft)
     difference = first_difference(model, draft)
     if difference is not None:
         raise InputError(

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from flows.engine.terms import tell_moonshine_terms
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.extras import needs_extra
 from operators.languages import Language, language
-from operators.observed import RecognizerChanged
+from operators.observed import RecognizerChanged, SpeechCut
 from operators.recognizers.azure.settings import check_spoken, service
 from operators.recognizers.protocol import Recognizer
 from operators.recognizers.published import published_language
@@ -68,7 +69,10 @@ def _check_model(engine: str, folder: Path, spoken: Language) -> None:
 
 
 def make_recognizer(
-    settings: RecognizeSettings, *, spoken: str = "English", observe: Callable[[RecognizerChanged], None]
+    settings: RecognizeSettings,
+    *,
+    spoken: str = "English",
+    observe: Callable[[RecognizerChanged | SpeechCut], None],
 ) -> Recognizer:
     """A recogniser for one stream; engines are imported here, because no run needs all of them.
 
@@ -92,8 +96,10 @@ def make_recognizer(
         case "moonshine":
             from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 
+            tell_moonshine_terms(language(spoken))
             return moonshine_recognizer(
                 model_path=settings.model,
+                spoken=language(spoken),
                 update_interval_s=settings.update_interval_s,
                 method=SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
                 certainty=settings.certainty,

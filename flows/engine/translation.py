@@ -19,6 +19,7 @@ from flows.engine.heads import check_heads, open_heads
 from flows.engine.leaning import leaning
 from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
+from flows.engine.terms import tell_terms
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
@@ -193,6 +194,7 @@ def _load(
     settings = with_sessions(to_direction(settings, directions[0]))
     with _usable(path):
         model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
+        tell_terms(model)
         template = _template(settings.template)
         prompts = {
             one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions

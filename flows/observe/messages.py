@@ -10,6 +10,7 @@ from operators.observed import (
     RecordingTruncated,
     RoomRefused,
     SessionBegan,
+    SpeechCut,
 )
 from operators.trouble import TroubleWatch
 
@@ -21,6 +22,7 @@ class Messages:
         {
             MicrophoneChanged,
             RecognizerChanged,
+            SpeechCut,
             OutputChanged,
             ModelAnswered,
             RecordingTruncated,
@@ -32,6 +34,7 @@ class Messages:
     def __init__(self) -> None:
         self._model = TroubleWatch()
         self._truncated: list[str] = []
+        self._has_told_cut = False
 
     def observe(self, event: Observed) -> None:
         """Report an event, or keep it for the end."""
@@ -40,6 +43,9 @@ class Messages:
                 tell("microphone_changed", sentence)
             case RecognizerChanged(sentence):
                 tell("recognizer_changed", sentence)
+            case SpeechCut(sentence) if not self._has_told_cut:
+                self._has_told_cut = True
+                tell("speech_cut", f"{sentence}; further cases are only counted")
             case OutputChanged(path, sentence, is_late):
                 tell("write_failed" if is_late else "write_recovered", sentence, output=path)
             case ModelAnswered(trouble, why):

@@ -27,6 +27,7 @@ from operators.observed import (
     RunEnded,
     SoundHeard,
     SoundLost,
+    SpeechCut,
     UpdateMeasured,
 )
 
@@ -37,7 +38,7 @@ class Monitoring:
     takes = frozenset(
         {
             RunBegan, RunEnded, LoadingBegan, LoadingEnded, ModelLoaded, SoundHeard, SoundLost,
-            MicrophoneChanged, RecognizerChanged, PartialHeard, UpdateMeasured, MessageSkipped,
+            MicrophoneChanged, RecognizerChanged, SpeechCut, PartialHeard, UpdateMeasured, MessageSkipped,
         }
     )  # fmt: skip
 
@@ -130,6 +131,8 @@ class Monitoring:
             case SoundLost(losses):
                 before, self._losses = self._losses, losses
                 self.metrics.lost(losses.lost_s - before.lost_s, losses.absent_s - before.absent_s)
+            case SpeechCut():
+                self.metrics.cut()
             case MessageSkipped(kind):
                 self.metrics.skipped(kind)
             case PartialHeard(partial):

@@ -11,20 +11,21 @@ from operators.events import ErasureRecord
 from operators.losses import Losses
 from operators.metrics.summary import Summary, SummaryMeter
 from operators.missing import Missing
-from operators.observed import Observed, SoundLost, UpdateMeasured
+from operators.observed import Observed, SoundLost, SpeechCut, UpdateMeasured
 from operators.secret import to_plain
 
 
 class RunSummary:
     """Accumulates updates and losses for the closing summary."""
 
-    takes = frozenset({UpdateMeasured, SoundLost})
+    takes = frozenset({UpdateMeasured, SoundLost, SpeechCut})
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock = Lock()
         self._meter = SummaryMeter()
         self._losses = Losses()
+        self._cut = 0
 
     def observe(self, event: Observed) -> None:
         """Add an update, or record a loss."""
@@ -34,6 +35,9 @@ class RunSummary:
                     self._meter.add(record)
             case SoundLost(losses):
                 self._losses = losses
+            case SpeechCut():
+                with self._lock:
+                    self._cut += 1
 
     def summary(self, missing: Sequence[Missing] = (), log: str | None = None) -> Summary:
         """The summary so far; if the erasure log can be read back, the summary of the whole log.
@@ -50,4 +54,4 @@ class RunSummary:
         settings = to_plain(self._settings)
         lost_s, absent_s = self._losses.lost_s, self._losses.absent_s
         with self._lock:
-            return meter.summary(settings, lost_s=lost_s, absent_s=absent_s, missing=missing)
+            return meter.summary(settings, lost_s=lost_s, absent_s=absent_s, cut=self._cut, missing=missing)

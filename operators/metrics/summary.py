@@ -60,6 +60,8 @@ class Summary(ErasureSum, frozen=True, kw_only=True):
     #: Seconds of sound that were lost, and seconds without a microphone.
     lost_s: float
     absent_s: float
+    #: Segments whose recognised text was cut, because the recogniser found no end.
+    cut: int = 0
     #: Forward passes, and seconds spent in them.
     passes: int
     model_s: float
@@ -105,6 +107,7 @@ class SummaryMeter:
         *,
         lost_s: float = 0.0,
         absent_s: float = 0.0,
+        cut: int = 0,
         missing: Sequence[Missing] = (),
     ) -> Summary:
         """The figures so far; ``settings`` produced them, ``missing`` is what files lack."""
@@ -127,6 +130,7 @@ class SummaryMeter:
             troubles=dict(self._troubles.most_common()),
             lost_s=lost_s,
             absent_s=absent_s,
+            cut=cut,
             passes=effort.passes,
             model_s=effort.model_s,
             missing=tuple(missing),

@@ -1,6 +1,7 @@
 """From a recogniser's hypotheses to `Partial` events: numbers, clean text, and exactly one final each."""
 
 import logging
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -11,6 +12,10 @@ from operators.text_layout import cleaned
 
 _log = logging.getLogger(__name__)
 
+# A mark that is repeated, and a comma or semicolon before another mark: speech models write both. Three dots
+# are an ellipsis, and a dot before a digit may begin a number.
+_REPEATED = re.compile(r"([!?。！？؟])\1+|(?<!\.)(\.)\.(?!\.)")
+_OVERRULED = re.compile(r"[,;،؛、，；]+(?=[,;،؛、，；!?…。！？؟]|\.(?!\d))")
 # Halves of a surrogate pair cannot be written as UTF-8, and NUL ends a string in C.
 _UNWRITABLE = dict.fromkeys([0, *range(0xD800, 0xE000)])
 
@@ -29,8 +34,8 @@ class NumberingState(msgspec.Struct, frozen=True, array_like=True):
 
 
 def clean(text: str) -> str:
-    """The text without lone surrogates and NULs, with white space folded into single spaces."""
-    return " ".join(text.translate(_UNWRITABLE).split())
+    """The text without lone surrogates, NULs and doubled punctuation, its white space made single spaces."""
+    return _REPEATED.sub(r"\1\2", _OVERRULED.sub("", " ".join(text.translate(_UNWRITABLE).split())))
 
 
 class PartialNumbering:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing_extensions import override
 
 from operators.errors import InputError
-from operators.observed import RecognizerChanged
+from operators.languages import Language
+from operators.observed import RecognizerChanged, SpeechCut
 from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, Transcript
@@ -24,12 +25,23 @@ class MoonshineTranscriber(DraftingTranscriber):
         model: The model, which streams share.
         method: How windows are decoded.
         certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
+        spoken: The spoken language; English by default.
+        observe: Told what was cut.
     """
 
-    def __init__(self, model: MoonshineModel, method: SpeechMethod, certainty: float = CERTAINTY) -> None:
-        super().__init__(certainty)
+    def __init__(
+        self,
+        model: MoonshineModel,
+        method: SpeechMethod,
+        certainty: float = CERTAINTY,
+        *,
+        spoken: Language | None = None,
+        observe: Callable[[SpeechCut], None] = lambda _cut: None,
+    ) -> None:
+        super().__init__(certainty, observe)
         self._model = model
         self._method = method
+        self._spoken = spoken
 
     @override
     def _decode_window(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
@@ -43,26 +55,34 @@ class MoonshineTranscriber(DraftingTranscriber):
             is_final=window.is_final,
             doubt=doubt_of(self._method, draft, stopped, tokenizer.piece),
             piece=tokenizer.piece,
+            spoken=self._spoken,
         )
         pieces = [tokenizer.piece(token) for token in heard.tokens]
         return Transcript(
-            heard.tokens, tokenizer.text(heard.tokens), pieces, heard.probability, heard.is_whole
+            heard.tokens,
+            tokenizer.text(heard.tokens),
+            pieces,
+            heard.probability,
+            heard.is_whole,
+            heard.is_cut,
         )
 
 
 def moonshine_recognizer(
     *,
     model_path: str | Path | None = None,
+    spoken: Language | None = None,
     update_interval_s: float = 0.5,
     method: SpeechMethod | None = None,
     certainty: float = CERTAINTY,
     threads: int | None = None,
-    observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
+    observe: Callable[[RecognizerChanged | SpeechCut], None] = lambda _changed: None,
 ) -> WindowedRecognizer:
     """A recogniser of one stream. Models are loaded once per process, and shared.
 
     Args:
         model_path: Folder of the model's files; without it, the installed English model.
+        spoken: The spoken language; English by default.
         update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
         method: How windows are decoded; by default they end early with words that are not shown.
         certainty: Minimum probability of the last shown word of an unfinished text.
@@ -74,7 +94,13 @@ def moonshine_recognizer(
     """
     folder = Path(model_path) if model_path else bundled_model()
     model = load_model(str(folder.absolute()), threads or min(2, os.cpu_count() or 1))
-    transcriber = MoonshineTranscriber(model, method or SpeechMethod(stop_below=certainty), certainty)
+    transcriber = MoonshineTranscriber(
+        model,
+        method or SpeechMethod(stop_below=certainty),
+        certainty,
+        spoken=spoken,
+        observe=observe,
+    )
     return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, observe=observe)
 
 

@@ -18,6 +18,7 @@ from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.windowed.method import SpeechMethod, decode_speech
+from operators.trouble import Trouble
 
 #: Milliseconds of a pass of tiny.en by its number of tokens.
 _COSTS = PassCosts((1, 8, 26), (2.3, 4.8, 9.6))
@@ -46,6 +47,8 @@ class Heard(NamedTuple):
     is_whole: bool
     #: Whether the transcript may be shown: somebody speaks, and it does not repeat itself endlessly.
     is_credible: bool = True
+    #: Whether it was cut at its limit.
+    is_cut: bool = False
 
 
 def decode(
@@ -101,7 +104,8 @@ def _decode(method: SpeechMethod, encoded: Encoded, task: Task, doubt: Doubt | N
         mean_log_probability([probability(place) for place in range(len(decoded.tokens))]) >= _DOUBTFUL
     )
     is_credible = is_speech and compression(text) <= _COMPRESSION
-    return Heard(decoded.tokens, text, probability, cost, decoded.is_whole, is_credible)
+    is_cut = decoded.cut is Trouble.LONG_ANSWER
+    return Heard(decoded.tokens, text, probability, cost, decoded.is_whole, is_credible, is_cut)
 
 
 def mean_log_probability(probabilities: list[float]) -> float:

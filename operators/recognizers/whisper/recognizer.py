@@ -7,7 +7,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from operators.languages import Language, language
-from operators.observed import RecognizerChanged
+from operators.observed import RecognizerChanged, SpeechCut
 from operators.recognizers.whisper.decoder import decode
 from operators.recognizers.whisper.model import WhisperModel, load_model
 from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, Transcript
@@ -29,12 +29,18 @@ class WhisperTranscriber(DraftingTranscriber):
         prompt: Its tokens before a transcript: the spoken language and the task.
         method: How windows are decoded.
         certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
+        observe: Told what was cut.
     """
 
     def __init__(
-        self, model: WhisperModel, prompt: Sequence[int], method: SpeechMethod, certainty: float = CERTAINTY
+        self,
+        model: WhisperModel,
+        prompt: Sequence[int],
+        method: SpeechMethod,
+        certainty: float = CERTAINTY,
+        observe: Callable[[SpeechCut], None] = lambda _cut: None,
     ) -> None:
-        super().__init__(certainty)
+        super().__init__(certainty, observe)
         self._model = model
         self._prompt = prompt
         self._method = method
@@ -53,7 +59,7 @@ class WhisperTranscriber(DraftingTranscriber):
         if not heard.is_credible:
             return None
         pieces = [piece(token) for token in heard.tokens]
-        return Transcript(heard.tokens, heard.text, pieces, heard.probability, heard.is_whole)
+        return Transcript(heard.tokens, heard.text, pieces, heard.probability, heard.is_whole, heard.is_cut)
 
 
 def whisper_recognizer(
@@ -64,7 +70,7 @@ def whisper_recognizer(
     method: SpeechMethod | None = None,
     certainty: float = CERTAINTY,
     threads: int | None = None,
-    observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
+    observe: Callable[[RecognizerChanged | SpeechCut], None] = lambda _changed: None,
 ) -> WindowedRecognizer:
     """A recogniser of one stream. Models are loaded once per process, and shared.
 
@@ -83,5 +89,6 @@ def whisper_recognizer(
     """
     model = load_model(str(Path(model_path).absolute()), threads or min(2, os.cpu_count() or 1))
     prompt = model.files.vocabulary.prompt(spoken or language("English"))
-    transcriber = WhisperTranscriber(model, prompt, method or SpeechMethod(stop_below=certainty), certainty)
+    method = method or SpeechMethod(stop_below=certainty)
+    transcriber = WhisperTranscriber(model, prompt, method, certainty, observe)
     return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, observe=observe, rules=RULES)

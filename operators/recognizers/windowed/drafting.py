@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from typing_extensions import override
 
+from operators.events import SAMPLE_RATE
+from operators.observed import SpeechCut
 from operators.recognizers.windowed.recognizer import Transcriber
 from operators.recognizers.windowed.segmenter import Window
 from operators.recognizers.windowed.steady import steady_text
@@ -24,6 +26,8 @@ class Transcript(NamedTuple):
     probability: Callable[[int], float]
     #: Whether the whole window was decoded, not only up to a doubtful word.
     is_whole: bool = True
+    #: Whether the model did not end it, so that it was cut.
+    is_cut: bool = False
 
 
 class DraftingTranscriber(Transcriber):
@@ -31,10 +35,12 @@ class DraftingTranscriber(Transcriber):
 
     Args:
         certainty: Minimum probability of the last shown word of an unfinished text; 0 shows every word.
+        observe: Told of each final that was cut.
     """
 
-    def __init__(self, certainty: float) -> None:
+    def __init__(self, certainty: float, observe: Callable[[SpeechCut], None] = lambda _cut: None) -> None:
         self._certainty = certainty
+        self._observe = observe
         # An utterance begins without a draft, so that text from before a pause is not repeated.
         self._draft: tuple[int, ...] = ()
         self._shown = ""
@@ -59,8 +65,17 @@ class DraftingTranscriber(Transcriber):
         if transcript is None:
             return shown
         if window.is_final:
+            if transcript.is_cut:
+                self._observe(_cut(len(window.samples) / SAMPLE_RATE))
             return transcript.text
         self._draft = transcript.tokens
         self._stopped = 0 if transcript.is_whole else stopped + 1
         self._shown = steady_text(transcript.pieces, transcript.probability, self._certainty, shown)
         return self._shown
+
+
+def _cut(seconds: float) -> SpeechCut:
+    return SpeechCut(
+        f"the recogniser wrote more than {seconds:.1f} s of speech can hold, and its text was cut: words may "
+        "be missing; check that the spoken language is that of --from"
+    )

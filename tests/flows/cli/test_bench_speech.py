@@ -76,6 +76,7 @@ def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None
         (["{speech}", "--speech-model", "nowhere"], "no such folder"),
         (["{speech}", "--recognizer", "vosk"], "'vosk' cannot be measured; choose moonshine or whisper"),
         (["{speech}", "--recognizer", "whisper"], "whisper comes without a model"),
+        (["{speech}", "--from", "French"], "the default recogniser knows English only"),
         (["{speech}", "--recognizer", "whisper", "--native"], "only moonshine"),
     ],
 )

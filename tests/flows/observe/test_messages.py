@@ -14,6 +14,7 @@ from operators.observed import (
     OutputChanged,
     RecognizerChanged,
     RecordingTruncated,
+    SpeechCut,
 )
 from operators.trouble import Trouble
 
@@ -32,6 +33,8 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
         caplog,
         MicrophoneChanged("the microphone is gone", 1.0),
         RecognizerChanged("the connection is lost"),
+        SpeechCut("a text was cut"),
+        SpeechCut("another text was cut"),
         OutputChanged("log.jsonl", "log.jsonl cannot be written", True),
         OutputChanged("log.jsonl", "log.jsonl can be written again", False),
         ModelAnswered(None, "segment talk/0"),
@@ -40,11 +43,16 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
         ModelAnswered(None, "segment talk/3"),
     )
     assert [vars(record)["event"] for record in caplog.records] == [
-        "microphone_changed", "recognizer_changed", "write_failed", "write_recovered", "model_trouble",
+        "microphone_changed", "recognizer_changed", "speech_cut", "write_failed", "write_recovered",
+        "model_trouble",
     ]  # fmt: skip
     assert {record.levelno for record in caplog.records} == {NOTICE}
-    assert caplog.messages[:2] == ["the microphone is gone", "the connection is lost"]
-    assert vars(caplog.records[2])["output"] == "log.jsonl"
+    assert caplog.messages[:3] == [
+        "the microphone is gone",
+        "the connection is lost",
+        "a text was cut; further cases are only counted",
+    ]
+    assert vars(caplog.records[3])["output"] == "log.jsonl"
     assert "segment talk/1" in caplog.messages[-1]
     assert messages.complaints() == []
 

@@ -44,6 +44,7 @@ from operators.observed import (
     RunEnded,
     SoundHeard,
     SoundLost,
+    SpeechCut,
     UpdateMeasured,
 )
 from tests.flows.talk import captions
@@ -326,6 +327,8 @@ def test_sound_hypotheses_and_captions_are_counted_and_of_losses_what_is_new() -
     observers.observe(SoundLost(Losses(dropped_s=1.5, absent_s=20.0)))
     names = ("audio", "lost_audio", "absent_audio")
     assert counted(monitoring, *(f"{name}_seconds_total" for name in names)) == [0.2, 1.5, 20.0]
+    observers.observe(SpeechCut("a text was cut"))
+    assert counted(monitoring, "cut_speech_total") == [1]
     observers.observe(PartialHeard(partial, 1.0))
     assert counted(monitoring, "partials_total", "waiting_segments") == [1, 1]
     observers.observe(UpdateMeasured(ErasureMeter("13a").record(caption), 1.0))

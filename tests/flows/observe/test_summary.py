@@ -13,7 +13,7 @@ from operators.events import Effort, ErasureRecord
 from operators.losses import Losses
 from operators.metrics.erasure import ErasureMeter
 from operators.missing import Missing, Span
-from operators.observed import SoundLost, UpdateMeasured
+from operators.observed import SoundLost, SpeechCut, UpdateMeasured
 from tests.flows.talk import captions
 
 
@@ -29,9 +29,10 @@ def test_updates_and_losses_are_in_the_summary() -> None:
         observers.observe(UpdateMeasured(record, 0.0))
     observers.observe(SoundLost(Losses(dropped_s=1.0)))
     observers.observe(SoundLost(Losses(dropped_s=1.5, overflow_s=0.5, absent_s=3.0)))
+    observers.observe(SpeechCut("a text was cut"))
     made = summary.summary()
     assert (made.segments, made.updates) == (4, 15)
-    assert (made.lost_s, made.absent_s) == (2.0, 3.0)
+    assert (made.lost_s, made.absent_s, made.cut) == (2.0, 3.0, 1)
     assert "a-secret" not in str(made.settings)
 
 

@@ -220,6 +220,19 @@ def test_text_is_made_writable() -> None:
     assert clean(" a\ud800b\x00c \n\t d é 語 ") == "abc d é 語"
 
 
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("In short,, the period was so far", "In short, the period was so far"),
+        ("In short,. Yes,? No;, no..", "In short. Yes? No, no."),
+        ("Really?? No!! 是，，的。。", "Really? No! 是，的。"),
+        ("Well... what?! It is 1,000.5, or,.5: a::b", "Well... what?! It is 1,000.5, or,.5: a::b"),
+    ],
+)
+def test_punctuation_that_a_model_doubled_is_written_once(said: str, read: str) -> None:
+    assert clean(said) == read
+
+
 def test_after_a_crash_open_segments_are_finished_and_numbers_go_on(tmp_path: Path) -> None:
     init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call] # Bytewax's
     source = [*chunks(2, is_last=False), TestingSource.ABORT(), *chunks(2, first=2)]

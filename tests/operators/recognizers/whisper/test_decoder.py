@@ -4,7 +4,9 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
+from operators.recognizers.whisper import decoder
 from operators.recognizers.whisper.decoder import (
     Heard,
     compression,
@@ -77,6 +79,12 @@ def test_what_goes_round_in_circles_is_cut_and_not_believed() -> None:
     words = "and then he said that he would come and "
 
     assert compression(words) < 2.4 < compression(words * 12)
+
+
+def test_a_transcript_that_reaches_its_limit_is_known_as_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not heard(SCRATCH)[-1].is_cut
+    monkeypatch.setattr(decoder, "_limit", lambda _speech_s: 3)
+    assert decode(SCRATCH, encoded()[-1], (), is_final=True).is_cut
 
 
 def test_noise_is_not_taken_for_speech() -> None:
