@@ -54,6 +54,6 @@ class Commands(TyperGroup):
         if is_mistyped and not ctx.resilient_parsing:
             raise UsageError(no_such_command(args, ctx.command_path, list(self.commands)))
         name, command, rest = super().resolve_command(ctx, args)
-        if not ctx.resilient_parsing and not isinstance(command, Commands):
+        if command and not ctx.resilient_parsing and not isinstance(command, Commands):
             check_repeated(command, typer.Context(command, info_name=name, parent=ctx), rest)
         return name, command, rest

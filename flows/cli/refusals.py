@@ -105,7 +105,7 @@ def _bad_value(error: Any, path: str, arguments: Sequence[str]) -> str:
 
 def _values_of(names: Sequence[str], arguments: Sequence[str]) -> list[str]:
     """The values that were given to an option with these names."""
-    found = []
+    found: list[str] = []
     for number, one in enumerate(arguments):
         name, equals, value = one.partition("=")
         if name in names:
