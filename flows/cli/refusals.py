@@ -47,11 +47,14 @@ def refusal(error: Any, root: Any, arguments: Sequence[str]) -> UsageError:
 
 
 def check_repeated(command: Any, context: Any, arguments: Sequence[str]) -> None:
-    """Raise `UsageError` for an option with one value that is given several: Typer takes the last one."""
+    """Raise `UsageError` for an option that takes one text and is given several: Typer takes the last one.
+
+    Several languages or files may all be wanted. A number that is given again overrides the first one.
+    """
     _, _, given = command.make_parser(context).parse_args(list(arguments))
     for param in set(given):
         is_single = param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count)
-        if is_single and given.count(param) > 1:
+        if is_single and _kind(param) not in _NUMBERS and given.count(param) > 1:
             values = _values_of([*param.opts, *param.secondary_opts], arguments)
             raise UsageError(
                 f"{param.opts[0]} is given {len(values)} times ({', '.join(values)}); give it once, and "
@@ -95,12 +98,16 @@ def _missing(param: Any, path: str) -> str:
 
 def _bad_value(error: Any, path: str, arguments: Sequence[str]) -> str:
     name = error.param.opts[0] if error.param.param_type_name == "option" else _shown(error.param)
-    kind = getattr(getattr(error.param, "type_descriptor", None), "annotation", None)
+    kind = _kind(error.param)
     if kind in _NUMBERS and "parse" in error.message:
         given = _values_of(error.param.opts, arguments)
         return f"{name} takes {_NUMBERS[kind]}{f', not {given[-1]!r}' if given else ''}"
     wanted = error.message.rstrip(".").replace("Input should be", "give a value")
     return f"{name}: {_lowered(wanted)}; `{path} --help` shows what is allowed"
+
+
+def _kind(param: Any) -> Any:
+    return getattr(getattr(param, "type_descriptor", None), "annotation", None)
 
 
 def _values_of(names: Sequence[str], arguments: Sequence[str]) -> list[str]:

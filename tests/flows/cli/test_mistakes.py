@@ -152,6 +152,7 @@ ANSWERS = [
     # Before it is said where captions are.
     ("replay talk.jsonl --from German --to English --web --port 0", 2, "there are no examples for German …"),
     ("serve --to German --to=Japanese", 2, "--to is given 2 times (German, Japanese); give it once, and …"),
+    ("live --threads 2 --threads 1 --port 0 --port 99999", 2, "--port: give a whole number of at most 65535"),
     ("file talk.wav --srt a --srt b", 2, "--srt is given 2 times (a, b); give it once, and where it takes …"),
     (
         "file https://host/talk.wav",
