@@ -272,8 +272,10 @@ class Translator:
         if lost is not None:
             # Neither shown nor used as a draft; the same text is tried again.
             return _Answer(before, effort, lost)
-        counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
-        return _Answer(Window(source, decoded.tokens, counts), effort, decoded.cut)
+        # A space alone says nothing, and a final must not take it for an answer.
+        tokens = decoded.tokens if cleaned(answer) else ()
+        counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(tokens))
+        return _Answer(Window(source, tokens, counts), effort, decoded.cut)
 
     def _leaning(self, method: Method, task: Task, text: str) -> Method:
         """The method with a lean towards the terms in the text; without terms, the method itself."""
