@@ -276,10 +276,10 @@ class Translator:
         if lost is not None:
             # Neither shown nor used as a draft; the same text is tried again.
             return _Answer(before, effort, lost)
-        counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(decoded.tokens))
-        return _Answer(
-            Window(source, decoded.tokens, counts, self._spelled(decoded.tokens)), effort, decoded.cut
-        )
+        # A space alone says nothing, and a final must not take it for an answer.
+        tokens = decoded.tokens if cleaned(answer) else ()
+        counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(tokens))
+        return _Answer(Window(source, tokens, counts, self._spelled(tokens)), effort, decoded.cut)
 
     def _readable(self, window: Window) -> Window:
         """The window, with its text tokenised anew if its tokens are those of another vocabulary."""

@@ -1,7 +1,7 @@
 """A segment's translation from its first partial to its final, on the toy model."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
@@ -24,8 +24,9 @@ texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 def translator(
     bias: float | None, *, size: int = 2, max_source: int = 100, max_output: int = 40,
     knows_unfinished: bool = False, tail: int = 3, unfinished_tail: int | None = None,
+    vocabulary: ToyVocabulary | None = None,
 ) -> Translator:  # fmt: skip
-    vocabulary = ToyVocabulary()
+    vocabulary = vocabulary or ToyVocabulary()
     prompt = Prompt(
         vocabulary, (1, 2), " ", (tail,), EndOfTurn(vocabulary), knows_unfinished=knows_unfinished,
         unfinished_tail=None if unfinished_tail is None else (unfinished_tail,),
@@ -104,14 +105,30 @@ def test_an_unchanged_text_costs_no_pass() -> None:
     assert outputs[1].tokens == outputs[0].tokens
 
 
-@given(st.text("ab c", max_size=20), st.sampled_from([None, 0.0, 0.2]), st.booleans())
-def test_a_model_that_may_wait_says_something_in_the_end(text: str, bias: float | None, is_new: bool) -> None:
-    model = translator(bias, knows_unfinished=True)
+class SpaceAlone(ToyVocabulary):
+    """Has the space before a word as a token of its own."""
+
+    def piece(self, token: int) -> bytes:
+        return b" " if token == 1 else super().piece(token).strip()
+
+
+@given(
+    st.text("ab c", max_size=20),
+    st.sampled_from([None, 0.0, 0.2]),
+    st.booleans(),
+    st.sampled_from([ToyVocabulary(), SpaceAlone()]),
+)
+@example("b b c c", None, False, SpaceAlone())
+@example("c c b c", None, True, SpaceAlone())
+def test_a_model_that_may_wait_says_something_in_the_end(
+    text: str, bias: float | None, is_new: bool, vocabulary: ToyVocabulary
+) -> None:
+    model = translator(bias, knows_unfinished=True, vocabulary=vocabulary)
     state, partial = model.update("s/000000", SegmentState(), text, is_final=False)
     if is_new:
         state = SegmentState()
     _, final = model.update("s/000000", state, text, is_final=True)
-    assert bool(final.tokens) == bool(text.strip())
+    assert bool("".join(final.pieces)) == bool(text.strip())
     if partial.tokens and bias is None:
         assert final.tokens == partial.tokens
 
