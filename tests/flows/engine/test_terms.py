@@ -21,7 +21,7 @@ def test_the_terms_of_a_language_model_are_told_once(tmp_path: Path) -> None:
     model = write_model(
         tmp_path / "x.gguf", pieces({}), general_name="Tower Plus 2B", general_license="cc-by-nc-sa-4.0"
     )
-    command = [SURTITLE, "replay", PARTIALS, "--model", model, "--threads", "1", "--quiet"]
+    command = [SURTITLE, "replay", str(PARTIALS), "--model", str(model), "--threads", "1", "--quiet"]
     said = [
         subprocess.run(
             command, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}, capture_output=True,
