@@ -14,21 +14,14 @@ import pytest
 import soundfile
 
 from flows.cli.app import main
+from tests.program import SURTITLE, Program, completed, surtitle
 
-SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 PARTIALS = SAMPLES / "partials.jsonl"
 TIMES = {
     "arrival_s", "started_s", "ready_s", "shown_s", "effort",
     "latency", "latency_from_speech_s", "latency_from_arrival_s",
 }  # fmt: skip
-
-
-def surtitle(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = SURTITLE + [str(argument) for argument in arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=240, cwd=cwd, stdin=subprocess.DEVNULL, check=False
-    )
 
 
 def events(path: Path) -> list[dict[str, Any]]:
@@ -130,10 +123,7 @@ def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path, small: list[str]) 
         f"[translate]\nto = 'German'\nmodel = {small[1]!r}\nthreads = 1\n"
         f"[output]\nterminal = false\ncaptions = {str(tmp_path / 'captions.jsonl')!r}\n"
     )
-    subprocess.run(
-        [sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"],
-        check=True, timeout=240, capture_output=True,
-    )  # fmt: skip
+    completed([sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"], check=True)
     replayed = surtitle("replay", PARTIALS, *small, "--quiet", "--captions", tmp_path / "replayed.jsonl")
     assert replayed.returncode == 0
     assert timeless(tmp_path / "captions.jsonl") == timeless(tmp_path / "replayed.jsonl")
@@ -154,8 +144,8 @@ def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) 
 
 def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Path, small: list[str]) -> None:
     captions = tmp_path / "captions.jsonl"
-    command = [*SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
+    with Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and not (captions.exists() and captions.read_text()):
             time.sleep(0.1)
@@ -282,7 +272,7 @@ def test_help_names_every_command() -> None:
 
 def test_a_reader_that_goes_away_ends_the_run_with_one_sentence(small: list[str]) -> None:
     command = (
-        f"{SURTITLE[0]} replay {PARTIALS} {' '.join(small)} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
+        f"{SURTITLE} replay {PARTIALS} {' '.join(small)} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
     )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 4

@@ -7,8 +7,8 @@ import pytest
 import soundfile
 
 from operators.recognizers.moonshine.recognizer import bundled_model
-from tests.flows.cli.test_app import surtitle
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
+from tests.program import surtitle
 
 SAID = {
     "file": "talk.wav",
