@@ -18,9 +18,9 @@ import typer
 from flows.cli import app as cli
 from tests.connectors.web.browser import follow
 from tests.operators.recognizers.azure.server import AzureServer, Session, running, say
+from tests.program import SURTITLE, completed
 
 ROOT = Path(__file__).parent.parent.parent
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 KEY = "5ec2e7a0b1c24d3e8f9a0b1c2d3e4f50"
 TOKEN = "pass-the-Museum_77"
 # The program, all of it but the language model.
@@ -136,11 +136,11 @@ def test_a_whole_run_and_its_report_show_no_secret(tmp_path: Path, in_file: bool
     assert files.keys() >= FILES
     assert {"run.json", "part-0.sqlite3"} <= files.keys()
     report = [SURTITLE, "report", "captions.jsonl", "-o", "report.html", "--json", "report.json"]
-    done = subprocess.run(report, cwd=tmp_path / "out", capture_output=True, check=True)
+    done = completed(report, cwd=tmp_path / "out", check=True)
     files = written(tmp_path)
     assert "report.html" in files
     assert not holds_secret(
-        said, stdout, stderr, seen, done.stdout, done.stderr, repr(page.__dict__).encode()
+        said, stdout, stderr, seen, done.stdout.encode(), done.stderr.encode(), repr(page.__dict__).encode()
     )
     assert [name for name, data in files.items() if holds_secret(data)] == []
     assert b"connected again" in said

@@ -193,7 +193,7 @@ def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path:
             output.captions,
         ]
         (tmp_path / "b.srt").write_text("kept")
-        done = completed(command)  # type: ignore[arg-type]
+        done = completed(command)
         assert done.returncode == 4
         busy = "another run is writing to it; give each run its own files"
         assert done.stderr == f"surtitle: {output.captions} cannot be written: {busy}\n"

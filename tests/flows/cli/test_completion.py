@@ -2,19 +2,16 @@
 
 import os
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+from tests.program import SURTITLE, completed
 
 
 def surtitle(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [SURTITLE, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+    return completed([SURTITLE, *arguments], env={**os.environ, **environment})
 
 
 def offered_by_bash(line: str, cwd: Path) -> list[str]:
