@@ -1,5 +1,6 @@
 """The real model and real speech that several tests share."""
 
+import os
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -17,8 +18,11 @@ from tests.virtual_microphone import _server, virtual_microphone
 
 __all__ = ["_server", "virtual_microphone"]
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says how busy the machine is. More of them with `make test-long`.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(os.environ.get("SURTITLE_EXAMPLES", "40")),
+)  # fmt: skip
 settings.load_profile("patient")
 
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.

@@ -1,4 +1,4 @@
-"""`surtitle bench` from end to end on the real model: its contract, its resumption, its complaints."""
+"""`surtitle bench` from end to end: its contract, its resumption, its complaints."""
 
 import json
 import os
@@ -54,11 +54,11 @@ def timeless(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
-    tmp_path: Path, cache: Path
+    tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
     done = bench(
         "text.txt", "--reference", "reference.txt", "--methods", "ssbd,continuous", "--bias", "0,0.2",
-        "--mask-k", "0,3", "--drop-revised", "--repeat", 1, "--threads", 2, "--model", "base",
+        "--mask-k", "0,3", "--drop-revised", "--repeat", 1, *small,
         "--json", "out.json", "--markdown", "out.md", cwd=tmp_path, cache=cache,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -78,7 +78,7 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
     assert all(row["ne_shown"] == row["ne_raw"] for row in rows if row["mask_k"] == 0)
     assert all(row["ne_raw"] == 0 for row in rows if row["method"] == "continuous")
     assert all(0 < row["ms_per_update"]["p50"] <= row["ms_per_update"]["p95"] for row in rows)
-    assert signature["model"]["bytes"] == 253113024
+    assert signature["model"]["bytes"] == Path(small[1]).stat().st_size
     assert "nrefs:1" in signature["chrf"]
     assert "tok:13a" in signature["bleu"]
     assert {"surtitle", "llama_cpp_python", "prompt", "corpus", "tokenizer", "aggregation"} <= set(signature)

@@ -75,7 +75,7 @@ def test_rooms_in_one_pass_say_what_each_says_alone_but_for_near_ties(
         drafts: dict[str, tuple[int, ...]] = dict.fromkeys(ROOMS, ())
         for update in range(2):
             tasks = {
-                room: Task(prompt.build(prompt.source(texts[update])), drafts[room], prompt.stop, 24)
+                room: Task(prompt.build(prompt.source(texts[update])), drafts[room], prompt.stop, 12)
                 for room, texts in ROOMS.items()
             }
             jobs = {room: served.add(Decode(room, ssbd(task, EXACT))) for room, task in tasks.items()}
