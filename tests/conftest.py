@@ -28,11 +28,25 @@ settings.load_profile("patient")
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.
 LONGEST_FIRST = (
     "test_page_commands.py",
-    "test_app.py",
-    "test_bench.py",
+    "test_serve.py",
     "test_recovery.py",
+    "test_loadgen.py",
     "test_job.py",
+    "test_secrets.py",
+    "test_protocol.py",
+    "test_rooms.py",
     "test_cluster.py",
+    "test_web.py",
+    "test_long_run.py",
+    "test_streams.py",
+    "test_app.py",
+    "test_page.py",
+    "test_glossary.py",
+    "test_failures.py",
+    "test_extras.py",
+    "test_completion.py",
+    "test_draft_model.py",
+    "test_doctor.py",
     "test_caption_page.py",
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.

@@ -77,7 +77,7 @@ def partials(path: Path, *arrivals_s: float) -> str:
 
 
 def get(address: str, path: str) -> tuple[int, str]:
-    with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)) as connection:
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
@@ -199,7 +199,7 @@ def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
         figures = found()
         assert health(address) == {"status": "ok", "cause": None, "reason": None}
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
     assert figures["surtitle_partials_total"] == 2
