@@ -18,7 +18,7 @@ import typer
 from flows.cli import app as cli
 from tests.connectors.web.browser import follow
 from tests.operators.recognizers.azure.server import AzureServer, Session, running, say
-from tests.program import SURTITLE, completed
+from tests.program import SURTITLE, Program, completed
 
 ROOT = Path(__file__).parent.parent.parent
 KEY = "5ec2e7a0b1c24d3e8f9a0b1c2d3e4f50"
@@ -61,13 +61,18 @@ def settings(folder: Path, host: str, *, in_file: bool = False, finish_s: float 
 
 
 def start(
-    folder: Path, arguments: list[str], *, before: str = "", environment: dict[str, str] | None = None
+    folder: Path,
+    arguments: list[str],
+    *,
+    before: str = "",
+    environment: dict[str, str] | None = None,
+    begin: "type[subprocess.Popen[bytes]]" = subprocess.Popen,
 ) -> "subprocess.Popen[bytes]":
     given = {"AZURE_SPEECH_KEY": KEY, "SURTITLE_WEB_TOKEN": TOKEN} if environment is None else environment
     others = {
         name: value for name, value in os.environ.items() if not name.startswith(("AZURE_", "SURTITLE_"))
     }
-    return subprocess.Popen(
+    return begin(
         [sys.executable, "-c", PROGRAM.format(before), *arguments], cwd=folder, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**others, "PYTHONPATH": str(ROOT), **given},
     )  # fmt: skip
@@ -189,7 +194,7 @@ def _start_case(
         path = folder / "surtitle.toml"
         path.write_text(path.read_text().replace(f'host = "{server.url if server else ""}"\n', ""))
     environment = {"AZURE_SPEECH_KEY": KEY, "SURTITLE_WEB_TOKEN": TOKEN, **changed}
-    return start(folder, arguments, before=before, environment=environment)
+    return start(folder, arguments, before=before, environment=environment, begin=Program)
 
 
 def test_no_option_takes_a_secret() -> None:
