@@ -40,7 +40,8 @@ test-tools:
 test: test-tools $(READY) ## run the tests, two at a time
 	.venv/bin/pytest -n 2 --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
-test-long: $(READY) ## kill runs and clusters 350 times and compare what they wrote (20 minutes)
+test-long: test-tools $(READY) ## try more examples, and kill runs and clusters 350 times (30 minutes)
+	SURTITLE_EXAMPLES=300 .venv/bin/pytest -n 2 tests/operators tests/connectors
 	SURTITLE_KILLS=200 .venv/bin/pytest tests/flows/captions/test_recovery.py
 	SURTITLE_CLUSTER_KILLS=12 SURTITLE_JOB_KILLS=20 SURTITLE_OUTAGE_S=20 .venv/bin/pytest -n 0 \
 		tests/flows/captions/test_cluster.py tests/flows/kafka

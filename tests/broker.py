@@ -98,17 +98,17 @@ class Broker:
         """All messages of a topic by now; those of a partition in their order."""
         consumer = Consumer({**self._config, "group.id": "tests", "enable.auto.commit": False})
         try:
-            numbers = list(consumer.list_topics(topic, timeout=20).topics[topic].partitions)
+            numbers = list(consumer.list_topics(topic, timeout=60).topics[topic].partitions)
             consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in numbers])
             # This broker counts too few messages, so that only silence tells the end.
-            ends = (consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=20) for one in numbers)
+            ends = (consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=60) for one in numbers)
             least = sum(end - first for first, end in ends)
             return list(self._messages(consumer, least))
         finally:
             consumer.close()
 
     def _messages(self, consumer: Consumer, least: int) -> Iterator[Message]:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             message = consumer.poll(0.5)
             if message is None and least <= 0:
@@ -122,7 +122,7 @@ class Broker:
 
     def wait(self) -> None:
         """Until it answers."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             try:
                 self._admin().list_topics(timeout=2)

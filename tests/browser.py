@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 # Milliseconds for what a page is to show: a busy machine takes its time.
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=60_000)
 
 _QUIET = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

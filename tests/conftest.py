@@ -1,5 +1,6 @@
 """The real model and real speech that several tests share."""
 
+import os
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -18,18 +19,35 @@ from tests.virtual_microphone import _server, virtual_microphone
 
 __all__ = ["_server", "virtual_microphone"]
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says how busy the machine is. More of them with `make test-long`.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(os.environ.get("SURTITLE_EXAMPLES", "40")),
+)  # fmt: skip
 settings.load_profile("patient")
 
 #: Files that begin first where tests run side by side, so that no long one is left over at the end.
 LONGEST_FIRST = (
     "test_page_commands.py",
-    "test_app.py",
-    "test_bench.py",
+    "test_serve.py",
     "test_recovery.py",
+    "test_loadgen.py",
     "test_job.py",
+    "test_secrets.py",
+    "test_protocol.py",
+    "test_rooms.py",
     "test_cluster.py",
+    "test_web.py",
+    "test_long_run.py",
+    "test_streams.py",
+    "test_app.py",
+    "test_page.py",
+    "test_glossary.py",
+    "test_failures.py",
+    "test_extras.py",
+    "test_completion.py",
+    "test_draft_model.py",
+    "test_doctor.py",
     "test_caption_page.py",
 )
 #: Files that play sound into a microphone take turns: each wants both processors in real time.

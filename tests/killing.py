@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from tests.program import ROOT, Program
+
 #: What depends on the time that things took.
 TIMES = {
     "started_s", "ready_s", "shown_s", "effort", "latency", "latency_from_speech_s", "latency_from_arrival_s",
@@ -72,7 +73,7 @@ def settings(folder: Path, given: str, *, recovery: bool, workers: int = 1, room
 def start(*command: str | Path) -> "subprocess.Popen[str]":
     """A run under surtitle's own runner, or with more than one argument under another module."""
     module = ["tests.recovering"] if len(command) == 1 else []
-    return subprocess.Popen(
+    return Program(
         [sys.executable, "-m", *module, *map(str, command)], cwd=ROOT, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip

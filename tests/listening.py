@@ -57,8 +57,8 @@ class Listening:
     ) -> None:
         if self._process.poll() is None:
             self._process.terminate()
-        self._process.wait(timeout=10)
-        self._reader.join(10)
+        self._process.wait(timeout=60)
+        self._reader.join(60)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
@@ -69,7 +69,7 @@ class Listening:
         self._process.stdin.write(word + "\n")
         self._process.stdin.flush()
 
-    def wait_for(self, what: Callable[[dict[str, Any]], bool], timeout_s: float = 15.0) -> dict[str, Any]:
+    def wait_for(self, what: Callable[[dict[str, Any]], bool], timeout_s: float = 60.0) -> dict[str, Any]:
         """The first event that fits, whether it came already or is yet to come."""
         with self._news:
             self._news.wait_for(lambda: self._is_over or any(map(what, self.events)), timeout_s)
@@ -92,7 +92,7 @@ class Listening:
     def stop(self) -> list[dict[str, Any]]:
         """Let it end, and give all the chunks that it heard."""
         self.say("stop")
-        assert self._process.wait(timeout=20) == 0
+        assert self._process.wait(timeout=60) == 0
         with self._news:
             self._news.wait_for(lambda: self._is_over, 10)
         return [event for event in self.events if "start_s" in event]

@@ -15,6 +15,7 @@ from typer.main import get_command
 from connectors.models.template import read_template
 from flows.cli.app import app
 from flows.settings.loading import load_settings
+from tests.program import Program
 from tests.virtual_microphone import VirtualMicrophone
 
 ROOT = Path(__file__).parent.parent
@@ -106,7 +107,7 @@ def test_the_first_pages_have_commands() -> None:
 def test_a_command_of_the_first_pages_runs(
     command: str, folder: Path, virtual_microphone: VirtualMicrophone
 ) -> None:
-    with subprocess.Popen(
+    with Program(
         shlex.split(command), cwd=folder, env=virtual_microphone.environment, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip

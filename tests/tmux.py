@@ -60,11 +60,11 @@ class Terminal:
         assert self.until(lambda seen: seen == wanted, 10) == wanted
 
     def _run(self, *arguments: str) -> str:
-        done = subprocess.run([*self._tmux, *arguments], capture_output=True, check=True, timeout=20)
+        done = subprocess.run([*self._tmux, *arguments], capture_output=True, check=True, timeout=60)
         return done.stdout.decode()
 
     def end(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], check=False, timeout=20, capture_output=True)
+        subprocess.run([*self._tmux, "kill-server"], check=False, timeout=60, capture_output=True)
 
 
 @contextmanager

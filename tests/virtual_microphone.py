@@ -114,7 +114,7 @@ class VirtualMicrophone:
         _end(self._server)
 
     def _wait_for_server(self) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while True:
             try:
                 self._control("info")
@@ -127,7 +127,7 @@ class VirtualMicrophone:
 
     def _control(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["pactl", *arguments], env=self.environment, capture_output=True, text=True, timeout=10,
+            ["pactl", *arguments], env=self.environment, capture_output=True, text=True, timeout=60,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         if done.returncode:
@@ -138,7 +138,7 @@ class VirtualMicrophone:
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
-    process.wait(timeout=10)
+    process.wait(timeout=60)
 
 
 @pytest.fixture(scope="session")

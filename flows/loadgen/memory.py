@@ -45,20 +45,23 @@ def _answer(address: str) -> str:
     with closing(kind(parts.hostname, parts.port, timeout=_TIMEOUT_S)) as connection:
         connection.connect()
         # The timeout of a socket is for each of its bytes.
-        over = Timer(_TIMEOUT_S, _cut, [connection.sock])
+        is_cut = Flag()
+        over = Timer(_TIMEOUT_S, _cut, [connection.sock, is_cut])
         over.daemon = True
         over.start()
         try:
             connection.request("GET", urlunsplit(("", "", parts.path or "/", parts.query, "")))
             told = connection.getresponse().read(_MAX_BYTES).decode()
-            if over.finished.is_set():
+            if is_cut.is_set():
                 raise TimeoutError("it did not end")
             return told
         finally:
             over.cancel()
 
 
-def _cut(connected: socket.socket) -> None:
+def _cut(connected: socket.socket, is_cut: Flag) -> None:
+    # Before the reader notices: what it has read until then looks like a whole answer.
+    is_cut.set()
     with suppress(OSError):
         connected.shutdown(socket.SHUT_RDWR)
 

@@ -2,14 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 import wave
 from pathlib import Path
 
 from tests.operators.recognizers.azure.server import Session, running, say
+from tests.program import SURTITLE, completed
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 KEY = "0123456789abcdef0123456789abcdef"
 
 
@@ -28,13 +26,12 @@ def test_a_lost_connection_is_told_nothing_is_lost_and_the_key_is_nowhere(
         (tmp_path / "surtitle.toml").write_text(
             f'[recognize]\nengine = "azure"\n[recognize.azure]\nhost = "{server.url}"\n'
         )
-        done = subprocess.run(
+        done = completed(
             [
                 SURTITLE, "file", "talk.wav", "--realtime", "--settings", "surtitle.toml", *small,
                 "--save-partials", "partials.jsonl", "--log", "log.jsonl", "--summary", "summary.json",
             ],
-            cwd=tmp_path, env={**os.environ, "AZURE_SPEECH_KEY": KEY}, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, timeout=60, check=False,
+            cwd=tmp_path, env={**os.environ, "AZURE_SPEECH_KEY": KEY}, timeout=60,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     partials = [json.loads(line) for line in (tmp_path / "partials.jsonl").read_text().splitlines()]
@@ -51,9 +48,8 @@ def test_without_a_key_one_sentence_says_what_to_set(tmp_path: Path) -> None:
     with wave.open(str(tmp_path / "talk.wav"), "wb") as talk:
         talk.setparams((1, 2, 16_000, 0, "NONE", ""))
         talk.writeframes(say([1]))
-    done = subprocess.run(
+    done = completed(
         [SURTITLE, "file", tmp_path / "talk.wav", "--recognizer", "azure", "--realtime"], env=environment,
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "AZURE_SPEECH_KEY" in done.stderr

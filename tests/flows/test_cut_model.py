@@ -10,8 +10,8 @@ import pytest
 
 from tests.flows.test_live import wait_for
 from tests.flows.test_stepped_clock import partial
+from tests.program import SURTITLE, Program, completed
 
-SURTITLE = Path(sys.executable).with_name("surtitle")
 _SEGMENTS = 40
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such a run is killed")
@@ -25,8 +25,8 @@ def test_a_model_that_is_cut_short_ends_the_run_in_one_sentence_and_it_goes_on_w
     talk, captions = tmp_path / "talk.jsonl", tmp_path / "captions.jsonl"
     talk.write_bytes(b"".join(partial(number, 0.2 * number, is_final=True) for number in range(_SEGMENTS)))
     files = [talk, "--model", model, "--captions", captions, "--recovery", tmp_path / "run"]
-    command = [str(SURTITLE), "replay", "--realtime", "--quiet", "--threads", "2", *map(str, files)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    command = [SURTITLE, "replay", "--realtime", "--quiet", "--threads", "2", *map(str, files)]
+    with Program(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
             wait_for(captions, '"segment":3')
             os.truncate(model, 4096)
@@ -43,7 +43,7 @@ def test_a_model_that_is_cut_short_ends_the_run_in_one_sentence_and_it_goes_on_w
     assert 4 <= len(there) < _SEGMENTS
 
     model.write_bytes(whole)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = completed(command)
     assert (done.returncode, done.stderr) == (0, "")
     there = [json.loads(line)["segment"] for line in captions.read_text().splitlines()]
     assert there == list(range(_SEGMENTS))

@@ -1,15 +1,12 @@
 """A glossary from end to end on the real model: what it changes, and what it leaves alone."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from flows.main import main; main()"]
-ROOT = Path(__file__).parent.parent.parent
+from tests.program import surtitle
+
 #: What two speakers say, update by update; the second one says no term.
 SAID = {
     "talk": [
@@ -48,16 +45,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def surtitle(folder: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=folder,
-        stdin=subprocess.DEVNULL, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-
-
 def captions(folder: Path, name: str, *arguments: object) -> dict[str, str]:
     """The last caption of each stream, by a command that writes them to the file of this name."""
-    done = surtitle(folder, *arguments)
+    done = surtitle(*arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     lines = (folder / name).read_text().splitlines()
     return {one["stream"]: one["shown"] for one in map(json.loads, lines) if one["is_final"]}
@@ -80,8 +70,8 @@ def test_captions_say_the_glossarys_words_in_every_kind_of_run(folder: Path) -> 
 def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
     (folder / "text.txt").write_text("We are going to focus on lexical borrowing.\n")
     done = surtitle(
-        folder, "bench", "text.txt", "--methods", "ssbd", "--glossary", "terms.tsv", "--repeat", 1,
-        "--threads", 1, "--json", "out.json",
+        "bench", "text.txt", "--methods", "ssbd", "--glossary", "terms.tsv", "--repeat", 1,
+        "--threads", 1, "--json", "out.json", cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     results = json.loads((folder / "out.json").read_text())
@@ -93,7 +83,7 @@ def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
 
 def test_a_glossary_that_cannot_be_used_is_told_before_a_model_is_loaded(folder: Path) -> None:
     (folder / "terms.tsv").write_text("lexical borrowing = lexikalische Entlehnung\n")
-    done = surtitle(folder, "replay", "partials.jsonl", "--glossary", "terms.tsv", "--model", "none.gguf")
+    done = surtitle("replay", "partials.jsonl", "--glossary", "terms.tsv", "--model", "none.gguf", cwd=folder)
     assert done.returncode == 3
     assert done.stderr.strip() == (
         "surtitle: terms.tsv, line 1: there is no tab; write the term, a tab, and its translation"

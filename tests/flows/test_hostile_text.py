@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import msgspec
 import pytest
@@ -211,13 +211,13 @@ def check_report(captions: Path, log: Path) -> None:
 )
 def test_a_hundred_thousand_characters_take_no_longer_than_their_length(piece: str) -> None:
     text = (piece * 100_000)[:100_000]
-    began = perf_counter()
+    began = process_time()
     shown = cleaned(text)
     assert len(wrap(shown, 42)) < 1000
     assert settled(shown[:-1], shown) <= len(shown)
     assert mask_tail((text[:-3], text[-3:], ""), 1) <= len(text)
     # Where the time grows with the square of the length it takes half a minute.
-    assert perf_counter() - began < 5
+    assert process_time() - began < 5
 
 
 def test_a_lone_surrogate_in_a_file_is_an_error_that_says_where(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +16,14 @@ import soundfile
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from tests.operators.recognizers.speaking import chunks
+from tests.program import SURTITLE, Program
 from tests.virtual_microphone import VirtualMicrophone
-
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 
 
 @contextmanager
 def live(microphone: VirtualMicrophone, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
     """`surtitle live`, listening; it is killed if a test leaves it behind."""
-    process = subprocess.Popen(
+    process = Program(
         [SURTITLE, "live", *map(str, arguments)], env=microphone.environment, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip

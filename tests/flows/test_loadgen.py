@@ -1,7 +1,6 @@
 """``surtitle loadgen`` from end to end: into the flow, into a server of rooms, and into a job by Kafka."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,16 +11,15 @@ from flows.loadgen.rows import Memory, row_of, table
 from flows.loadgen.target import Load, Meter
 from tests.broker import a_broker
 from tests.flows.kafka.job import Job
-from tests.flows.test_serve import SURTITLE, serve
+from tests.flows.test_serve import serve
 from tests.killing import speech as spoken
+from tests.program import SURTITLE, completed
 
 PARTIALS = Path(__file__).parent.parent / "samples" / "partials.jsonl"
 
 
 def load(*arguments: object) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [SURTITLE, "loadgen", *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = completed([SURTITLE, "loadgen", *map(str, arguments)], timeout=120)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -76,7 +74,7 @@ def test_recorded_sound_goes_straight_into_the_flow_and_is_recognised_there(
     assert (code, stderr) == (0, "")
     [row] = rows(written)
     assert (row["target"], row["refused"], row["lost"]) == ("flow", 0, 0)
-    assert row["updates"] > row["finals"] >= 2
+    assert row["updates"] >= row["finals"] >= 2
     assert 0 < row["p50_ms"] <= row["p95_ms"]
 
 

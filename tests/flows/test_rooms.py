@@ -11,7 +11,7 @@ from flows.captions.parts import make_parts
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.observed import Observed, PartialHeard
-from tests.flows.cli.test_app import surtitle
+from tests.program import surtitle
 from tests.recovering import ToyShared
 
 TALK = (

@@ -18,9 +18,9 @@ import typer
 from flows.cli import app as cli
 from tests.connectors.web.browser import follow
 from tests.operators.recognizers.azure.server import AzureServer, Session, running, say
+from tests.program import SURTITLE, Program, completed
 
 ROOT = Path(__file__).parent.parent.parent
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 KEY = "5ec2e7a0b1c24d3e8f9a0b1c2d3e4f50"
 TOKEN = "pass-the-Museum_77"
 # The program, all of it but the language model.
@@ -61,13 +61,18 @@ def settings(folder: Path, host: str, *, in_file: bool = False, finish_s: float 
 
 
 def start(
-    folder: Path, arguments: list[str], *, before: str = "", environment: dict[str, str] | None = None
+    folder: Path,
+    arguments: list[str],
+    *,
+    before: str = "",
+    environment: dict[str, str] | None = None,
+    begin: "type[subprocess.Popen[bytes]]" = subprocess.Popen,
 ) -> "subprocess.Popen[bytes]":
     given = {"AZURE_SPEECH_KEY": KEY, "SURTITLE_WEB_TOKEN": TOKEN} if environment is None else environment
     others = {
         name: value for name, value in os.environ.items() if not name.startswith(("AZURE_", "SURTITLE_"))
     }
-    return subprocess.Popen(
+    return begin(
         [sys.executable, "-c", PROGRAM.format(before), *arguments], cwd=folder, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**others, "PYTHONPATH": str(ROOT), **given},
     )  # fmt: skip
@@ -136,11 +141,11 @@ def test_a_whole_run_and_its_report_show_no_secret(tmp_path: Path, in_file: bool
     assert files.keys() >= FILES
     assert {"run.json", "part-0.sqlite3"} <= files.keys()
     report = [SURTITLE, "report", "captions.jsonl", "-o", "report.html", "--json", "report.json"]
-    done = subprocess.run(report, cwd=tmp_path / "out", capture_output=True, check=True)
+    done = completed(report, cwd=tmp_path / "out", check=True)
     files = written(tmp_path)
     assert "report.html" in files
     assert not holds_secret(
-        said, stdout, stderr, seen, done.stdout, done.stderr, repr(page.__dict__).encode()
+        said, stdout, stderr, seen, done.stdout.encode(), done.stderr.encode(), repr(page.__dict__).encode()
     )
     assert [name for name, data in files.items() if holds_secret(data)] == []
     assert b"connected again" in said
@@ -189,7 +194,7 @@ def _start_case(
         path = folder / "surtitle.toml"
         path.write_text(path.read_text().replace(f'host = "{server.url if server else ""}"\n', ""))
     environment = {"AZURE_SPEECH_KEY": KEY, "SURTITLE_WEB_TOKEN": TOKEN, **changed}
-    return start(folder, arguments, before=before, environment=environment)
+    return start(folder, arguments, before=before, environment=environment, begin=Program)
 
 
 def test_no_option_takes_a_secret() -> None:

@@ -4,7 +4,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,8 +21,8 @@ from flows.observe.rooms import room_registry
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.browser import complaints, open_browser
+from tests.program import SURTITLE, Program, completed
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 #: A recording at its own pace, in pieces as a browser sends them.
 PIECE, PIECE_S = 3200, 0.1
 SAID = "tried failed matter again"
@@ -48,7 +47,7 @@ class Serve:
 
 @contextmanager
 def serve(*options: object) -> Iterator[Serve]:
-    with subprocess.Popen(
+    with Program(
         [SURTITLE, "serve", "--port", "0", "--threads", "2", *map(str, options)], text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
@@ -81,9 +80,9 @@ def replayed(partials: Path, stream: str, to: str) -> list[tuple[int, int, str]]
     own, captions = partials.with_name(f"{to}.jsonl"), partials.with_name(f"{to}-captions.jsonl")
     lines = partials.read_text().splitlines(keepends=True)
     own.write_text("".join(line for line in lines if json.loads(line)["stream"] == stream))
-    subprocess.run(
+    completed(
         [SURTITLE, "replay", str(own), "--to", to, "--threads", "2", "--captions", str(captions)],
-        check=True, capture_output=True,
+        check=True,
     )  # fmt: skip
     return updates(captions, stream)
 

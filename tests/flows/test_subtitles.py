@@ -1,6 +1,5 @@
 """Subtitle files from end to end, through the command line and as a pipeline job."""
 
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -15,17 +14,10 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
+from tests.program import completed, surtitle
 from tests.subtitled import caption
 
-SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
 CAPTIONS = Path(__file__).parent.parent / "samples" / "captions.jsonl"
-
-
-def surtitle(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = SURTITLE + [str(argument) for argument in arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False
-    )
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +78,7 @@ def test_a_pipeline_job_writes_the_same_files(replayed: Path, tmp_path: Path) ->
         f"[input]\ncaptions = {str(CAPTIONS)!r}\n"
         f"[output]\nterminal = false\nsrt = {str(tmp_path / 'job.srt')!r}\n"
     )
-    subprocess.run(
-        [sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"],
-        cwd=Path(__file__).parent.parent.parent, capture_output=True, timeout=60, check=True,
-    )  # fmt: skip
+    completed([sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"], check=True)
     assert (tmp_path / "job.srt").read_bytes() == (replayed / "talk.srt").read_bytes()
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from operators.events import Caption
 from tests.connectors.web.browser import Page, follow
+from tests.program import SURTITLE, Program, completed
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 SENTENCE = "Guten Morgen allerseits <script>alert(1)</script> und willkommen im Museum"
 
 
@@ -70,7 +70,7 @@ class Run:
 
 @contextmanager
 def running(*command: object, environment: dict[str, str] | None = None) -> Iterator[Run]:
-    with subprocess.Popen(
+    with Program(
         [str(part) for part in command], text=True, env={**os.environ, **(environment or {})},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
@@ -123,7 +123,7 @@ def test_watching_changes_no_caption_and_no_time(captions: Path, tmp_path: Path)
                 run.wait_until_it_stays()
                 assert run.interrupt()[0] == 0
         else:
-            subprocess.run(command, check=True)
+            completed(command, check=True)
         logs.append(written.read_bytes())
     assert logs[0] == logs[1]
     assert json.loads(logs[0].splitlines()[0])["shown_s"] is None
@@ -172,9 +172,8 @@ def test_a_job_serves_by_its_settings_and_lets_go_when_it_is_done(captions: Path
 def test_a_port_that_is_taken_ends_it_with_one_sentence(captions: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = subprocess.run(
-            [SURTITLE, "replay", captions, "--web", "--port", port],
-            capture_output=True, text=True, timeout=60, check=False,
+        done = completed(
+            [SURTITLE, "replay", captions, "--web", "--port", port], timeout=60,
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith(f"surtitle: captions cannot be served at 127.0.0.1:{port}: ")
@@ -184,9 +183,8 @@ def test_a_port_that_is_taken_ends_it_with_one_sentence(captions: Path) -> None:
 def test_an_error_of_the_run_does_not_leave_the_server_behind(captions: Path) -> None:
     with captions.open("a", encoding="utf-8") as lines:
         lines.write("not an event\n")
-    done = subprocess.run(
-        [SURTITLE, "replay", captions, "--web", "--port", "0"],
-        capture_output=True, text=True, timeout=60, check=False,
+    done = completed(
+        [SURTITLE, "replay", captions, "--web", "--port", "0"], timeout=60,
     )  # fmt: skip
     assert done.returncode == 3
     assert "captions at" not in done.stderr

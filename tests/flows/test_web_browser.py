@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import complaints, open_browser
+from tests.program import SURTITLE, Program
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 CAPTIONS = Path(__file__).parent.parent / "samples" / "captions.jsonl"
 HOSTILE = "<script>document.title = 'taken'</script> ist Text"
 
@@ -26,7 +25,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     events.append({**events[-1], "segment": last + 1, "revision": 0, "is_final": True, "shown": HOSTILE})
     path = tmp_path_factory.mktemp("web") / "talk.jsonl"
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    with subprocess.Popen(
+    with Program(
         [SURTITLE, "replay", str(path), "--web", "--port", "0"],
         env={**os.environ, "PYTHONUNBUFFERED": "1"}, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -35,7 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             assert process.stderr is not None
             yield process.stderr.readline().split()[-1].rstrip("/")
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=20) == 0
+            assert process.wait(timeout=60) == 0
         finally:
             process.kill()
 

@@ -1,20 +1,10 @@
 """Whisper from the command line: real speech, the real model, and a sentence for what it lacks."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
-
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
-
-
-def surtitle(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [SURTITLE, "file", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL, check=False
-    )
+from tests.program import surtitle
 
 
 def test_a_recording_is_heard_by_whisper(tmp_path: Path, speech: Path, small: list[str]) -> None:
@@ -25,7 +15,7 @@ def test_a_recording_is_heard_by_whisper(tmp_path: Path, speech: Path, small: li
         (by_settings, ("--settings", settings)),
         (by_options, ("--recognizer", "whisper", "--speech-model", TINY_EN)),
     ):
-        done = surtitle(speech, *how, *small, "--save-partials", partials)
+        done = surtitle("file", speech, *how, *small, "--save-partials", partials)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
     said = [json.loads(line) for line in by_settings.read_text().splitlines()]
@@ -40,8 +30,8 @@ def test_a_recording_is_heard_by_whisper(tmp_path: Path, speech: Path, small: li
 
 def test_what_is_missing_is_said_in_a_sentence(speech: Path, tmp_path: Path, small: list[str]) -> None:
     whisper = ("--recognizer", "whisper")
-    none = surtitle(speech, *whisper, *small)
-    folder = surtitle(speech, *whisper, "--speech-model", tmp_path, *small)
+    none = surtitle("file", speech, *whisper, *small)
+    folder = surtitle("file", speech, *whisper, "--speech-model", tmp_path, *small)
 
     assert (none.returncode, folder.returncode) == (2, 3)
     assert "whisper comes without a model: name the folder of one with --speech-model" in none.stderr

@@ -1,7 +1,6 @@
 """A recorded session is a valid WAV file at every moment, and replays with the same times."""
 
 import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from connectors.audio.wav_file import WavPosition
 from connectors.files.records import Held
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
+from tests.program import completed
 
 
 def noise(samples: int, seed: int = 7) -> NDArray[np.int16]:
@@ -81,7 +81,7 @@ def test_a_process_that_is_killed_leaves_a_readable_file(tmp_path: Path) -> None
         "sink.write_batch([AudioChunk(stream='talk', start_s=0.0, pcm=bytes([1, 2]) * 1600)]);"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    killed = subprocess.run([sys.executable, "-c", program, path], cwd=Path.cwd(), check=False, timeout=60)
+    killed = completed([sys.executable, "-c", program, path], cwd=Path.cwd(), timeout=60)
 
     assert killed.returncode == -9
     assert len(read(path)) == 1600

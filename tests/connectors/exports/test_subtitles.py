@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,6 +25,7 @@ from operators.events import Caption
 from operators.stages.subtitle import subtitle
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns
+from tests.program import completed
 from tests.subtitled import caption
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -172,7 +172,7 @@ def test_a_run_that_is_killed_twice_leaves_the_files_of_an_unbroken_one(tmp_path
             "from pathlib import Path; from tests.connectors.exports.test_subtitles import killed_at; "
             f"killed_at(Path({str(tmp_path)!r}), {segment})"
         )
-        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+        done = completed([sys.executable, "-c", code], cwd=ROOT)
         assert done.returncode == (0 if segment < 0 else -signal.SIGKILL), done.stderr
         # What was written stands, whatever happened.
         assert cues_in(tmp_path / "out.srt") >= segment - 1

@@ -2,7 +2,6 @@
 
 import os
 import resource
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +14,8 @@ from connectors.files.whole import whole_file, write_whole
 from operators.errors import InputError
 from tests.flows.cli.test_report import write
 from tests.flows.talk import captions
+from tests.program import SURTITLE, completed
 
-SURTITLE = Path(sys.executable).with_name("surtitle")
 SAMPLE = Path(__file__).parents[2] / "samples" / "partials.jsonl"
 
 
@@ -99,12 +98,9 @@ def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
     path = tmp_path / "out"
     path.write_text("old\n")
     with path.open(mode) as out:
-        done = subprocess.run(
+        done = completed(
             [SURTITLE, *map(str, arguments), "/dev/stdout"],
             stdout=out,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
         )
     assert (done.returncode, done.stderr) == (0, "")
     text = path.read_text()
@@ -121,17 +117,13 @@ def test_pairs_and_models_take_the_place_of_no_device(tmp_path: Path, small: lis
         "from connectors.corpora.pairs import write_texts; from pathlib import Path; "
         "write_texts(Path('device'), [('Good morning.', 'Guten Morgen.')]); print('printed')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", pairs], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = completed([sys.executable, "-c", pairs], cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("Good morning.\tGuten Morgen.\nprinted\n", "")
     texts = tmp_path / "texts"
     texts.write_text("Good morning.\n")
-    command = [str(SURTITLE), "model", "prune", small[1], "--texts", str(texts), "-o", "device"]
+    command = [SURTITLE, "model", "prune", small[1], "--texts", str(texts), "-o", "device"]
     with (tmp_path / "out").open("w") as out:
-        done = subprocess.run(
-            command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, check=False
-        )
+        done = completed(command, cwd=tmp_path, stdout=out)
     assert done.returncode == 4
     assert "device cannot be written: a model needs a regular file" in done.stderr
     assert fake.is_symlink()

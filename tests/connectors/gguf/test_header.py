@@ -119,9 +119,9 @@ def test_a_header_with_any_bytes_passes_or_is_refused(
     ],
 )
 def test_counts_that_no_file_can_hold_are_refused_at_once(model: Path, hostile: bytes) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     complaint(model, hostile + bytes(4096))
-    assert time.monotonic() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_zeros_without_end_are_read_up_to_a_limit(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

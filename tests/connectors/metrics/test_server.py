@@ -62,7 +62,7 @@ def serving(verdict: Verdict, address: str = "0") -> Iterator[tuple[MetricsServe
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, str, str]:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.headers["content-type"], answer.read().decode()

@@ -49,7 +49,7 @@ class Microphone:
 
 def until(happened: Callable[[], bool]) -> None:
     """Wait for another thread, for five seconds at most."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.002)

@@ -99,7 +99,7 @@ def test_starts_at_the_same_time_all_get_the_whole_model(cache: Path) -> None:
 
     def meet(_what: str, fraction: float | None) -> None:
         if fraction is not None and fraction < 0.5:
-            together.wait(10)
+            together.wait(60)
 
     with ThreadPoolExecutor(4) as pool:
         starts = [pool.submit(resolve_model, "base", progress=meet) for _ in range(4)]

@@ -128,7 +128,7 @@ class Speaker:
     def read(self) -> bool:
         """Take the next message; whether there was one."""
         try:
-            message = json.loads(self.socket.recv(timeout=15))
+            message = json.loads(self.socket.recv(timeout=60))
         except ConnectionClosed:
             return False
         match message["type"]:

@@ -80,7 +80,7 @@ class Follower:
     """One connection to a stream's events; its page goes on from where the page was."""
 
     def __init__(self, port: int, page: Page, path: str, headers: dict[str, str]) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         given = {"Last-Event-ID": page.last_id} if page.last_id else {}
         self._connection.request("GET", path, headers={**given, **headers})
         self.answer = self._connection.getresponse()

@@ -26,7 +26,7 @@ class Served:
     def get(
         self, path: str, headers: dict[str, str] | None = None, method: str = "GET"
     ) -> tuple[http.client.HTTPResponse, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, headers=headers or {})
             answer = connection.getresponse()
@@ -40,7 +40,7 @@ class Served:
         return self.get(path, headers, method)[0].status
 
     def raw(self, request: bytes = b"") -> socket.socket:
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         connection.sendall(request)
         return connection
 
@@ -65,7 +65,7 @@ def serving(
 
 
 def soon(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < deadline, "it never came to be"
         time.sleep(0.01)

@@ -5,7 +5,6 @@ import os
 import socket
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -24,8 +23,8 @@ from flows.settings.loading import load_settings
 from flows.settings.schema import OutputSettings
 from operators.errors import OutputError, SurtitleError
 from operators.events import Caption
+from tests.program import SURTITLE, completed
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 CAPTIONS = Path(__file__).parents[2] / "samples" / "captions.jsonl"
 OUTPUTS = ("log", "captions", "partials", "translations", "srt", "vtt", "summary", "audio")
 
@@ -101,7 +100,7 @@ def test_a_job_of_bytewax_and_the_command_line_leave_their_settings_as_they_are(
     before = path.read_text()
     with pytest.raises(OutputError, match=r"settings\.toml cannot be written: the same run reads it"):
         flow(str(path))
-    done = subprocess.run([SURTITLE, "file", "--settings", path], capture_output=True, text=True, check=False)
+    done = completed([SURTITLE, "file", "--settings", path])
     assert done.returncode == 4
     assert "settings.toml cannot be written: the same run reads it" in done.stderr
     assert path.read_text() == before
@@ -126,7 +125,7 @@ def test_what_is_standard_output_is_written_as_it_comes(tmp_path: Path, mode: st
         path.write_text("old\n")
         with path.open(mode) as out:
             command = [SURTITLE, "replay", CAPTIONS, "--quiet", *options]
-            done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+            done = completed(command, stdout=out)
         assert (done.returncode, done.stderr) == (0, "")
         text = path.read_text()
         assert "\0" not in text
@@ -194,7 +193,7 @@ def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path:
             output.captions,
         ]
         (tmp_path / "b.srt").write_text("kept")
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # type: ignore[arg-type]
+        done = completed(command)
         assert done.returncode == 4
         busy = "another run is writing to it; give each run its own files"
         assert done.stderr == f"surtitle: {output.captions} cannot be written: {busy}\n"
@@ -213,9 +212,9 @@ def test_a_run_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
     options = ["--log", "log.jsonl", "--vtt", "talk.vtt", "--recovery", "run", "--captions", "captions.jsonl"]
     with held_outputs(taken, watch := OutputWatch(print)):
         begin_outputs(taken, watch, is_resumed=False)
-        done = subprocess.run(
+        done = completed(
             [SURTITLE, "replay", CAPTIONS, "--quiet", *options],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
+            cwd=tmp_path,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (4, "")
         assert [path.name for path in tmp_path.iterdir()] == ["captions.jsonl"]
@@ -235,9 +234,9 @@ def test_a_job_that_cannot_be_watched_leaves_nothing_behind(tmp_path: Path) -> N
 
 def test_a_folder_that_cannot_be_gone_on_from_leaves_no_file_behind(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    done = subprocess.run(
+    done = completed(
         [SURTITLE, "replay", CAPTIONS, "--quiet", "--recovery", "run", "--captions", "captions.jsonl"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
+        cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 3
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
@@ -250,10 +249,10 @@ def test_a_log_that_cannot_be_read_back_still_has_a_summary(tmp_path: Path, kind
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     log = {"null": "/dev/null", "pipe": str(pipe), "stdout": "/dev/stdout"}[kind]
     summary = tmp_path / "summary.json"
-    command = [str(SURTITLE), "replay", str(CAPTIONS), "--quiet", "--recovery", str(tmp_path / "recovery")]
+    command = [SURTITLE, "replay", str(CAPTIONS), "--quiet", "--recovery", str(tmp_path / "recovery")]
     command += ["--log", log, "--summary", str(summary)]
     with (tmp_path / "out").open("w") as out:
-        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        done = completed(command, stdout=out, timeout=60)
     os.close(reader)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(summary.read_text())["segments"] > 0
@@ -266,9 +265,9 @@ def test_a_log_that_cannot_be_read_back_still_has_a_summary(tmp_path: Path, kind
 )
 def test_snapshots_that_are_damaged_are_answered_in_a_sentence(tmp_path: Path, damage: str) -> None:
     captions = tmp_path / "captions.jsonl"
-    command = [str(SURTITLE), "replay", str(CAPTIONS), "--quiet", "--captions", str(captions)]
+    command = [SURTITLE, "replay", str(CAPTIONS), "--quiet", "--captions", str(captions)]
     command += ["--recovery", str(tmp_path / "run")]
-    assert subprocess.run(command, check=False).returncode == 0
+    assert completed(command).returncode == 0
     before, store = captions.read_bytes(), tmp_path / "run" / "part-0.sqlite3"
     if damage:
         with sqlite3.connect(store) as opened:
@@ -276,7 +275,7 @@ def test_snapshots_that_are_damaged_are_answered_in_a_sentence(tmp_path: Path, d
         opened.close()
     else:
         store.unlink()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = completed(command)
     sentence = f"{tmp_path}/run: its snapshots are damaged or incomplete: give another folder to start over"
     assert (done.returncode, done.stderr) == (3, f"surtitle: {sentence}\n")
     assert captions.read_bytes() == before
@@ -286,9 +285,8 @@ def test_snapshots_that_are_damaged_are_answered_in_a_sentence(tmp_path: Path, d
 def test_a_pipe_that_nobody_reads_ends_the_run_in_a_sentence(tmp_path: Path, option: str) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    done = subprocess.run(
-        [SURTITLE, "replay", CAPTIONS, "--quiet", option, pipe],
-        capture_output=True, text=True, check=False, timeout=60,
+    done = completed(
+        [SURTITLE, "replay", CAPTIONS, "--quiet", option, pipe], timeout=60,
     )  # fmt: skip
     sentence = f"surtitle: {pipe} cannot be written: nobody reads it; start a reader for it first\n"
     assert (done.returncode, done.stderr) == (4, sentence)
@@ -301,7 +299,7 @@ def test_a_run_goes_on_in_a_folder_that_was_renamed(tmp_path: Path) -> None:
     command = [SURTITLE, "replay", "in.jsonl", "--quiet", "--recovery", "recovery", "--captions", "out.jsonl"]
     command += ["--log", "log.jsonl", "--srt", "out.srt"]
     for folder in (before, after):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = completed(command, cwd=folder)
         assert (done.returncode, done.stderr) == (0, "")
         if folder == before:
             before.rename(after)

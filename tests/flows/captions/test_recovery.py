@@ -16,9 +16,9 @@ import webvtt
 from tests.killing import events, finish, kill, recording, settings, speech, start, subtitles
 
 #: More with `make test-long`.
-KILLS = int(os.environ.get("SURTITLE_KILLS", "9"))
+KILLS = int(os.environ.get("SURTITLE_KILLS", "5"))
 #: For runs of several workers and of audio, each.
-FEWER = min(40, KILLS // 3)
+FEWER = min(40, max(2, KILLS // 3))
 #: Enough that a run is not over before it was killed so often.
 SEGMENTS = 12 * KILLS
 

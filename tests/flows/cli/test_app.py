@@ -1,4 +1,4 @@
-"""The command line from end to end: a real process, a real model, real files."""
+"""The command line from end to end: a process of its own, real speech, real files."""
 
 import json
 import os
@@ -14,21 +14,14 @@ import pytest
 import soundfile
 
 from flows.cli.app import main
+from tests.program import SURTITLE, Program, completed, surtitle
 
-SURTITLE = [str(Path(sys.executable).with_name("surtitle"))]
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 PARTIALS = SAMPLES / "partials.jsonl"
 TIMES = {
     "arrival_s", "started_s", "ready_s", "shown_s", "effort",
     "latency", "latency_from_speech_s", "latency_from_arrival_s",
 }  # fmt: skip
-
-
-def surtitle(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = SURTITLE + [str(argument) for argument in arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=240, cwd=cwd, stdin=subprocess.DEVNULL, check=False
-    )
 
 
 def events(path: Path) -> list[dict[str, Any]]:
@@ -40,11 +33,11 @@ def timeless(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory, speech: Path, small: list[str]) -> Path:
     """A folder with everything that one run on real speech writes."""
     folder = tmp_path_factory.mktemp("run")
     done = surtitle(
-        "file", speech, "--to", "German",
+        "file", speech, "--to", "German", *small,
         "--log", folder / "log.jsonl", "--captions", folder / "captions.jsonl",
         "--save-partials", folder / "partials.jsonl", "--save-translations", folder / "translations.jsonl",
         "--summary", folder / "summary.json",
@@ -92,10 +85,10 @@ def test_the_summary_holds_the_figures_and_the_settings_that_made_them(run: Path
 
 @pytest.mark.parametrize("events_name", ["partials", "translations", "captions"])
 def test_replaying_any_stage_gives_the_same_captions_and_erasure(
-    run: Path, tmp_path: Path, events_name: str
+    run: Path, tmp_path: Path, events_name: str, small: list[str]
 ) -> None:
     done = surtitle(
-        "replay", run / f"{events_name}.jsonl", "--to", "German", "--quiet",
+        "replay", run / f"{events_name}.jsonl", "--to", "German", *small, "--quiet",
         "--captions", tmp_path / "captions.jsonl", "--log", tmp_path / "log.jsonl",
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -107,9 +100,9 @@ def test_replaying_any_stage_gives_the_same_captions_and_erasure(
 
 
 def test_the_same_recording_twice_gives_the_same_log_but_for_times(
-    run: Path, tmp_path: Path, speech: Path
+    run: Path, tmp_path: Path, speech: Path, small: list[str]
 ) -> None:
-    done = surtitle("file", speech, "--to", "German", "--quiet", "--log", tmp_path / "log.jsonl")
+    done = surtitle("file", speech, "--to", "German", *small, "--quiet", "--log", tmp_path / "log.jsonl")
     assert done.returncode == 0
     assert timeless(tmp_path / "log.jsonl") == timeless(run / "log.jsonl")
 
@@ -140,10 +133,7 @@ def test_the_same_flow_runs_as_a_pipeline_job(tmp_path: Path, small: list[str]) 
         f"[translate]\nto = 'German'\nmodel = {small[1]!r}\nthreads = 1\n"
         f"[output]\nterminal = false\ncaptions = {str(tmp_path / 'captions.jsonl')!r}\n"
     )
-    subprocess.run(
-        [sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"],
-        check=True, timeout=240, capture_output=True,
-    )  # fmt: skip
+    completed([sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"], check=True)
     replayed = surtitle("replay", PARTIALS, *small, "--quiet", "--captions", tmp_path / "replayed.jsonl")
     assert replayed.returncode == 0
     assert timeless(tmp_path / "captions.jsonl") == timeless(tmp_path / "replayed.jsonl")
@@ -164,8 +154,8 @@ def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) 
 
 def test_interrupted_speech_is_translated_to_its_end(tmp_path: Path, speech: Path, small: list[str]) -> None:
     captions = tmp_path / "captions.jsonl"
-    command = [*SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [SURTITLE, "file", str(speech), *small, "--realtime", "--captions", str(captions)]
+    with Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and not (captions.exists() and captions.read_text()):
             time.sleep(0.1)
@@ -258,13 +248,13 @@ def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
     assert events(tmp_path / "captions.jsonl")[-1]["is_final"]
 
 
-def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path) -> None:
+def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path, small: list[str]) -> None:
     noise = np.random.default_rng(0).normal(0, 300, 10 * 16_000).astype(np.int16)
     soundfile.write(tmp_path / "quiet.wav", np.concatenate((np.zeros(60 * 16_000, np.int16), noise)), 16_000)
     for name in ("captions.jsonl", "talk.vtt"):
         (tmp_path / name).write_text("of an earlier run")
     done = surtitle(
-        "file", tmp_path / "quiet.wav", "--summary", tmp_path / "summary.json",
+        "file", tmp_path / "quiet.wav", *small, "--summary", tmp_path / "summary.json",
         "--captions", tmp_path / "captions.jsonl",
         "--srt", tmp_path / "talk.srt", "--vtt", tmp_path / "talk.vtt",
     )  # fmt: skip
@@ -292,7 +282,7 @@ def test_help_names_every_command() -> None:
 
 def test_a_reader_that_goes_away_ends_the_run_with_one_sentence(small: list[str]) -> None:
     command = (
-        f"{SURTITLE[0]} replay {PARTIALS} {' '.join(small)} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
+        f"{SURTITLE} replay {PARTIALS} {' '.join(small)} --to German | head -n 0; exit ${{PIPESTATUS[0]}}"
     )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 4

@@ -1,4 +1,4 @@
-"""`surtitle bench` from end to end on the real model: its contract, its resumption, its complaints."""
+"""`surtitle bench` from end to end: its contract, its resumption, its complaints."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from flows.cli.app import main
+from tests.program import ROOT, SURTITLE, Program, completed
 
-COMMAND = [sys.executable, "-c", "from flows.cli.app import main; main()", "bench"]
-ROOT = Path(__file__).parent.parent.parent.parent
+COMMAND = [SURTITLE, "bench"]
 PARTIALS = ROOT / "tests" / "samples" / "partials.jsonl"
 TEXT = "The door is open.\nThe tour begins at ten.\n"
 REFERENCE = "Die Tür ist offen.\nDie Führung beginnt um zehn.\n"
@@ -42,14 +42,11 @@ def cache(tmp_path: Path, model_path: Path) -> Path:
 
 def environment(cache: Path | None) -> dict[str, str]:
     own = {} if cache is None else {"XDG_CACHE_HOME": str(cache.parent)}
-    return {**os.environ, **own, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, **own}
 
 
 def bench(*arguments: object, cwd: Path, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd,
-        stdin=subprocess.DEVNULL, check=False, env=environment(cache),
-    )  # fmt: skip
+    return completed([*COMMAND, *arguments], cwd=cwd, env=environment(cache))
 
 
 def timeless(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -57,11 +54,11 @@ def timeless(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
-    tmp_path: Path, cache: Path
+    tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
     done = bench(
         "text.txt", "--reference", "reference.txt", "--methods", "ssbd,continuous", "--bias", "0,0.2",
-        "--mask-k", "0,3", "--drop-revised", "--repeat", 1, "--threads", 2, "--model", "base",
+        "--mask-k", "0,3", "--drop-revised", "--repeat", 1, *small,
         "--json", "out.json", "--markdown", "out.md", cwd=tmp_path, cache=cache,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -81,7 +78,7 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
     assert all(row["ne_shown"] == row["ne_raw"] for row in rows if row["mask_k"] == 0)
     assert all(row["ne_raw"] == 0 for row in rows if row["method"] == "continuous")
     assert all(0 < row["ms_per_update"]["p50"] <= row["ms_per_update"]["p95"] for row in rows)
-    assert signature["model"]["bytes"] == 253113024
+    assert signature["model"]["bytes"] == Path(small[1]).stat().st_size
     assert "nrefs:1" in signature["chrf"]
     assert "tok:13a" in signature["bleu"]
     assert {"surtitle", "llama_cpp_python", "prompt", "corpus", "tokenizer", "aggregation"} <= set(signature)
@@ -145,7 +142,7 @@ def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
 ) -> None:
     (tmp_path / "text.txt").write_text(TEXT * 10)
     arguments = ["text.txt", "--repeat", "2", *small, "--json"]
-    with subprocess.Popen(
+    with Program(
         [*COMMAND, *arguments, "resumed.json"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         cwd=tmp_path, env=environment(cache),
     ) as process:  # fmt: skip
@@ -177,7 +174,7 @@ def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
     tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
     arguments = ["text.txt", "--repeat", "3000", *small]
-    with subprocess.Popen(
+    with Program(
         [*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         cwd=tmp_path, env=environment(cache),
     ) as process:  # fmt: skip

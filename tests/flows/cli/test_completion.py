@@ -2,44 +2,46 @@
 
 import os
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
+from tests.program import SURTITLE, completed
 
 
 def surtitle(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [SURTITLE, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+    return completed([SURTITLE, *arguments], env={**os.environ, **environment})
 
 
-def offered_by_bash(line: str, cwd: Path) -> list[str]:
-    """What a bash with surtitle's completion offers for the last word of a command line."""
-    script = (
-        f'eval "$(_SURTITLE_COMPLETE=source_bash {SURTITLE})"\n'
-        f"COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n"
-        f'_surtitle_completion {SURTITLE}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+def offered_by_bash(cwd: Path, *lines: str) -> list[list[str]]:
+    """What a bash with surtitle's completion offers for the last word of each command line."""
+    script = f'eval "$(_SURTITLE_COMPLETE=source_bash {SURTITLE})"\n' + "".join(
+        f"COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=()\n"
+        f'_surtitle_completion {SURTITLE}; echo "${{COMPREPLY[*]}}"\n'
+        for line in lines
     )
     done = subprocess.run(
         ["bash", "--norc", "-c", script], cwd=cwd, capture_output=True, text=True, check=True
     )
-    return done.stdout.split()
+    return [line.split() for line in done.stdout.splitlines()]
 
 
 def test_bash_completes_commands_options_and_values(tmp_path: Path) -> None:
-    assert {"replay", "report"} <= set(offered_by_bash("surtitle re", tmp_path)) <= {"replay", "report"}
-    assert offered_by_bash("surtitle replay --mask", tmp_path) == ["--mask-k"]
-    assert offered_by_bash("surtitle replay --method j", tmp_path) == ["jacobi"]
-    assert offered_by_bash("surtitle model as", tmp_path) == ["assemble"]
+    commands, *others = offered_by_bash(
+        tmp_path,
+        "surtitle re",
+        "surtitle replay --mask",
+        "surtitle replay --method j",
+        "surtitle model as",
+    )
+    assert sorted(commands) == ["replay", "report"]
+    assert others == [["--mask-k"], ["jacobi"], ["assemble"]]
 
 
 def test_where_a_file_belongs_nothing_is_offered_so_that_the_shell_offers_files(tmp_path: Path) -> None:
     (tmp_path / "talk.wav").touch()
-    assert offered_by_bash("surtitle replay --log t", tmp_path) == []
+    assert offered_by_bash(tmp_path, "surtitle replay --log t") == [[]]
 
 
 @pytest.mark.parametrize("line", ["surtitle talk.wav --m", "surtitle ", "surtitle model "])

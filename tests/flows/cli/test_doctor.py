@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.chaos.trial import heed_signals
+from tests.program import SURTITLE, completed
 
 T = TypeVar("T")
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 # The program on a machine on which llama.cpp does not run; it tells whether it loaded llama.cpp all the same.
 WITHOUT_LIBRARY = """
 import sys, connectors.machine.trial as trial
@@ -35,10 +35,7 @@ finally:
 
 def run(*command: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     """The end of a process with these variables in its environment."""
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL, check=False,
-        env={**os.environ, **variables},
-    )  # fmt: skip
+    return completed(command, env={**os.environ, **variables})
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +98,14 @@ def test_a_language_that_does_not_exist_is_a_mistake_of_the_command_line() -> No
 
 
 def test_the_doctor_does_not_load_llama_cpp_which_the_other_commands_refuse_without_a_trial() -> None:
-    done = run(sys.executable, "-c", WITHOUT_LIBRARY, "doctor", "--quick", "--json")
+    def begun(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-c", WITHOUT_LIBRARY, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+
+    done = begun("doctor", "--quick", "--json")
     assert (done.returncode, done.stderr) == (0, "False\n")
     assert json.loads(done.stdout)["checks"]
-    refused = run(sys.executable, "-c", WITHOUT_LIBRARY, "replay", "talk.jsonl")
+    refused = begun("replay", "talk.jsonl")
     assert refused.returncode == 3
     assert refused.stderr.startswith("surtitle: llama.cpp does not work here")
 

@@ -10,19 +10,31 @@ from pathlib import Path
 import pytest
 
 from operators.extras import EXTRAS
+from tests.program import ROOT, completed
 
-ROOT = Path(__file__).parent.parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CAPTIONS = str(ROOT / "tests" / "samples" / "captions.jsonl")
+
+
+# The process that is forked has loaded what may import them.
+WITHOUT = """
+import sys
+missing = {}
+for name in [*sys.modules]:
+    if name.partition(".")[0] in ("flows", "connectors", "operators", *missing):
+        del sys.modules[name]
+sys.modules.update(missing)
+from flows.main import main
+main()
+"""
 
 
 def surtitle(without: str, *arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
     """Run surtitle where the packages of an extra are not installed."""
     missing = dict.fromkeys(EXTRAS[without])
-    program = f"import sys; sys.modules.update({missing}); from flows.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
-        timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT), "AZURE_SPEECH_KEY": "0" * 32},
+    return completed(
+        [sys.executable, "-c", WITHOUT.format(missing), *arguments], cwd=cwd,
+        env={**os.environ, "AZURE_SPEECH_KEY": "0" * 32},
     )  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """Models of every kind of memory through the whole product: the translations are re-translation's."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -13,6 +11,7 @@ from flows.engine.translation import open_engine
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError
+from tests.program import surtitle
 from tests.tiny_kinds import OTHERS, write_kind
 
 METHODS = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi")
@@ -55,13 +54,6 @@ def test_every_method_gives_what_re_translation_gives_on_every_kind_of_memory(
     assert any(want)
     for method in METHODS:
         assert translate(engine.translator(settings(method))) == want, method
-
-
-def surtitle(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [Path(sys.executable).with_name("surtitle"), *arguments]
-    return subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 @pytest.mark.parametrize("kind", ["granitehybrid", "falcon-h1"])

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.broker import IS_FOREIGN, Broker, OwnBroker, a_broker, a_broker_behind_a_proxy
-from tests.flows.cli.test_app import SURTITLE
 from tests.flows.kafka.job import TYPES, Job, wait_for
 from tests.killing import events, finish, kill, settings, speech, start
+from tests.program import SURTITLE, Program
 from tests.proxy import Outage
 
 #: More with `make test-long`.
@@ -276,8 +276,8 @@ def test_the_job_command_reads_and_writes_topics_until_it_is_ended(
     spoken = [json.loads(line) for line in (tmp_path / "speech.jsonl").read_text().splitlines()]
     job.send(spoken)
     recovery = str(tmp_path / "recovery")
-    process = subprocess.Popen(
-        [*SURTITLE, "job", str(job.path), "--recovery", recovery, "--quiet"],
+    process = Program(
+        [SURTITLE, "job", str(job.path), "--recovery", recovery, "--quiet"],
         text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     finals = sum(one["is_final"] for one in spoken)

@@ -3,7 +3,6 @@
 import gzip
 import re
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from operators.models.adapter import Adapter, LowRank
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from tests.adapters import noise, write_adapter
+from tests.near_ties import agree
 from tests.tiny_gguf import pieces, write_model
 
 TALK = "We will talk about how the old station became a museum.\tWir werden über den alten Bahnhof reden.\n"
@@ -61,15 +61,13 @@ def test_the_base_model_is_pruned_and_assembled(model: LlamaModel, texts: Path, 
         "assemble", "--adapter", tmp_path / "nothing.gguf", "--vocabulary", words,
         "--from", "en", "--to", "de", "--type", "head=Q8_0,attention=Q8_0,ffn=Q8_0,ffn_down=Q8_0", "-o", made,
     )  # fmt: skip
-    before, after = (list(_following(path, model)) for path in (small, made))
-    assert np.allclose(before[0], after[0], atol=1.5)
-    assert before[1].tolist() == after[1].tolist()
+    assert agree(_following(made, model), _following(small, model))
     small.unlink()
     made.unlink()
 
 
-def _following(path: Path, whole: LlamaModel) -> Iterator[Logits]:
-    """Logits after a text, which is tokenised as with the whole vocabulary, and the best token."""
+def _following(path: Path, whole: LlamaModel) -> Logits:
+    """Logits after a text, which is tokenised as with the whole vocabulary."""
     text = TALK.partition("\t")[0]
     pruned = LlamaModel(path)
     tokens = pruned.tokenize(text)
@@ -79,8 +77,7 @@ def _following(path: Path, whole: LlamaModel) -> Iterator[Logits]:
     with closing(LlamaContext(pruned, ContextSettings(cells=64, sequences=1, threads=2))) as context:
         rows = context.evaluate(0, [*pruned.begin, *tokens], 0, 1).copy()
     pruned.close()
-    yield rows
-    yield rows.argmax(axis=1)
+    return rows
 
 
 def test_only_so_many_tokens_stay(texts: Path, tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ from operators.observed import (
     UpdateMeasured,
 )
 from tests.flows.talk import captions
+from tests.program import SURTITLE, Program, completed
 from tests.recovering import ToyShared
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 CAPTIONS = str(Path(__file__).parent.parent.parent / "samples" / "captions.jsonl")
 # A defect of ours in the place where each run begins.
 BROKEN = """
@@ -77,7 +77,7 @@ def partials(path: Path, *arrivals_s: float) -> str:
 
 
 def get(address: str, path: str) -> tuple[int, str]:
-    with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)) as connection:
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
@@ -105,9 +105,7 @@ class Told:
     """What a process said."""
 
     def __init__(self, *command: str) -> None:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False
-        )
+        done = completed(command, timeout=60)
         self.code, self.stdout = done.returncode, done.stdout
         #: Every line of standard error is an object.
         self.objects: list[dict[str, Any]] = [json.loads(line) for line in done.stderr.splitlines()]
@@ -176,7 +174,7 @@ def test_a_job_tells_in_json_where_its_settings_say_so(told: dict[str, Told]) ->
 @contextmanager
 def replay(*options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """A run with metrics, and their address."""
-    with subprocess.Popen(
+    with Program(
         [SURTITLE, "replay", *options, "--quiet", "--metrics", "0"], text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ,
     ) as process:  # fmt: skip
@@ -201,7 +199,7 @@ def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
         figures = found()
         assert health(address) == {"status": "ok", "cause": None, "reason": None}
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
         assert process.stderr is not None
         (said,) = process.stderr.read().splitlines()
         assert said.endswith("comes in 1,000 s, as in its recording")

@@ -1,7 +1,6 @@
 """Those who look on at a run are told what they take, and cannot end it."""
 
 import logging
-import subprocess
 import sys
 from pathlib import Path
 from typing import get_args
@@ -11,6 +10,7 @@ import pytest
 from flows.observe.observer import Observers
 from operators.losses import Losses
 from operators.observed import Observed, RecognizerChanged, RunBegan, RunEnded, SoundHeard, SoundLost
+from tests.program import completed
 
 CAPTIONS = str(Path(__file__).parents[2] / "samples" / "captions.jsonl")
 # A defect of ours in what looks on.
@@ -85,9 +85,7 @@ def test_one_that_fails_is_told_of_once_and_left_out_and_the_others_are_told_all
 
 
 def test_a_defect_in_what_looks_on_costs_no_caption_and_is_reported_when_the_run_is_over() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BROKEN, CAPTIONS], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = completed([sys.executable, "-c", BROKEN, CAPTIONS], timeout=120)
     assert done.returncode == 70
     assert "segments  4 of 11 updates" in done.stdout
     assert done.stderr.count("Traceback") == 1

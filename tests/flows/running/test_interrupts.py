@@ -61,19 +61,19 @@ def test_the_first_ctrl_c_asks_to_stop_and_the_second_stops_at_once() -> None:
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == "stopping\n"
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=10) == 130
+            assert process.wait(timeout=60) == 130
         finally:
             process.kill()
 
 
 def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -> None:
-    assert subprocess.run([sys.executable, "-c", WAITING], timeout=20, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", WAITING], timeout=60, check=False).returncode == 0
 
 
 def deaf(signals: int, waiting: str) -> "subprocess.CompletedProcess[str]":
     program = DEAF.format(signals=signals, waiting=waiting)
     return subprocess.run(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=20, check=False
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=False
     )
 
 
@@ -119,7 +119,7 @@ def interrupted(program: str, *arguments: object) -> tuple[int, str]:
         try:
             assert process.stdout.readline() == "ready\n"
             process.send_signal(signal.SIGINT)
-            _, stderr = process.communicate(timeout=10)
+            _, stderr = process.communicate(timeout=60)
         finally:
             process.kill()
     return process.returncode, stderr

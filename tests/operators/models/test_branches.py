@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,7 @@ from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.trouble import ModelTrouble, NoRoom
-from tests.operators.models.test_llama import NOISE
+from tests.near_ties import agree
 from tests.toy import ToyCache, ToyStore
 
 
@@ -28,14 +27,6 @@ def tree_of(model: LlamaModel, *texts: str) -> TokenTree:
         for token in model.tokenize(text):
             node = growing.add(node, token)
     return growing.tree
-
-
-def agree(got: Logits, want: Logits) -> bool:
-    """Whether rows are the same but for the noise of kernels."""
-    top = np.sort(want, axis=1)
-    clear = top[:, -1] - top[:, -2] > NOISE
-    is_same = (got.argmax(axis=1) == want.argmax(axis=1))[clear].all()
-    return bool(is_same) and float(np.abs(got - want).mean()) < NOISE
 
 
 @pytest.mark.real_model

@@ -202,7 +202,7 @@ def test_an_outage_that_outlasts_the_buffer_says_what_it_cost() -> None:
         listener = Listener(server, replay_s=1.0, longest_wait_s=0.05)
         first, rest = chunks(TALK)[:29], chunks(TALK)[29:]
         listener.hear(first)
-        server.wait_for_session(1).over.wait(5)
+        server.wait_for_session(1).over.wait(60)
         server.refusals.append(HTTPStatus.SERVICE_UNAVAILABLE)
         listener.hear(rest)
         server.refusals.clear()
@@ -219,7 +219,7 @@ def test_after_more_was_lost_while_connecting_times_are_true_and_nothing_is_repe
     with running(ending(Session.drop, 1.4), ending(Session.drop, 1.25), Session.recognize) as server:
         listener = Listener(server, replay_s=1.0, longest_wait_s=0.05)
         listener.hear(talk[:29])
-        server.wait_for_session(1).over.wait(5)
+        server.wait_for_session(1).over.wait(60)
         # The next connection is being made, from what is there by now, while more is said than can be kept.
         server.answers.clear()
         server.wait_for_handshake(2)
@@ -242,9 +242,9 @@ def test_a_service_that_never_says_the_last_word_is_not_waited_for_long() -> Non
         listener.hear(chunks(TALK), pace_s=0.005)
         began = monotonic()
         listener.heard += listener.recognizer.finish()
-        assert monotonic() - began < 1
+        assert monotonic() - began < 5
         listener.recognizer.close()
-        assert monotonic() - began < 4
+        assert monotonic() - began < 9
         assert not [thread for thread in enumerate_threads() if thread.name.startswith("azure")]
 
     # The open segment ends with the text that it had.
@@ -276,9 +276,9 @@ def test_a_place_where_nobody_answers_is_not_waited_for_by_anybody() -> None:
         began = monotonic()
         listener.hear(chunks(TALK), pace_s=0.0)
         assert listener.recognizer.finish() == []
-        assert monotonic() - began < 1
+        assert monotonic() - began < 5
         listener.recognizer.close()
-        assert monotonic() - began < 6
+        assert monotonic() - began < 9
 
 
 def test_a_connection_that_does_not_come_about_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,8 @@ def test_accepting_takes_no_time() -> None:
             took.append(monotonic() - began)
         listener.recognizer.close()
 
-    assert sorted(took)[len(took) // 2] < 0.01
+    # Half as long as the chunk is: it never waits for the service.
+    assert sorted(took)[len(took) // 2] < 0.05
 
 
 def test_the_service_gets_the_key_the_language_and_the_audio_and_nothing_of_the_user() -> None:
@@ -173,7 +174,7 @@ def test_recognisers_leave_no_threads_and_no_open_files_behind() -> None:
             server.wait_for_session(number + 1)
             # Some are closed in the middle of everything.
             listener.finish() if number % 2 else listener.recognizer.close()
-            server.sessions[number].over.wait(5)
+            server.sessions[number].over.wait(60)
             counts.append(live())
 
     # The SDK and the server have some for as long as they live, and end others a moment later.
@@ -192,7 +193,7 @@ def test_a_process_that_forgets_to_close_ends_all_the_same() -> None:
     )
     with running() as server:
         done = subprocess.run(
-            [sys.executable, "-c", program, server.url], capture_output=True, timeout=20, check=False
+            [sys.executable, "-c", program, server.url], capture_output=True, timeout=60, check=False
         )
 
     assert (done.returncode, done.stderr) == (0, b"")

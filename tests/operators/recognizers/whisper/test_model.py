@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from operators.decoding.drive import drive
-from operators.decoding.forward import Task
+from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError, UsageError
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.whisper.model import WhisperModel
+from tests.near_ties import agree
 from tests.operators.recognizers.whisper.model_folder import (
     TINY_EN,
     copy_of_tiny_en,
@@ -49,13 +50,18 @@ def test_in_8_bits_and_with_silence_encoded_once_it_hears_the_same_words() -> No
     said, wanted = greedy(model.encode(samples("beckett.wav", 6.0), PROMPT)), SAID_BY_CTRANSLATE2
     texts = [model.files.vocabulary.text(tokens) for tokens in (said, wanted)]
 
-    # A comma or a full stop: they are as good as equally probable.
+    # A comma or a full stop: they are as good as equally probable. The words are not.
     assert re.findall(r"\w+", texts[0].lower()) == re.findall(r"\w+", texts[1].lower())
 
 
-@pytest.mark.parametrize(("make", "noise"), [(exact_tiny_en, 1e-3), (tiny_en, 0.3)])
+def are_equal(got: Logits, want: Logits) -> bool:
+    finite = np.isfinite(want)
+    return bool(np.abs(got[finite] - want[finite]).max() < 1e-3)
+
+
+@pytest.mark.parametrize(("make", "are_same"), [(exact_tiny_en, are_equal), (tiny_en, agree)])
 def test_logits_do_not_depend_on_the_passes_that_tokens_come_in(
-    make: Callable[[], WhisperModel], noise: float
+    make: Callable[[], WhisperModel], are_same: Callable[[Logits, Logits], bool]
 ) -> None:
     model = make()
     tokens = [*PROMPT, *SAID_BY_CTRANSLATE2]
@@ -66,10 +72,9 @@ def test_logits_do_not_depend_on_the_passes_that_tokens_come_in(
     encoded.cut(5)
     after_cut = encoded.evaluate(tokens[5:], 5, len(tokens) - 5)
 
-    finite = np.isfinite(at_once)
-    assert (finite == np.isfinite(singly)).all()
-    assert np.abs(at_once[finite] - singly[finite]).max() < noise
-    assert np.abs(at_once[5:][finite[5:]] - after_cut[finite[5:]]).max() < noise
+    assert (np.isfinite(at_once) == np.isfinite(singly)).all()
+    assert are_same(singly, at_once)
+    assert are_same(after_cut, at_once[5:])
 
 
 def test_a_prompt_that_is_asked_again_says_the_very_same() -> None:
@@ -99,7 +104,7 @@ def test_it_knows_when_nobody_speaks() -> None:
     for encoded in (speech, silence):
         encoded.evaluate(PROMPT, 0, 1)
 
-    assert speech.no_speech < 0.4 < 0.9 < silence.no_speech
+    assert speech.no_speech < 0.5 < silence.no_speech
 
 
 def test_a_folder_that_is_no_model_is_refused_with_what_is_missing(tmp_path: Path) -> None:
