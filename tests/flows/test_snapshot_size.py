@@ -23,7 +23,8 @@ from operators.snapshots import pack
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.translate import translate
-from tests.killing import ROOT, settings, speech
+from tests.killing import settings, speech
+from tests.program import ROOT
 from tests.recovering import ToyShared, main
 
 WORDS = re.findall(r"[A-Za-z]+[,.]?", (ROOT / "docs" / "decoding.md").read_text())

@@ -8,7 +8,8 @@ import pytest
 
 from flows.cli import app as cli
 from operators.errors import SurtitleError
-from tests.flows.cli.test_app import PARTIALS, surtitle
+from tests.flows.cli.test_app import PARTIALS
+from tests.program import surtitle
 
 COSTS = {"tokens": [1, 8, 64], "ms": [5.0, 8.0, 30.0]}
 

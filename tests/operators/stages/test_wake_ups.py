@@ -9,7 +9,7 @@ import pytest
 
 from operators.stages import wake_ups
 from operators.stages.wake_ups import WakeUps
-from tests.killing import ROOT
+from tests.program import ROOT
 
 
 def test_an_idle_worker_leaves_the_processor_alone() -> None:
