@@ -12,6 +12,11 @@ def textless(token: int) -> bytes:  # noqa: ARG001 - the protocol
     return b""
 
 
+def spelled(tokens: Sequence[int], piece: Piece) -> str:
+    """The text of tokens, without the bytes of an unfinished character."""
+    return b"".join(map(piece, tokens)).decode("utf-8", "ignore")
+
+
 def decode_pieces(pieces: Sequence[bytes]) -> list[str]:
     """The text of each token; bytes that end inside a character are carried over to the next."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")

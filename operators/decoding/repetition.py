@@ -6,7 +6,7 @@ nobody wants to read, each as costly as any other.
 
 from collections.abc import Sequence
 
-from operators.decoding.pieces import Piece, textless
+from operators.decoding.pieces import Piece, spelled, textless
 from operators.decoding.words import is_word_end
 
 #: Longest repeated phrase, in tokens.
@@ -64,5 +64,5 @@ def _span(tokens: Sequence[int], period: int, least: int) -> int:
 def _is_figure(phrase: Sequence[int], piece: Piece) -> bool:
     """Whether a phrase consists of digits and what stands between them, in any script."""
     # Twice, because a phrase of single bytes may begin inside a character.
-    text = b"".join(map(piece, (*phrase, *phrase))).decode("utf-8", "ignore")
+    text = spelled((*phrase, *phrase), piece)
     return any(map(str.isnumeric, text)) and all(char.isnumeric() or not char.isalpha() for char in text)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from operators.decoding.adjusted import adjusted
 from operators.decoding.forward import Logits, Method, Task
-from operators.decoding.pieces import Piece
+from operators.decoding.pieces import Piece, spelled
 from operators.glossary import Occurrence, times_said
 from operators.prompts.prompt import Prompt
 
@@ -95,8 +95,7 @@ class _Raising:
                     yield begun, token
 
     def _text(self, output: Sequence[int]) -> str:
-        """The text of an output, without the bytes of an unfinished character."""
-        return b"".join(map(self._piece, output)).decode("utf-8", "ignore")
+        return spelled(output, self._piece)
 
 
 def _attaches(text: str) -> bool:

@@ -13,6 +13,7 @@ from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
+from operators.decoding.figures import ending_figures
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.judgement import judge
 from operators.decoding.nonempty import nonempty
@@ -253,7 +254,7 @@ class Translator:
             # An output is a fixed point: verifying or decoding it again would give the same output.
             return _Answer(before)
         task = self._task(key, source, before, is_final=is_final)
-        method = self._leaning(self._method(task), task, text)
+        method = ending_figures(self._leaning(self._method(task), task, text), task, text)
         decoded, cost = yield Decode(key, nonempty(method, task) if must_speak else method, is_final)
         effort = Effort(
             drafted=decoded.drafted,

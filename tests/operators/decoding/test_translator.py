@@ -1,5 +1,8 @@
 """A segment's translation from its first partial to its final, on the toy model."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.decoder import OneAtATime
-from operators.decoding.forward import Method, Task
+from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
@@ -16,7 +19,7 @@ from operators.decoding.windows import split_source
 from operators.glossary import Glossary, spelling
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
-from tests.toy import Letters, ToyStore, ToyVocabulary
+from tests.toy import END, Letters, ToyStore, ToyVocabulary
 
 texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 
@@ -25,6 +28,7 @@ def translator(
     bias: float | None, *, size: int = 2, max_source: int = 100, max_output: int = 40,
     knows_unfinished: bool = False, tail: int = 3, unfinished_tail: int | None = None,
     vocabulary: ToyVocabulary | None = None,
+    store: ToyStore | None = None,
 ) -> Translator:  # fmt: skip
     vocabulary = vocabulary or ToyVocabulary()
     prompt = Prompt(
@@ -37,7 +41,7 @@ def translator(
 
     return Translator(
         prompt,
-        OneAtATime(SessionPool(ToyStore(size + 1), prompt.head, size)),
+        OneAtATime(SessionPool(store or ToyStore(size + 1), prompt.head, size)),
         method,
         TranslatorSettings(max_source=max_source, max_output=max_output),
     )
@@ -175,6 +179,29 @@ def test_an_answer_may_have_four_tokens_for_each_of_its_source_and_room_to_spare
     model._method = method
     model.update("s/000000", SegmentState(), "a " * words, is_final=True)
     assert 4 * words + 20 <= tasks[0].limit <= 400
+
+
+class Counts(ToyStore):
+    """Says the token 1 for ever, and would rather end than say another."""
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        logits = np.zeros_like(super().evaluate(sequence, tokens, start, rows))
+        logits[:, [1, END]] = 2, 1
+        return logits
+
+
+class Digits(ToyVocabulary):
+    """Its token 1 is a digit."""
+
+    def piece(self, token: int) -> bytes:
+        return b"3" if token == 1 else super().piece(token)
+
+
+def test_a_model_that_loses_count_of_digits_says_as_many_as_the_source() -> None:
+    model = translator(0.2, vocabulary=Digits(), store=Counts(3))
+    state, partial = model.update("s/000000", SegmentState(), "3" * 20, is_final=False)
+    _, final = model.update("s/000000", state, "3" * 20 + ".", is_final=True)
+    assert [("".join(one.pieces), one.trouble) for one in (partial, final)] == [("3" * 20, None)] * 2
 
 
 class Spaced(ToyVocabulary):

@@ -1,20 +1,26 @@
 """Moonshine hears what is said, the same each time, decoded with its last hypothesis as the draft."""
 
 import shutil
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
-from operators.decoding.forward import Forward
+from operators.decoding.forward import Forward, Logits
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.decoder import Heard, decode
-from operators.recognizers.moonshine.model import BEGIN, Encoded, MoonshineModel, load_model
-from operators.recognizers.moonshine.recognizer import bundled_model, moonshine_recognizer
+from operators.recognizers.moonshine.model import BEGIN, END, Encoded, MoonshineModel, load_model
+from operators.recognizers.moonshine.recognizer import (
+    MoonshineTranscriber,
+    bundled_model,
+    moonshine_recognizer,
+)
 from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.windowed.method import SpeechMethod, doubt_of
@@ -23,6 +29,7 @@ from operators.recognizers.windowed.voice import Samples, silero
 from operators.trouble import ModelTrouble
 from tests.near_ties import NOISE, agree, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm
+from tests.toy import ToyCache
 
 BECKETT = ["tried", "failed", "matter", "again", "again", "better"]
 
@@ -172,6 +179,25 @@ def test_a_model_that_fails_costs_one_update_and_is_told_of_once(monkeypatch: py
     assert len(said) == 1
     assert "the text stays as it was" in said[0]
     assert [final.segment for final in finals(heard)] == list(range(6))
+
+
+def test_a_number_of_many_equal_digits_is_heard_to_its_end() -> None:
+    class Dictated(ToyCache):
+        """Hears fourteen threes."""
+
+        def _row(self, prefix: Sequence[int]) -> Logits:
+            row: Logits = np.eye(4, dtype=np.float32)[3 if len(prefix) < 15 else END]
+            return row
+
+    class Model:
+        tokenizer = Tokenizer([b"", b"<s>", b"</s>", b"3"])
+
+        def encode(self, _samples: Samples) -> ToyCache:
+            return Dictated(4)
+
+    transcriber = MoonshineTranscriber(cast(MoonshineModel, Model()), SpeechMethod())
+    window = Window(0, 0, 5 * SAMPLE_RATE, np.zeros(5 * SAMPLE_RATE, np.float32), is_final=True)
+    assert transcriber.transcribe(window) == "3" * 14
 
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
