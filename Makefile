@@ -2,6 +2,8 @@
 # make PYTHON=… names the interpreter; LLAMA_BUILD=… and CMAKE_ARGS=… are about llama.cpp, see docs/start.md.
 
 .DEFAULT_GOAL := help
+# What was compiled once is not compiled again by each process, also where images are built without it.
+export PYTHONDONTWRITEBYTECODE :=
 # Two targets would both ask apt-get, and pip.
 .NOTPARALLEL:
 .PHONY: help setup demo test test-tools test-train test-long test-anywhere test-image image amx soak load-hour chaos chaos-hour fuzz \

@@ -116,7 +116,17 @@ def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *, with_rooms: bool
 ) -> None:
     spoken = list(said(range(STREAMS)))
-    dataflow, _ = flow(TestingSource([*spoken, TestingSource.ABORT()]), with_rooms=with_rooms)
+
+    def until_all_is_translated() -> Iterator[Any]:
+        yield from spoken
+        pause = TestingSource.PAUSE(timedelta(milliseconds=10))
+        while len(before) < len(spoken):
+            yield pause
+        # The last snapshot is written after what it is of.
+        yield from [pause] * 5
+        yield TestingSource.ABORT()
+
+    dataflow, before = flow(TestingSource(until_all_is_translated()), with_rooms=with_rooms)
     run(dataflow, folder)
     assert all(states(folder)[stage] >= STREAMS - 1 for stage in STAGES), "else nothing is tested"
     monkeypatch.setattr(silence, "_LOOK", timedelta(0))
