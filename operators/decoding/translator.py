@@ -309,12 +309,13 @@ class Translator:
         committed = 0
         if not (is_final and settings.finals_differ):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
+        # A vocabulary that was not chosen for the language may spell it in small pieces.
+        length = len(source) if self._prompt.knows_unfinished else 2 * len(source)
         return Task(
             prompt=self._prompt.build(source, is_final=is_final),
             draft=draft,
             stop=self._prompt.stop,
-            # Twice as much as a usual vocabulary needs: others spell the language in smaller pieces.
-            limit=min(settings.max_output, output_limit(2 * len(source))),
+            limit=min(settings.max_output, output_limit(length)),
             committed=committed,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,

@@ -8,15 +8,16 @@ from operators.decoding.pieces import Piece
 
 # Two characters on each side decide; no character has more bytes than four, and so no more tokens.
 _NEAR = 2 * 4
-_IDEOGRAPH = r"[\p{Han}\p{Hiragana}]"
 _NUMERAL = "[〇零一二三四五六七八九十百千万萬億亿兆]"
 _WORD_END = regex.compile(
     rf"""
     # A space follows, but not one between the groups of a number.
       (?<! \d) (?=\s) | (?= \s (?!\d))
-    # Where no spaces are written, words end nearly anywhere, but not in a number or in katakana.
-    | (?<= [{_IDEOGRAPH}--{_NUMERAL}]) (?= \Z | [\p{{Han}}\p{{Hiragana}}\p{{Katakana}}\p{{P}}\d])
-    | (?<= [\p{{Pe}}\p{{Pf}}\p{{Po}}--[·・]]) (?= [{_IDEOGRAPH}\p{{Katakana}}])
+    # Where no spaces are written, words end at most characters, but not in a number, before an inflection in
+    # hiragana, or in a row of hiragana or katakana.
+    | (?<= [\p{{Han}}--{_NUMERAL}]) (?= \Z | [\p{{Han}}\p{{Katakana}}\p{{P}}\d])
+    | (?<= \p{{Hiragana}}) (?= [\p{{Han}}\p{{Katakana}}\p{{P}}\d])
+    | (?<= [\p{{Pe}}\p{{Pf}}\p{{Po}}--[·・]]) (?= [\p{{Han}}\p{{Hiragana}}\p{{Katakana}}])
     # What follows the last token is unknown: punctuation ends a word, except behind a digit.
     | (?<= \D [\p{{P}}--[·・\-]]) \Z
     """,

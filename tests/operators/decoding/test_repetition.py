@@ -92,6 +92,7 @@ def test_what_is_kept_of_a_repetition_ends_with_a_whole_word() -> None:
     # The repetition begins within a word, because what precedes it ends in the same way.
     assert cut("bad leather good weather good weather good weather") == "bad leather good weather"
     assert cut("悪天気が良い天気が良い天気が良い天気が良い", size=3) == "悪天気が良い"
+    assert cut("いいえ、いいえ、いいえ、いいえ、", size=3) == "いいえ、"
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,7 @@ def test_what_is_kept_of_a_repetition_ends_with_a_whole_word() -> None:
         ("田纳西州立大学主教练罗德·", "田纳西州立大学主教练罗德"),
         ("私はスーパ", "私は"),
         ("これはペンです。", "これはペンです。"),
+        ("日曜日に食べ", "日曜日に"),
     ],
 )
 def test_an_answer_is_cut_between_words(text: str, kept: str) -> None:

@@ -167,18 +167,21 @@ def test_a_text_longer_than_the_context_is_translated_in_windows_and_nothing_is_
     assert "".join(output.pieces).strip() == "".join(output.pieces)
 
 
+@pytest.mark.parametrize(("knows_unfinished", "ratio"), [(True, 2), (False, 4)])
 @pytest.mark.parametrize("words", [1, 5, 60])
-def test_an_answer_may_have_four_tokens_for_each_of_its_source_and_room_to_spare(words: int) -> None:
+def test_an_answer_has_room_to_spare_and_more_in_a_vocabulary_not_made_for_captions(
+    words: int, knows_unfinished: bool, ratio: int
+) -> None:
     tasks: list[Task] = []
 
     def method(task: Task) -> Method:
         tasks.append(task)
         return retranslate(task)
 
-    model = translator(None, max_output=400)
+    model = translator(None, max_output=400, knows_unfinished=knows_unfinished)
     model._method = method
     model.update("s/000000", SegmentState(), "a " * words, is_final=True)
-    assert 4 * words + 20 <= tasks[0].limit <= 400
+    assert tasks[0].limit == ratio * words + 24
 
 
 class Counts(ToyStore):
