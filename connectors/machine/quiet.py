@@ -7,7 +7,7 @@ system releases it when its holder ends, however that ends.
 import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,7 +19,7 @@ _GAP_S = 0.05
 
 def lock_file() -> Path | None:
     """The lock's file, made if it is missing; None if the cache cannot be written."""
-    path = user_cache_path("surtitle") / "measuring.lock"
+    path = _place()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -31,13 +31,15 @@ def lock_file() -> Path | None:
 @contextmanager
 def measuring() -> Iterator[None]:
     """Keep background work from the cores; waits for the end of its present step, some seconds."""
-    path = lock_file()
-    if path is None:
+    with ExitStack() as held:
+        # Without a file nothing has ever run in the background here.
+        with suppress(OSError):
+            _lock(held.enter_context(_place().open("rb")), fcntl.LOCK_SH)
         yield
-        return
-    with path.open("rb") as file:
-        _lock(file, fcntl.LOCK_SH)
-        yield
+
+
+def _place() -> Path:
+    return user_cache_path("surtitle") / "measuring.lock"
 
 
 class GivesWay:
