@@ -110,7 +110,7 @@ def open_draft_model(
     path = resolve_model(settings.draft_model, settings.direction, progress=progress)
     loading = partial(progress, "loading the draft model")
     draft = model if path == model.path else LlamaModel(path, loading)
-    tell_terms(draft)
+    tell_terms(draft.metadata, draft.path)
     difference = first_difference(model, draft)
     if difference is not None:
         raise InputError(

@@ -194,7 +194,7 @@ def _load(
     settings = with_sessions(to_direction(settings, directions[0]))
     with _usable(path):
         model = LlamaModel(path, lambda fraction: progress("loading the model", fraction))
-        tell_terms(model)
+        tell_terms(model.metadata, model.path)
         template = _template(settings.template)
         prompts = {
             one.code: select_prompt(model, template, one.source.name, one.target.name) for one in directions

@@ -137,7 +137,9 @@ def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp
         _, stderr = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert (process.returncode, stderr) == (0, "")
+    assert process.returncode == 0
+    # The talk has no end: its last event never comes.
+    assert all("the next event of" in line for line in stderr.splitlines())
     for name in ("captions.jsonl", "log.jsonl"):
         assert records(tmp_path / name) == list(range(SEGMENTS))
 

@@ -66,8 +66,10 @@ def test_terms_are_told_again_where_nothing_can_be_remembered(
 
 
 def test_terms_that_nobody_could_read_are_told_later(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, logger="connectors.models.terms")
     tell_non_commercial("Tower", "CC BY-NC")
     assert not cache.exists()
     caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="connectors.models.terms")
     tell_non_commercial("Tower", "CC BY-NC")
     assert len(caplog.messages) == 1
