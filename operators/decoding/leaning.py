@@ -11,7 +11,7 @@ from operators.prompts.prompt import Prompt
 #: Towards a user's terms, a dictionary's translations of a word, and the copy of a name, which the model has
 #: to begin by itself. Chosen by measurement (docs/glossary.md).
 TERM = Lean(5.0, 8.0)
-WORD = Lean(2.0, 4.0)
+WORD = Lean(1.5, 3.0)
 NAME = Lean(0.0, 4.0)
 
 

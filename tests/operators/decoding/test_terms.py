@@ -177,6 +177,12 @@ def test_of_terms_that_share_a_token_the_larger_lean_counts() -> None:
     assert raised_after([3], [term(3, 4), term(4, 5)])[1] == {3: 1.0, 4: 2.0}
 
 
+def test_of_several_translations_of_a_word_one_suffices() -> None:
+    assert raised_after([5, 3, 6], [among((3, 4), (5,))]) == [{3: 1.0, 5: 1.0}, {}, {}, {}]
+    twice = raised_after([5, 3, 4], [among((3, 4), (5,), times=2)])
+    assert twice == [{3: 1.0, 5: 1.0}, {3: 1.0, 5: 1.0}, {3: 1.0, 4: 2.0, 5: 1.0}, {}]
+
+
 def raised_after(output: list[int], wanted: list[Term]) -> list[dict[int, float]]:
     """The tokens that are raised after each beginning of an output."""
     rows = np.zeros((len(output) + 1, 7), np.float32)
