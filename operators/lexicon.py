@@ -3,6 +3,7 @@
 It is one sorted text, which may be memory-mapped: looking a word up bisects it and copies only its lines.
 """
 
+import hashlib
 import mmap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,11 @@ class Lexicon:
     def find(self, phrase: str) -> tuple[Translation, ...] | None:
         """The translations of a phrase, the likeliest first: none if it is common, None if it is unknown."""
         return self._known(phrase)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its lines."""
+        return hashlib.sha256(self._lines).hexdigest()
 
     def _search(self, phrase: str) -> tuple[Translation, ...] | None:
         key = phrase.encode() + b"\t"
@@ -104,7 +110,7 @@ class Dictionary:
         With ``copies_names`` a capital inside a sentence marks a name, whose translation is itself unless a
         lexicon knows it.
         """
-        self._lexicons = lexicons
+        self.lexicons = lexicons
         self._copies_names = copies_names
 
     def occurring(self, words: Sequence[str | None]) -> tuple[Wanted, ...]:
@@ -131,7 +137,7 @@ class Dictionary:
             if None in said:
                 continue
             phrase = " ".join(map(str, said)).casefold()
-            found = [each for each in (one.find(phrase) for one in self._lexicons) if each is not None]
+            found = [each for each in (one.find(phrase) for one in self.lexicons) if each is not None]
             if found:
                 return (() if () in found else found[0]), length
         return None, 1

@@ -5,13 +5,12 @@ from functools import lru_cache
 
 from operators.decoding.terms import Lean, Spelling, Term
 from operators.glossary import Glossary, words_of
-from operators.lexicon import Dictionary
+from operators.lexicon import Dictionary, Translation
 from operators.prompts.prompt import Prompt
 
-#: Towards a user's terms, a dictionary's translations of a word, and the copy of a name, which the model has
-#: to begin by itself. Chosen by measurement (docs/glossary.md).
+#: Towards a user's terms, and the copies of names, which the model has to begin by itself. These and
+#: `_of_word` were chosen by measurement (docs/glossary.md).
 TERM = Lean(5.0, 8.0)
-WORD = Lean(1.5, 3.0)
 NAME = Lean(0.0, 4.0)
 
 
@@ -36,11 +35,17 @@ class Leaning:
             words = self._glossary.others(words_of(text))
         if self._dictionary is not None:
             for translations, times, is_name in self._dictionary.occurring(words):
-                lean = NAME if is_name else WORD
-                terms.append(Term(tuple((self._spelling(one.text), lean) for one in translations), times))
+                leans = [NAME if is_name else _of_word(one) for one in translations]
+                spellings = [self._spelling(one.text) for one in translations]
+                terms.append(Term(tuple(zip(spellings, leans, strict=True)), times))
         return terms
 
     def _spell(self, text: str) -> Spelling:
         vocabulary, joint = self._prompt.vocabulary, self._prompt.joint
         bare = tuple(vocabulary.tokenize(text))
         return Spelling(text, tuple(vocabulary.tokenize(joint + text)) if joint else bare, bare)
+
+
+def _of_word(translation: Translation) -> Lean:
+    """The lean towards a dictionary's translation of a word."""
+    return Lean(1.0 + translation.probability, 3.0)
