@@ -105,7 +105,7 @@ class Dictionary:
     """What is known about the words of a source language: lexicons, and how names are translated."""
 
     def __init__(self, lexicons: Sequence[Lexicon], *, copies_names: bool) -> None:
-        """Of the ``lexicons`` the first that knows a phrase decides, unless one says that it is common.
+        """Of the ``lexicons`` the first that knows a phrase decides.
 
         With ``copies_names`` a capital inside a sentence marks a name, whose translation is itself unless a
         lexicon knows it.
@@ -136,11 +136,17 @@ class Dictionary:
             said = words[place : place + length]
             if None in said:
                 continue
-            phrase = " ".join(map(str, said)).casefold()
-            found = [each for each in (one.find(phrase) for one in self.lexicons) if each is not None]
-            if found:
-                return (() if () in found else found[0]), length
+            parts = [str(word).casefold() for word in said]
+            # Phrases such as "of which" are grammar.
+            if length > 1 and all(self._find(part) == () for part in parts if part.isalpha()):
+                continue
+            if (found := self._find(" ".join(parts))) is not None:
+                return found, length
         return None, 1
+
+    def _find(self, phrase: str) -> tuple[Translation, ...] | None:
+        found = (lexicon.find(phrase) for lexicon in self.lexicons)
+        return next((each for each in found if each is not None), None)
 
 
 def _is_name(words: Sequence[str | None], place: int) -> bool:

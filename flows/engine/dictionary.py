@@ -35,7 +35,8 @@ def open_dictionary(settings: TranslateSettings, opened: OpenLexicon) -> Diction
         return None
     own = opened(Path(settings.dictionary).expanduser(), direction) if is_file else None
     shipped = opened(None, direction)
-    lexicons = [one for one in (own, shipped) if one is not None]
+    # What is known with its probability is better (docs/tried.md).
+    lexicons = [one for one in (shipped, own) if one is not None]
     if not lexicons:
         return None
     # Without a lexicon of common words each first word of a title would be a name.

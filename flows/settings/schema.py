@@ -97,8 +97,8 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: Terms and their translations, which captions lean towards: the path of a tab-separated file.
     glossary: str | None = None
     #: Translations of rarer words, which captions lean towards a little: ``auto`` for those that come with
-    #: the model for captions, ``none``, or the path of a dictionary, whose entries come before those:
-    #: tab-separated, or of dict.cc, Ding or FreeDict.
+    #: the model for captions, ``none``, or the path of a dictionary with more words: tab-separated, or
+    #: of dict.cc, Ding or FreeDict.
     dictionary: str = "auto"
     #: Beta: how strongly the distribution is biased towards the draft. Default: 0.2.
     bias: Probability | None = None

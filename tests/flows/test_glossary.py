@@ -133,6 +133,6 @@ def test_a_dictionary_that_cannot_be_used_is_told_before_a_model_is_loaded(folde
     done = surtitle(folder, "replay", "partials.jsonl", "--dictionary", "words.tsv")
     assert done.returncode == 3
     assert done.stderr.strip() == (
-        "surtitle: words.tsv is not a dictionary; write a word, a tab and its translation on each line, or give a "
-        "file of dict.cc, Ding or FreeDict"
+        "surtitle: words.tsv is not a dictionary; write a word, a tab and its translation on each line, or "
+        "give a file of dict.cc, Ding or FreeDict"
     )

@@ -30,7 +30,14 @@ def test_a_lexicon_without_lines_knows_nothing() -> None:
 
 def wanted(text: str, *, glossary: Glossary | None = None, names: bool = True) -> dict[str, int]:
     """The likeliest translation of each word of a text, and how often it occurs."""
-    own = lexicon_of({"feral cat": [Translation("Streuner")], "bank": [Translation("Ufer")]})
+    own = lexicon_of(
+        {
+            "feral cat": [Translation("Streuner")],
+            "feral": [Translation("ungestüm")],
+            "the bank": [Translation("am Ufer")],
+            "bank": [Translation("Ufer")],
+        }
+    )
     shipped = lexicon_of(
         {
             "bank": [],
@@ -40,11 +47,11 @@ def wanted(text: str, *, glossary: Glossary | None = None, names: bool = True) -
         }
     )
     said = words_of(text) if glossary is None else glossary.others(words_of(text))
-    found = Dictionary([own, shipped], copies_names=names).occurring(said)
+    found = Dictionary([shipped, own], copies_names=names).occurring(said)
     return {one.translations[0].text: one.times for one in found}
 
 
-def test_the_longest_phrase_counts_and_common_words_do_not() -> None:
+def test_the_longest_phrase_counts_and_common_words_and_phrases_of_them_do_not() -> None:
     assert wanted("the Feral dog and the feral cat at the bank") == {"wild": 1, "Streuner": 1}
 
 
