@@ -6,6 +6,7 @@ scripts without spaces each character counts as a word.
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -51,15 +52,23 @@ class Glossary:
 
         Where several terms begin, the longest counts; terms do not overlap.
         """
-        words = _words(text)
-        times: dict[str, int] = {}
+        times = Counter(target for target, _ in self._scan(words_of(text)) if target is not None)
+        return tuple(Occurrence(target, count) for target, count in times.items())
+
+    def others(self, words: Sequence[str]) -> list[str | None]:
+        """The words, with None in the place of each that belongs to a term."""
+        others: list[str | None] = []
+        for target, length in self._scan(words):
+            others += words[len(others) : len(others) + length] if target is None else [None] * length
+        return others
+
+    def _scan(self, words: Sequence[str]) -> Iterator[tuple[str | None, int]]:
+        """The translation of each term and its length; None and 1 for each word in between."""
         place = 0
         while place < len(words):
             target, length = self._longest(words, place)
-            if target is not None:
-                times[target] = times.get(target, 0) + 1
+            yield target, length
             place += length
-        return tuple(Occurrence(target, count) for target, count in times.items())
 
     def _longest(self, words: Sequence[str], place: int) -> tuple[str | None, int]:
         """The translation of the longest term at a place, and its length; None and 1 if there is no term."""
@@ -90,22 +99,44 @@ def spelling(source: str) -> tuple[str, ...]:
 
     Empty if there is no word.
     """
-    return tuple(word if _has_case(word) else word.casefold() for word in _words(source))
+    return tuple(word if _has_case(word) else word.casefold() for word in words_of(source))
 
 
 def times_said(text: str, target: str) -> int:
     """How often a text contains a translation, perhaps with an ending or as the first part of a compound."""
-    return len(_pattern(target).findall(text))
+    return len(said_at(text.casefold(), [target.casefold()]))
+
+
+def said_at(text: str, targets: Iterable[str]) -> list[int]:
+    """Where one of several translations ends in a text, in order; none begins before the last one has ended.
+
+    As in `times_said`; text and translations are case-folded. What stands before a place in the text does not
+    depend on what follows it.
+    """
+    found = sorted((end, start) for target in targets for start, end in _found(text, target))
+    ends = [0]
+    for end, start in found:
+        if start >= ends[-1]:
+            ends.append(end)
+    return ends[1:]
+
+
+def _found(text: str, target: str) -> Iterator[tuple[int, int]]:
+    """Where a translation begins and ends in a text; occurrences may overlap."""
+    start = text.find(target)
+    while start >= 0:
+        if not (start and _begins_word(text[start - 1]) and _begins_word(target[0])):
+            yield start, start + len(target)
+        start = text.find(target, start + 1)
 
 
 @lru_cache(4096)
-def _pattern(target: str) -> "regex.Pattern[str]":
-    begins_word = _BEGINS_WORD.match(target) is not None
-    before = rf"(?<![\w--[{_UNSPACED}]])" if begins_word else ""
-    return regex.compile(rf"(?V1i){before}{regex.escape(target)}")
+def _begins_word(character: str) -> bool:
+    return _BEGINS_WORD.match(character) is not None
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """The words of a text, and its symbols."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("’", "'")
     words: list[str] = _WORD.findall(text)

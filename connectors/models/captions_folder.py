@@ -1,13 +1,17 @@
 """The shipped files that turn the base model into captions models: one folder per direction."""
 
-from importlib.resources import files
+from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
+from mmap import ACCESS_READ, mmap
 
 from operators.errors import InputError, UsageError
 from operators.languages import Direction
+from operators.lexicon import Lexicon
 
 #: The file that marks a folder as one of a direction, and the list of tokens next to it.
 ADAPTER, VOCABULARY = "adapter.gguf", "vocabulary.gguf"
+#: The translations of words that captions lean towards; not every direction has it.
+LEXICON = "lexicon.tsv"
 
 
 def captions_folder() -> Traversable:
@@ -33,6 +37,15 @@ def folder_for(direction: Direction, folder: Traversable) -> Traversable:
     if not known:
         raise InputError("the captions models are not part of this installation; choose --model base")
     raise UsageError(f"there is no captions model for {direction}, only for {known}; choose --model base")
+
+
+def captions_lexicon(direction: Direction) -> Lexicon | None:
+    """The lexicon of a direction, memory-mapped; None if there is none."""
+    file = captions_folder() / direction.code / LEXICON
+    if not file.is_file():
+        return None
+    with as_file(file) as path, path.open("rb") as opened:
+        return Lexicon(mmap(opened.fileno(), 0, access=ACCESS_READ))
 
 
 def directions(folder: Traversable) -> list[Direction]:

@@ -79,6 +79,11 @@ def models_for(name: str, directions: Iterable[Direction]) -> list[tuple[str, li
     return [(meant, own) for (meant, _), own in models.items()]
 
 
+def is_captions_model(name: str, direction: Direction) -> bool:
+    """Whether ``name`` means the captions model that comes with surtitle for this direction."""
+    return _meant(name, direction) == "captions"
+
+
 def _refuse_misspelt(name: str) -> None:
     if _REPOSITORY.fullmatch(name):
         raise UsageError(f"there is no model file {name}: for one of the hub, write hub:{name}:FILE.gguf")

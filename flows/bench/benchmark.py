@@ -82,7 +82,9 @@ def benchmark(job: BenchJob, publish: Callable[[BenchResults], None]) -> None:
             job.source,
             job.reference,
             job.comet,
-            *named_files(asked.model, asked.template, asked.glossary, asked.draft_model, asked.heads),
+            *named_files(
+                asked.model, asked.template, asked.glossary, asked.dictionary, asked.draft_model, asked.heads
+            ),
         ],
         [("--plots", job.plots)],
     )

@@ -32,7 +32,8 @@ Same = Literal["same"]
 class Grid(NamedTuple):
     """The values to cross, by the settings' keys.
 
-    All values except methods, masks, glossaries and conditioning only apply to methods that verify a draft.
+    All values except methods, masks, glossaries, dictionaries and conditioning only apply to methods that
+    verify a draft.
     """
 
     method: Sequence[str] = (BASELINE, USUAL.method)
@@ -64,14 +65,17 @@ class Grid(NamedTuple):
     drop_revised: Sequence[bool] = (USUAL.drop_revised,)
     #: Glossaries (None for none), for every method.
     glossary: Sequence[str | None] = (USUAL.glossary,)
+    #: Dictionaries, for every method.
+    dictionary: Sequence[str] = (USUAL.dictionary,)
     #: Number of words held back at the end of unfinished text, for every method.
     hold_back: Sequence[int] = (USUAL.hold_back,)
     #: Whether the closing punctuation of unfinished text is removed, for every method.
     strip_punctuation: Sequence[bool] = (USUAL.strip_punctuation,)
 
 
-#: The settings that apply to every method: masks, glossaries, and source conditioning.
-_OF_ALL = ("method", "mask_k", "glossary", "hold_back", "strip_punctuation")
+#: The settings that apply to every method: masks, glossaries, dictionaries, and source conditioning.
+_OF_EACH = ("glossary", "dictionary", "hold_back", "strip_punctuation")
+_OF_ALL = ("method", "mask_k", *_OF_EACH)
 #: The order in which the others are crossed, and thus the order of the rows.
 _CROSSED = ("drop_revised", *(key for key in Grid._fields if key not in (*_OF_ALL, "drop_revised")))
 #: The methods that a setting applies to, if these are not all methods that verify a draft.
@@ -105,12 +109,11 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     ``common`` holds the settings of the translate stage that all methods share; the baseline is
     re-translation of the whole text. Raises `UsageError` for an invalid value.
     """
-    variants = [_variant(common, method=BASELINE)]
+    variants = [_variant({**common, "dictionary": grids[0].dictionary[0]}, method=BASELINE)]
     masks: list[int] = []
     for grid in grids:
-        of_all = ("glossary", "hold_back", "strip_punctuation")
-        for method, *values in product(grid.method, *(getattr(grid, key) for key in of_all)):
-            variants += _of_method({**common, **dict(zip(of_all, values, strict=True))}, method, grid)
+        for method, *values in product(grid.method, *(getattr(grid, key) for key in _OF_EACH)):
+            variants += _of_method({**common, **dict(zip(_OF_EACH, values, strict=True))}, method, grid)
         masks += grid.mask_k
     for one in variants:
         check_heads(one)
@@ -146,6 +149,7 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
         "draft_threshold": settings.draft_threshold if settings.draft_model else None,
         "draft_tree": settings.draft_tree,
         "glossary": settings.glossary,
+        "dictionary": settings.dictionary,
         "hold_back": settings.hold_back,
         "strip_punctuation": settings.strip_punctuation,
         "drop_revised": settings.drop_revised,

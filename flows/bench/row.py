@@ -37,6 +37,7 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     commit: int
     commit_gap: float = 0.0
     glossary: str | None = None
+    dictionary: str = "auto"
     hold_back: int
     strip_punctuation: bool
     drop_revised: bool

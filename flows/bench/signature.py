@@ -45,6 +45,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     heads: ModelIdentity | None = None
     #: The glossary's file and its hash, if there is one.
     glossary: str | None = None
+    #: The dictionaries, each with the hashes of its lexicons.
+    dictionary: str | None = None
     #: Languages, and a hash of the prompt's tokens around the source.
     prompt: str
     corpus: str
@@ -90,6 +92,7 @@ def sign(
         draft_model=None if engine.draft is None else identify(engine.draft.path),
         heads=None if plan.engine.heads is None else identify(Path(plan.engine.heads).expanduser()),
         glossary=None if plan.engine.glossary is None else _name_glossary(Path(plan.engine.glossary)),
+        dictionary=_name_dictionaries(engine, plan),
         prompt=f"{common.source}-{common.target}|{_hash_of_prompt(engine)[:12]}",
         corpus=corpus.name,
         corpus_sha256=corpus.sha256[:12],
@@ -129,6 +132,16 @@ def identify(path: Path) -> ModelIdentity:
 
 def _name_glossary(path: Path) -> str:
     return f"{path.name}|{sha256_of(path.expanduser())[:12]}"
+
+
+def _name_dictionaries(engine: Engine, plan: Plan) -> str | None:
+    opened = {one.dictionary: engine.dictionary(one) for one in plan.variants}
+    named = [
+        "|".join([Path(name).name, *(lexicon.sha256[:12] for lexicon in each.lexicons)])
+        for name, each in opened.items()
+        if each is not None
+    ]
+    return " ".join(named) or None
 
 
 def _hash_of_prompt(engine: Engine) -> str:

@@ -40,6 +40,7 @@ def label(row: MethodRow, *, mask: bool) -> str:
         "tree": row.draft_tree,
         "drop-revised": row.drop_revised,
         "+ glossary": row.glossary is not None,
+        f"dictionary={row.dictionary}": row.dictionary != USUAL.dictionary,
         f"hold-back={row.hold_back}": row.hold_back != USUAL.hold_back,
         "strip-punctuation": row.strip_punctuation,
         f"k={row.mask_k}": mask,

@@ -109,7 +109,12 @@ def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
             yield Path(path)
     translate = settings.translate
     yield from named_files(
-        translate.model, translate.template, translate.glossary, translate.draft_model, translate.heads
+        translate.model,
+        translate.template,
+        translate.glossary,
+        translate.dictionary,
+        translate.draft_model,
+        translate.heads,
     )
     for path in (settings.recognize.model, settings.recovery.folder):
         if path:

@@ -76,6 +76,7 @@ GRID: Group = {
         "Terms and their translations; adds every method with them, and counts the terms in the finals.", "",
         lambda _flag, path: (None, path),
     ),
+    "dictionary": _crossed("dictionary", words, "Dictionaries: auto, none, or files."),
     "hold_back": _crossed("hold_back", integers, "Words held back until the next update."),
     "strip_punctuation": _compared(
         "strip_punctuation", "--strip-punctuation",

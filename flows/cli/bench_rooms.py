@@ -67,7 +67,9 @@ def bench_rooms(
         [
             partials,
             costs,
-            *named_files(settings.model, settings.template, settings.glossary, settings.heads),
+            *named_files(
+                settings.model, settings.template, settings.glossary, settings.dictionary, settings.heads
+            ),
         ],
     )
     results = run_rooms(

@@ -72,7 +72,9 @@ def loadgen(
         raise UsageError(f"--job: the job translates as {job} says; leave out the options about translation")
     wanted = load_settings(None, overrides if server is None else {})
     model = wanted.translate
-    read = named_files(model.model, model.template, model.glossary, model.heads, model.draft_model)
+    read = named_files(
+        model.model, model.template, model.glossary, model.dictionary, model.heads, model.draft_model
+    )
     heard = Path(wanted.recognize.model) if wanted.recognize.model else None
     check_distinct([("--json", json), ("--plot", plot)], [recording, job, heard, *read])
     loads, stop = [Load(number, seconds) for number in numbers], Flag()

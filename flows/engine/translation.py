@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -14,6 +14,7 @@ from connectors.machine.cpu import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
+from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_sessions, sequences
 from flows.engine.heads import check_heads, open_heads
 from flows.engine.leaning import leaning
@@ -33,6 +34,7 @@ from operators.decoding.translator import Translates, Translator, TranslatorSett
 from operators.errors import InputError
 from operators.glossary import Glossary
 from operators.languages import Direction, language
+from operators.lexicon import Dictionary
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import Footprint, footprint, recurrent_memory
@@ -65,6 +67,8 @@ class Engine(NamedTuple):
     context: ContextSettings
     #: The glossary in a file, which is read once.
     glossary: Callable[[Path], Glossary]
+    #: The lexicon of a dictionary, which is read once.
+    lexicon: OpenLexicon
     #: Cost of passes on this machine, measured on first use; then the same for the draft model.
     costs: Callable[[], PassCosts]
     draft_costs: Callable[[], PassCosts | None]
@@ -83,11 +87,16 @@ class Engine(NamedTuple):
             self.method(settings),
             translator_settings(settings, prompt),
             self.terms(settings),
+            self.dictionary(settings),
         )
 
     def terms(self, settings: TranslateSettings) -> Glossary | None:
         """The glossary that ``settings`` name; None if they name none."""
         return None if settings.glossary is None else self.glossary(Path(settings.glossary).expanduser())
+
+    def dictionary(self, settings: TranslateSettings) -> Dictionary | None:
+        """What ``settings`` lean towards for rarer words; None for nothing."""
+        return open_dictionary(settings, self.lexicon)
 
     def one_at_a_time(self) -> Decoder:
         """Runs the methods one after the other, for any number of translators."""
@@ -182,9 +191,11 @@ def open_engines(
     glossary = cache(read_glossary)
     if settings.glossary is not None:
         glossary(Path(settings.glossary).expanduser())  # loading a model for nothing would take longer
+    lexicon = cache(partial(open_lexicon, progress=progress))
+    open_dictionary(settings, lexicon)
     loaded = [_load(name, settings, own, progress) for name, own in models_for(settings.model, directions)]
     check_memory(settings, [one.footprint for one in loaded])
-    return [_open(one, glossary, progress) for one in loaded]
+    return [_open(one, glossary, lexicon, progress) for one in loaded]
 
 
 def _load(
@@ -208,7 +219,9 @@ def _load(
     return _Loaded(path, model, settings, prompts, memory, context, fill_costs)
 
 
-def _open(loaded: _Loaded, glossary: Callable[[Path], Glossary], progress: Progress) -> Engine:
+def _open(
+    loaded: _Loaded, glossary: Callable[[Path], Glossary], lexicon: OpenLexicon, progress: Progress
+) -> Engine:
     path, model, settings, prompts, memory, context, fill_costs = loaded
     heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
     with _usable(path):
@@ -216,7 +229,7 @@ def _open(loaded: _Loaded, glossary: Callable[[Path], Glossary], progress: Progr
         draft = open_draft_model(settings, model, heads, context, progress)
     return Engine(
         path, model, next(iter(prompts.values())), prompts, opened, draft, open_heads(settings, path),
-        context, glossary,
+        context, glossary, lexicon,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
         fill_costs,
@@ -224,10 +237,14 @@ def _open(loaded: _Loaded, glossary: Callable[[Path], Glossary], progress: Progr
 
 
 def to_direction(settings: TranslateSettings, direction: Direction) -> TranslateSettings:
-    """The settings for another direction, without a glossary, whose terms are in the languages of its own."""
+    """The settings for another direction, without the user's terms, which are in this one's languages."""
     if direction == settings.direction:
         return settings
-    return replace(settings, source=direction.source.name, target=direction.target.name, glossary=None)
+    dictionary = "none" if settings.dictionary == "none" else "auto"
+    return replace(
+        settings, source=direction.source.name, target=direction.target.name,
+        glossary=None, dictionary=dictionary,
+    )  # fmt: skip
 
 
 def with_sessions(settings: TranslateSettings) -> TranslateSettings:

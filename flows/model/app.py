@@ -6,6 +6,7 @@ from flows.model.align import align
 from flows.model.asking import asks_for
 from flows.model.assemble import assemble
 from flows.model.jobs import DistillJob, HeadsJob, TrainingJob
+from flows.model.lexicon import lexicon
 from flows.model.prune import prune
 from operators.errors import UsageError
 from operators.extras import needs_extra
@@ -59,5 +60,5 @@ def heads(job: HeadsJob) -> None:
     run(job)
 
 
-for _command in (prune, distill, align, train, assemble, heads):
+for _command in (prune, distill, align, train, assemble, heads, lexicon):
     model_app.command()(_command)

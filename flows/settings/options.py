@@ -78,6 +78,10 @@ TRANSLATION: Group = {
         "translate", "glossary", str, "Terms and their translations: a line each, a tab between.",
         default="none",
     ),
+    "dictionary": _option(
+        "translate", "dictionary", str,
+        "Translations of rarer words: auto, none, or a file, tab-separated or of dict.cc, Ding or FreeDict.",
+    ),
     "method": _option(
         "translate", "method", str,
         f"{', '.join(choices('translate', 'method'))}.",

@@ -96,6 +96,10 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     ] = "ssbd"
     #: Terms and their translations, which captions lean towards: the path of a tab-separated file.
     glossary: str | None = None
+    #: Translations of rarer words, which captions lean towards a little: ``auto`` for those that come with
+    #: the model for captions, ``none``, or the path of a dictionary with more words: tab-separated, or
+    #: of dict.cc, Ding or FreeDict.
+    dictionary: str = "auto"
     #: Beta: how strongly the distribution is biased towards the draft. Default: 0.2.
     bias: Probability | None = None
     #: Beta of a segment's last update. Default: 0, or the same as the bias if the model was trained on

@@ -22,7 +22,9 @@ def adjusted(method: Method, task: Task, adjust: Adjust) -> Method:
             # The draft model only proposes.
             if not isinstance(request, AskDraftModel):
                 # Nodes at the end of a tree may be left out.
-                for row, output in zip(rows, _outputs(request, len(task.prompt)), strict=False):
+                pairs = list(zip(rows, _outputs(request, len(task.prompt)), strict=False))
+                # The longest output first: what a rule found in it holds for those that it begins with.
+                for row, output in reversed(pairs):
                     if output is not None:
                         adjust(row, output)
             request = method.send(rows)

@@ -1,100 +1,142 @@
-"""A lean towards terms: the translations that a glossary gives for words of the source.
+"""A lean towards translations that a glossary or a dictionary gives for words of the source.
 
 Speech recognisers are biased towards expected phrases in the same way (contextual biasing, Pundak et al.
-2018): while a term has been said less often than its source, the logits of its first token and, once it has
-begun, of its next token are raised.
+2018): while the translations of a word have been said less often than the word, the logits of their first
+tokens and, once one has begun, of its next token are raised.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from operators.decoding.adjusted import adjusted
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.pieces import Piece, spelled
-from operators.glossary import Occurrence, times_said
-from operators.prompts.prompt import Prompt
+from operators.glossary import said_at
 
 #: After these, a word follows without a space.
 _ATTACHING = "([{<\"'„“‚‘«»‹›¿¡-‐‑–—/"
 
 
 class Lean(NamedTuple):
-    """How far the logits of a term's tokens are raised, in nats."""
+    """How far the logits of a translation's tokens are raised, in nats."""
 
-    #: The first token of a term.
-    first: float = 5.0
+    #: The first token.
+    first: float
     #: Each token after the first one.
-    next: float = 8.0
+    next: float
 
 
-#: Chosen by measurement (docs/glossary.md).
-LEAN = Lean()
-
-
-class Term(NamedTuple):
-    """A translation of a term that occurs in the source."""
+class Spelling(NamedTuple):
+    """A translation in a model's vocabulary."""
 
     text: str
     #: Its tokens after a space; those after other text or without a space in a language without spaces.
     spaced: tuple[int, ...]
     #: Its tokens where no space precedes it.
     bare: tuple[int, ...]
+
+
+class Term(NamedTuple):
+    """The translations of a word or phrase that occurs in the source, any of which may be said."""
+
+    spellings: tuple[tuple[Spelling, Lean], ...]
     #: How often its source occurs.
     times: int
 
-    @classmethod
-    def of(cls, occurrence: Occurrence, prompt: Prompt) -> "Term":
-        """The term in the vocabulary of a prompt."""
-        text = occurrence.target
-        bare = tuple(prompt.vocabulary.tokenize(text))
-        spaced = tuple(prompt.vocabulary.tokenize(prompt.joint + text)) if prompt.joint else bare
-        return cls(text, spaced, bare, occurrence.times)
 
-
-def with_terms(
-    method: Method,
-    task: Task,
-    terms: Sequence[Term],
-    piece: Piece,
-    lean: Lean = LEAN,
-) -> Method:
+def with_terms(method: Method, task: Task, terms: Sequence[Term], piece: Piece) -> Method:
     """The method on the same task, with a lean towards ``terms``; ``piece`` spells a token."""
-    return adjusted(method, task, _Raising(terms, piece, lean).raise_in)
+    return adjusted(method, task, _Raising(terms, piece).raise_in)
+
+
+class _Expected(NamedTuple):
+    """A token that may follow the beginning of a translation."""
+
+    term: int
+    token: int
+    nats: float
+    #: Whether the translation has no space before it.
+    is_bare: bool
 
 
 class _Raising:
     """Raises the logits of the tokens that begin or continue a term."""
 
-    def __init__(self, terms: Sequence[Term], piece: Piece, lean: Lean) -> None:
+    def __init__(self, terms: Sequence[Term], piece: Piece) -> None:
         self._terms = terms
         self._piece = piece
-        self._lean = lean
+        self._targets = [tuple({one.text.casefold() for one, _ in term.spellings}) for term in terms]
+        # What may follow the tokens with which an output ends.
+        self._expected: dict[tuple[int, ...], list[_Expected]] = {}
+        for number, term in enumerate(terms):
+            for spelling, lean in term.spellings:
+                self._expect(number, spelling, lean)
+        self._begun = sorted({len(tokens) for tokens in self._expected} - {0})
+        self._text, self._ends = "", self._said("")
+        self._first: dict[tuple[tuple[bool, ...], bool], tuple[NDArray[np.intp], Logits]] = {}
+
+    def _expect(self, number: int, spelling: Spelling, lean: Lean) -> None:
+        for tokens in dict.fromkeys((spelling.spaced, spelling.bare)):
+            for begun, token in enumerate(tokens):
+                one = _Expected(number, token, lean.next if begun else lean.first, tokens != spelling.spaced)
+                self._expected.setdefault(tokens[:begun], []).append(one)
 
     def raise_in(self, row: Logits, output: tuple[int, ...]) -> None:
         """Raise them in the row after ``output``."""
-        text = self._text(output)
-        missing = [term for term in self._terms if times_said(text, term.text) < term.times]
+        text = self._spelled(output)
+        missing = self._missing(text.casefold())
+        if not any(missing):
+            return
         # Where a token belongs to several terms, the largest lean counts.
-        raised: dict[int, float] = {}
-        for term in missing:
-            for begun, token in self._expected(term, output, text):
-                nats = self._lean.next if begun else self._lean.first
-                raised[token] = max(nats, raised.get(token, 0.0))
-        for token, nats in raised.items():
-            row[token] += nats
+        nexts: dict[int, float] = {}
+        for one in self._continuing(output):
+            if missing[one.term]:
+                nexts[one.token] = max(one.nats, nexts.get(one.token, 0.0))
+        before = {token: row[token] for token in nexts}
+        tokens, nats = self._beginning(missing, _attaches(text))
+        row[tokens] += nats
+        for token, lean in nexts.items():
+            row[token] = max(row[token], before[token] + np.float32(lean))
 
-    def _expected(self, term: Term, output: tuple[int, ...], text: str) -> Iterator[tuple[int, int]]:
-        """The tokens of a term that may follow, and before each how many of its tokens end the output."""
-        for tokens in (term.spaced, term.bare):
-            for begun, token in enumerate(tokens[: len(output) + 1]):
-                place = len(output) - begun
-                if output[place:] != tokens[:begun]:
-                    continue
-                before = self._text(output[:place]) if begun else text
-                if tokens == term.spaced or _attaches(before):
-                    yield begun, token
+    def _continuing(self, output: tuple[int, ...]) -> Iterator[_Expected]:
+        for begun in self._begun:
+            if begun > len(output):
+                return
+            place = len(output) - begun
+            expected = self._expected.get(output[place:])
+            if expected is not None:
+                attaches = _attaches(self._spelled(output[:place]))
+                yield from (one for one in expected if attaches or not one.is_bare)
 
-    def _text(self, output: Sequence[int]) -> str:
+    def _beginning(self, missing: tuple[bool, ...], attaches: bool) -> tuple[NDArray[np.intp], Logits]:
+        """The first tokens of the missing terms, and how far they are raised."""
+        known = self._first.get((missing, attaches))
+        if known is None:
+            raised: dict[int, float] = {}
+            for one in self._expected[()]:
+                if missing[one.term] and (attaches or not one.is_bare):
+                    raised[one.token] = max(one.nats, raised.get(one.token, 0.0))
+            known = np.array(list(raised), np.intp), np.array(list(raised.values()), np.float32)
+            self._first[missing, attaches] = known
+        return known
+
+    def _missing(self, text: str) -> tuple[bool, ...]:
+        """Whether each term has been said less often than its source in the case-folded text."""
+        if not self._text.startswith(text):
+            self._text, self._ends = text, self._said(text)
+        return tuple(
+            bisect_right(ends, len(text)) < term.times
+            for ends, term in zip(self._ends, self._terms, strict=True)
+        )
+
+    def _said(self, text: str) -> list[list[int]]:
+        return [said_at(text, targets) for targets in self._targets]
+
+    def _spelled(self, output: Sequence[int]) -> str:
         return spelled(output, self._piece)
 
 

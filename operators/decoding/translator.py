@@ -16,12 +16,14 @@ from operators.decoding.drive import Cost
 from operators.decoding.figures import ending_figures
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.judgement import judge
+from operators.decoding.leaning import Leaning
 from operators.decoding.nonempty import nonempty
 from operators.decoding.pieces import decode_pieces, strip_pieces
-from operators.decoding.terms import Term, with_terms
+from operators.decoding.terms import with_terms
 from operators.decoding.windows import split_source
 from operators.events import Effort
 from operators.glossary import Glossary
+from operators.lexicon import Dictionary
 from operators.prompts.prompt import Prompt
 from operators.text_layout import cleaned
 from operators.trouble import ModelTrouble, Trouble
@@ -143,13 +145,14 @@ class Translator:
         method: Callable[[Task], Method],
         settings: TranslatorSettings,
         glossary: Glossary | None = None,
+        dictionary: Dictionary | None = None,
     ) -> None:
-        """Translations lean towards the terms of ``glossary`` that occur in the source."""
+        """Translations lean towards what ``glossary`` and ``dictionary`` say about words of the source."""
         self._prompt = prompt
         self._decoder = decoder
         self._method = method
         self._settings = settings
-        self._glossary = glossary
+        self._leaning = Leaning(prompt, glossary, dictionary)
         # Recent outputs by stream: what is said in other streams does not affect a stream.
         self._recent: dict[str, deque[tuple[int, ...]]] = {}
 
@@ -254,7 +257,10 @@ class Translator:
             # An output is a fixed point: verifying or decoding it again would give the same output.
             return _Answer(before)
         task = self._task(key, source, before, is_final=is_final)
-        method = ending_figures(self._leaning(self._method(task), task, text), task, text)
+        method = self._method(task)
+        if terms := self._leaning.terms(text):
+            method = with_terms(method, task, terms, self._prompt.vocabulary.piece)
+        method = ending_figures(method, task, text)
         decoded, cost = yield Decode(key, nonempty(method, task) if must_speak else method, is_final)
         effort = Effort(
             drafted=decoded.drafted,
@@ -290,14 +296,6 @@ class Translator:
 
     def _spelled(self, tokens: Sequence[int]) -> str:
         return b"".join(map(self._prompt.vocabulary.piece, tokens)).decode(errors="replace")
-
-    def _leaning(self, method: Method, task: Task, text: str) -> Method:
-        """The method with a lean towards the terms in the text; without terms, the method itself."""
-        occurring = () if self._glossary is None else self._glossary.occurring(text)
-        if not occurring:
-            return method
-        terms = [Term.of(one, self._prompt) for one in occurring]
-        return with_terms(method, task, terms, self._prompt.vocabulary.piece)
 
     def _task(self, key: str, source: tuple[int, ...], before: Window, *, is_final: bool) -> Task:
         settings = self._settings

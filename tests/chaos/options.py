@@ -21,6 +21,7 @@ _QUICK: dict[str, list[str]] = {
     "loadgen": ["--threads", "1", "--rooms", "1", "--seconds", "0.5"],
     "trace": ["--threads", "1"],
     "model align": ["--to", "German", "--by", "proportion"],
+    "model lexicon": ["--to", "German"],
     "model train": ["--to", "German"],
     "model distill": ["--to", "German"],
     "model heads": ["--to", "German"],

@@ -60,7 +60,7 @@ class Path_(NamedTuple):  # noqa: N801 - pathlib has the name
 
 _KINDS = {
     "adapter": "adapter", "audio": "speech", "base": "model", "begin": "adapter", "captions": FILE,
-    "comet": "text", "costs": "costs", "draft_model": "model", "events": "partials",
+    "comet": "text", "costs": "costs", "dictionary": "pairs", "draft_model": "model", "events": "partials",
     "from_captions": "captions", "glossary": "pairs", "job": "settings",
     "from_partials": "partials", "from_translations": "translations",
     "heads": "adapter", "json": FILE, "judged": "text", "log": FILE, "markdown": FILE, "model": "model",

@@ -23,6 +23,8 @@ READ = [
     "bench text --draft-model READ --json WRITTEN",
     "bench text --template READ.toml --json WRITTEN",
     "bench text --glossary READ --json WRITTEN",
+    "bench text --dictionary READ --json WRITTEN",
+    "replay events --dictionary READ --captions WRITTEN",
     "trace events --glossary READ --json WRITTEN",
     "replay events --glossary READ --captions WRITTEN",
     "bench-rooms events --glossary READ --json WRITTEN",
@@ -43,6 +45,7 @@ READ = [
     "model prune model.gguf --texts READ --output o --vocabulary WRITTEN",
     "model assemble --base model.gguf --adapter READ --output WRITTEN",
     "model align READ --to German --output aligned",
+    "model lexicon READ --to German --output WRITTEN",
 ]
 #: And two that are both written.
 WRITTEN = [

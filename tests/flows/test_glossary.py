@@ -88,3 +88,41 @@ def test_a_glossary_that_cannot_be_used_is_told_before_a_model_is_loaded(folder:
     assert done.stderr.strip() == (
         "surtitle: terms.tsv, line 1: there is no tab; write the term, a tab, and its translation"
     )
+
+
+def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(folder: Path) -> None:
+    (folder / "text.txt").write_text("The farmers use a pesticide against the fungus.\n")
+    (folder / "words.tsv").write_text("pesticide\tPestizid\n")
+    (folder / "terms.tsv").write_text("pesticide\tGift\n")
+    said = {}
+    for name, options in {
+        "without": ["--dictionary", "none"],
+        "with": ["--dictionary", "words.tsv"],
+        "terms": ["--dictionary", "words.tsv", "--glossary", "terms.tsv"],
+    }.items():
+        said[name] = spoken(folder, name, *options)
+    assert "Pestizid " not in said["without"]
+    assert "Pestizid " in said["with"]
+    assert "Gift" in said["terms"]
+
+
+def spoken(folder: Path, name: str, *options: str) -> str:
+    """The caption of the text, replayed as one final."""
+    text = (folder / "text.txt").read_text().strip()
+    final = {
+        "event": "partial", "stream": "one", "segment": 0, "revision": 0, "text": text, "is_final": True,
+        "start_s": 0.0, "end_s": 1.0, "arrival_s": 1.0,
+    }  # fmt: skip
+    (folder / "one.jsonl").write_text(json.dumps(final) + "\n")
+    replay = ("replay", "one.jsonl", "--quiet", "--threads", 1, "--captions", f"{name}.jsonl")
+    return captions(folder, f"{name}.jsonl", *replay, *options)["one"]
+
+
+def test_a_dictionary_that_cannot_be_used_is_told_before_a_model_is_loaded(folder: Path) -> None:
+    (folder / "words.tsv").write_text("some prose\n")
+    done = surtitle(folder, "replay", "partials.jsonl", "--dictionary", "words.tsv")
+    assert done.returncode == 3
+    assert done.stderr.strip() == (
+        "surtitle: words.tsv is not a dictionary; write a word, a tab and its translation on each line, or "
+        "give a file of dict.cc, Ding or FreeDict"
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 import operators.prompts
+from connectors.dictionary import read_dictionary
 from connectors.glossary import read_glossary
 from connectors.jsonl.reading import event_type_of, read_events, validate
 from connectors.jsonl.source import JsonlSource
@@ -25,7 +26,9 @@ from flows.settings.loading import load_settings
 from flows.settings.schema import InputSettings, OutputSettings, Settings
 from operators.errors import InputError, UsageError
 from operators.events import Caption, ErasureRecord, Event, Partial, Translation
-from operators.glossary import times_said
+from operators.glossary import times_said, words_of
+from operators.languages import Direction
+from operators.lexicon import Dictionary
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.figures import Report
 from operators.metrics.summary import Summary
@@ -79,6 +82,19 @@ def check_template(data: bytes, folder: Path) -> None:
         with contextlib.suppress(UsageError):
             prompt = select_prompt(model, template, "English", "German")
             assert "hello" in model.spell(prompt.build(prompt.source("hello"), is_final=True))
+
+
+def check_dictionary(data: bytes, folder: Path) -> None:
+    """A dictionary is read, and its words are found in a text."""
+    path = written(folder, "words", data)
+    with refused_clearly(path):
+        lexicon = read_dictionary(path, Direction.of("en", "de"))
+        said = words_of(data.decode("utf-8", "replace"))
+        for wanted in Dictionary([lexicon], copies_names=True).occurring(said):
+            assert wanted.times > 0
+            for text, probability in wanted.translations:
+                assert text == cleaned(text) != ""
+                assert 0.0 <= probability <= 1.0
 
 
 def check_glossary(data: bytes, folder: Path) -> None:
@@ -246,6 +262,36 @@ DRAFTS = Subject(
         b'{"text":"It was","method":"adaptive","tokens":4,"rounds":[[[1,1],2,3,2,2]]}\n',
     ),
     _JSON,
+    {},
+)
+DICTIONARY = Subject(
+    check_dictionary,
+    (
+        b"# EN-DE\nferal\twild\t70\nto harvest sth.\ternten {verb}\n",
+        b"# Version\nErnte {f}; Lese {f} [agr.] | Ernten {pl} :: harvest | harvests\n",
+        b'00-database-short\n English\nferal /f/ <adj>\nwild, verwildert\n      "feral cats"\n',
+        b'<TEI xmlns="http://www.tei-c.org/ns/1.0"><entry><form><orth>feral</orth></form><sense>'
+        b'<cit type="trans"><quote>wild</quote></cit></sense></entry></TEI>',
+    ),
+    (
+        b"\t",
+        b"\n",
+        b"::",
+        b"|",
+        b";",
+        b"{",
+        b"}",
+        b"(",
+        b")",
+        b"/",
+        b",",
+        b"to ",
+        b"sth.",
+        b"&amp;",
+        b"<",
+        b"100",
+        b"\x1f\x8b",
+    ),
     {},
 )
 BENCH = Subject(

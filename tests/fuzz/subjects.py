@@ -7,6 +7,7 @@ SUBJECTS: dict[str, Subject] = {
     "access": requests.ACCESS,
     "bench": reading.BENCH,
     "connection": requests.CONNECTION,
+    "dictionary": reading.DICTIONARY,
     "drafts": reading.DRAFTS,
     "glossary": reading.GLOSSARY,
     "journal": remembered.JOURNAL,

@@ -4,18 +4,22 @@ import gzip
 import re
 import sys
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from connectors.dictionary import read_dictionary
 from connectors.gguf.file import read_gguf, write_gguf
 from connectors.gguf.values import encode
 from connectors.models.adapter import adapter_file
 from flows.cli.app import app
 from operators.decoding.forward import Logits
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
+from operators.languages import Direction
+from operators.lexicon import Lexicon, Translation
 from operators.models.adapter import Adapter, LowRank
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -145,3 +149,19 @@ def test_training_without_its_packages_says_what_to_install(
     monkeypatch.delitem(sys.modules, "flows.model.training", raising=False)
     with pytest.raises(UsageError, match=r"needs the package torch; .*surtitle\[train\]"):
         run("train", tiny, "--pairs", "talk.tsv.gz", "--to", "German", "-o", tmp_path / "adapter.gguf")
+
+
+def test_a_lexicon_of_pairs_is_a_dictionary_for_captions(tmp_path: Path) -> None:
+    pytest.importorskip("thot", reason="sil-thot aligns the words")
+    # Of fewer words each would be common.
+    letters = "abcdefghijklmnopqrst"
+    words = ["".join(each) for each in product(letters, repeat=3)]
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"{word.capitalize()}!\tX{word}.\n" for word in words))
+    out = tmp_path / "lexicon.tsv"
+    assert "8000 words, 0 common ones" in run(
+        "lexicon", pairs, "--to", "German", "-o", out, "--about", "mine"
+    )
+    assert out.read_bytes().startswith(b"#surtitle lexicon mine\naaa\tXaaa\t100\n")
+    for lexicon in (Lexicon(out.read_bytes()), read_dictionary(out, Direction.of("en", "de"))):
+        assert lexicon.find("abc") == (Translation("Xabc", 1.0),)

@@ -13,13 +13,14 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.jacobi import Jacobi
+from operators.decoding.leaning import Leaning
 from operators.decoding.pass_cost import FLAT, BlockLength
 from operators.decoding.prediction import Prediction
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.decoding.terms import Lean, Term, with_terms
-from operators.glossary import Occurrence, times_said
+from operators.decoding.terms import Lean, Spelling, Term, with_terms
+from operators.glossary import Glossary, said_at
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.trouble import Trouble
@@ -29,8 +30,8 @@ tokens = st.lists(st.integers(1, 6), max_size=12)
 prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
 terms = st.lists(
     st.builds(
-        lambda spelled, times: term(*spelled, times=times),
-        st.lists(st.integers(1, 6), min_size=1, max_size=3),
+        lambda spelled, times: among(*spelled, times=times),
+        st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple), min_size=1, max_size=3),
         st.integers(1, 2),
     ),
     min_size=1,
@@ -46,7 +47,17 @@ def task(prompt: list[int], draft: list[int] | None = None, limit: int = 16) -> 
 
 
 def term(*spelled: int, times: int = 1) -> Term:
-    return Term(text(spelled).strip(), tuple(spelled), tuple(spelled), times)
+    return among(spelled, times=times)
+
+
+def among(*spelled: tuple[int, ...], times: int = 1) -> Term:
+    """A term with several translations."""
+    spellings = [Spelling(text(one).strip(), one, one) for one in spelled]
+    return Term(tuple((one, Lean(1.0, 2.0)) for one in spellings), times)
+
+
+def leant(one: Term, lean: Lean) -> Term:
+    return one._replace(spellings=tuple((spelling, lean) for spelling, _ in one.spellings))
 
 
 def text(output: tuple[int, ...]) -> str:
@@ -58,7 +69,11 @@ def run(method: Method) -> Decoded:
 
 
 def leaning(method: Method, one: Task, wanted: list[Term], lean: Lean) -> Decoded:
-    return run(with_terms(method, one, wanted, ToyVocabulary().piece, lean))
+    return run(with_lean(method, one, wanted, lean))
+
+
+def with_lean(method: Method, one: Task, wanted: list[Term], lean: Lean) -> Method:
+    return with_terms(method, one, [leant(each, lean) for each in wanted], ToyVocabulary().piece)
 
 
 @given(prompts, tokens, terms, leans)
@@ -82,7 +97,7 @@ def test_a_draft_model_that_branches_changes_nothing_even_where_the_session_has_
     one = task(prompt)
     want = leaning(retranslate(one), one, wanted, lean)
     drafting = ModelDrafts(one, Prediction(threshold=0.9, branches=branches))
-    method = with_terms(decode(one, drafting), one, wanted, ToyVocabulary().piece, lean)
+    method = with_lean(decode(one, drafting), one, wanted, lean)
     pools = [SessionPool(ToyStore(3 + many), [], 2, branches=many) for many in (sequences, 2)]
     with pools[0].session("a") as session, pools[1].session("a") as draft:
         assert drive(method, session, draft)[0].tokens == want.tokens
@@ -113,15 +128,19 @@ def test_a_term_is_said_as_often_as_its_source_and_never_more_often_for_the_lean
     prompt: list[int], wanted: list[Term]
 ) -> None:
     one = task(prompt, limit=30)
-    said = leaning(retranslate(one), one, wanted, ENDLESS)
-    output = said.tokens
+    done = leaning(retranslate(one), one, wanted, ENDLESS)
+    output = done.tokens
     for place, token in enumerate(output):
         before = text(output[:place])
-        if all(times_said(before, each.text) >= each.times for each in wanted):
+        if all(said(before, each) >= each.times for each in wanted):
             assert token == ToyCache().evaluate([*prompt, *output[:place]], 0, 1).argmax()
     # Of a phrase that is repeated endlessly one is kept, with whatever was said in it.
-    if len(wanted) == 1 and said.cut is not Trouble.REPETITION:
-        assert times_said(text(output), wanted[0].text) >= wanted[0].times
+    if len(wanted) == 1 and done.cut is not Trouble.REPETITION:
+        assert said(text(output), wanted[0]) >= wanted[0].times
+
+
+def said(output: str, one: Term) -> int:
+    return len(said_at(output.casefold(), [spelling.text.casefold() for spelling, _ in one.spellings]))
 
 
 @given(prompts, terms, leans)
@@ -136,7 +155,11 @@ def test_only_the_tokens_of_terms_are_raised(prompt: list[int], wanted: list[Ter
     leaning(method(), one, wanted, lean)
     raised = seen[0] - ToyCache().evaluate([*prompt, 1, 2, 3], 0, len(prompt) + 3)
     assert not raised[: len(prompt) - 1].any(), "the rows inside the prompt say nothing about the output"
-    others = [token for token in range(7) if all(token not in each.spaced for each in wanted)]
+    others = [
+        token
+        for token in range(7)
+        if all(token not in one.spaced for each in wanted for one, _ in each.spellings)
+    ]
     assert not raised[:, others].any()
     assert np.all(raised >= 0.0)
 
@@ -154,6 +177,12 @@ def test_of_terms_that_share_a_token_the_larger_lean_counts() -> None:
     assert raised_after([3], [term(3, 4), term(4, 5)])[1] == {3: 1.0, 4: 2.0}
 
 
+def test_of_several_translations_of_a_word_one_suffices() -> None:
+    assert raised_after([5, 3, 6], [among((3, 4), (5,))]) == [{3: 1.0, 5: 1.0}, {}, {}, {}]
+    twice = raised_after([5, 3, 4], [among((3, 4), (5,), times=2)])
+    assert twice == [{3: 1.0, 5: 1.0}, {3: 1.0, 5: 1.0}, {3: 1.0, 4: 2.0, 5: 1.0}, {}]
+
+
 def raised_after(output: list[int], wanted: list[Term]) -> list[dict[int, float]]:
     """The tokens that are raised after each beginning of an output."""
     rows = np.zeros((len(output) + 1, 7), np.float32)
@@ -162,7 +191,7 @@ def raised_after(output: list[int], wanted: list[Term]) -> list[dict[int, float]
         yield Forward([1, *output], 0)
         return Decoded(())
 
-    leaning = with_terms(method(), task([1]), wanted, ToyVocabulary().piece, Lean(1.0, 2.0))
+    leaning = with_terms(method(), task([1]), wanted, ToyVocabulary().piece)
     next(leaning)
     with suppress(StopIteration):
         leaning.send(rows)
@@ -171,12 +200,19 @@ def raised_after(output: list[int], wanted: list[Term]) -> list[dict[int, float]
 
 def test_a_word_has_a_space_before_it_except_at_the_beginning_and_after_a_bracket() -> None:
     vocabulary = SpellingVocabulary()
-    spaced = Term.of(Occurrence("ab", 1), Prompt(vocabulary, (), " ", (), EndOfTurn(vocabulary)))
-    assert (spaced.spaced, spaced.bare) == (tuple(map(ord, " ab")), tuple(map(ord, "ab")))
-    unspaced = Term.of(Occurrence("词", 1), Prompt(vocabulary, (), "", (), EndOfTurn(vocabulary), joint=""))
-    assert unspaced.spaced == unspaced.bare == (ord("词"),)
+    spaced = spelt("ab", Prompt(vocabulary, (), " ", (), EndOfTurn(vocabulary)))
+    ((spelling, _),) = spaced.spellings
+    assert (spelling.spaced, spelling.bare) == (tuple(map(ord, " ab")), tuple(map(ord, "ab")))
+    unspaced = spelt("词", Prompt(vocabulary, (), "", (), EndOfTurn(vocabulary), joint=""))
+    ((spelling, _),) = unspaced.spellings
+    assert spelling.spaced == spelling.bare == (ord("词"),)
     begun = {after: begins_with(spaced, after) for after in ("", "x", "x ", "x (", "x-")}
     assert begun == {"": {" ", "a"}, "x": {" "}, "x ": {" ", "a"}, "x (": {" ", "a"}, "x-": {" ", "a"}}
+
+
+def spelt(target: str, prompt: Prompt) -> Term:
+    (one,) = Leaning(prompt, Glossary({("x",): target}), None).terms("x")
+    return one
 
 
 def begins_with(one: Term, after: str) -> set[str]:

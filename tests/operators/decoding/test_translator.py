@@ -17,6 +17,7 @@ from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
 from operators.decoding.windows import split_source
 from operators.glossary import Glossary, spelling
+from operators.lexicon import Dictionary, Translation, lexicon_of
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
 from tests.toy import END, Letters, ToyStore, ToyVocabulary
@@ -276,16 +277,23 @@ def test_what_is_looked_up_comes_from_the_same_stream_alone() -> None:
     assert [task.recent for task in seen] == [(), (), (said["a/000000"].tokens,)]
 
 
-def with_glossary(terms: dict[str, str] | None, bias: float | None = 0.2) -> Translator:
+def with_glossary(
+    terms: dict[str, str] | None, bias: float | None = 0.2, words: dict[str, list[str]] | None = None
+) -> Translator:
+    """A translator with a glossary of ``terms`` and a dictionary of ``words``."""
     prompt = Prompt(Letters(), (1, 2), " ", (3,), EndOfTurn(Letters()))
     glossary = None if terms is None else Glossary({spelling(term): terms[term] for term in terms})
+    dictionary = None
+    if words is not None:
+        lexicon = lexicon_of({word: list(map(Translation, words[word])) for word in words})
+        dictionary = Dictionary([lexicon], copies_names=False)
     pool = SessionPool(ToyStore(3), prompt.head, 2)
 
     def method(task: Task) -> Method:
         return retranslate(task) if bias is None else ssbd(task, BiasedAcceptance(bias))
 
     settings = TranslatorSettings(max_source=100, max_output=40)
-    return Translator(prompt, OneAtATime(pool), method, settings, glossary)
+    return Translator(prompt, OneAtATime(pool), method, settings, glossary, dictionary)
 
 
 def said(model: Translator, updates: list[str]) -> list[tuple[int, ...]]:
@@ -295,20 +303,36 @@ def said(model: Translator, updates: list[str]) -> list[tuple[int, ...]]:
 glossaries = st.dictionaries(st.sampled_from("abf"), st.sampled_from(["d e", "d", "e f d"]), min_size=1)
 
 
-@given(texts, glossaries)
-def test_updates_without_a_term_of_the_glossary_are_translated_as_without_it(
-    updates: list[str], terms: dict[str, str]
+dictionaries = st.dictionaries(
+    st.sampled_from("abf"), st.lists(st.sampled_from(["d e", "d", "e f d", "c"]), max_size=3), min_size=1
+)
+
+
+@given(texts, glossaries, dictionaries)
+def test_updates_without_a_term_or_word_that_is_known_are_translated_as_without_it(
+    updates: list[str], terms: dict[str, str], words: dict[str, list[str]]
 ) -> None:
     terms = {f"{term} unsaid": target for term, target in terms.items()}
-    assert said(with_glossary(terms), updates) == said(with_glossary(None), updates)
+    words = {f"{word} unsaid": targets for word, targets in words.items()}
+    assert said(with_glossary(terms, words=words), updates) == said(with_glossary(None), updates)
 
 
-@given(texts, glossaries)
-def test_with_a_glossary_and_without_bias_every_update_equals_retranslation_with_it(
-    updates: list[str], terms: dict[str, str]
+@given(texts, glossaries, dictionaries)
+def test_with_terms_and_words_and_without_bias_every_update_equals_retranslation_with_them(
+    updates: list[str], terms: dict[str, str], words: dict[str, list[str]]
 ) -> None:
-    want = said(with_glossary(terms, bias=None), updates)
-    assert said(with_glossary(terms, bias=0.0), updates) == want
+    want = said(with_glossary(terms, bias=None, words=words), updates)
+    assert said(with_glossary(terms, bias=0.0, words=words), updates) == want
+
+
+@given(texts, glossaries, dictionaries)
+def test_a_word_of_the_glossary_is_not_looked_up_in_the_dictionary(
+    updates: list[str], terms: dict[str, str], words: dict[str, list[str]]
+) -> None:
+    others = {word: targets for word, targets in words.items() if word not in terms}
+    assert said(with_glossary(terms, words=words), updates) == said(
+        with_glossary(terms, words=others), updates
+    )
 
 
 def test_a_term_that_the_speaker_takes_back_is_no_longer_leaned_to() -> None:

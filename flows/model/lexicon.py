@@ -1,0 +1,58 @@
+"""``surtitle model lexicon``: makes the lexicon that captions lean towards."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from connectors.files.distinct import check_distinct
+from connectors.files.whole import whole_file
+from flows.running.waiting import Waiting
+from operators.errors import UsageError
+from operators.languages import language
+from operators.lexicon import lexicon_lines
+from operators.printable import printable
+
+#: A mapped file of this size costs no memory to speak of.
+_MAX_BYTES = 5_000_000
+
+
+def lexicon(
+    pairs: Annotated[
+        list[Path], typer.Argument(help="Pairs: a source, a tab and its translation in each line (.gz too).")
+    ],
+    target: Annotated[str, typer.Option("--to", help="Language of the translations.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The lexicon to write.")],
+    about: Annotated[str, typer.Option(help="Sources and licences, for the lexicon's first line.")] = "",
+    seed: Annotated[int, typer.Option(help="Random seed of the alignment.")] = 1,
+) -> None:
+    """Make a lexicon for --dictionary of pairs: how each rarer word was translated, and how often.
+
+    All files are aligned together; more pairs give better translations.
+    """
+    # Imported here because other commands do not need it and should start fast.
+    from connectors.corpora.pairs import read_texts
+    from operators.training.alignment import align
+    from operators.training.lexicon import LinkedPair, lexicon_entries
+    from operators.training.pieces import pieces
+
+    check_distinct([("--output", output)], pairs)
+    code = language(target).code
+    with Waiting(quiet=False, captions=False) as waiting:
+        sides = [
+            (source.split(), pieces(translation, code))
+            for path in pairs
+            for source, translation in read_texts(path)
+        ]
+        links = align(sides, seed=seed, progress=lambda part: waiting.doing("aligning words", part))
+        entries = lexicon_entries(LinkedPair(*side, found) for side, found in zip(sides, links, strict=True))
+        data = b"".join(lexicon_lines(" ".join(about.split()) or "no sources named", entries))
+        if len(data) > _MAX_BYTES:
+            raise UsageError(
+                f"the lexicon would have {len(data):,} bytes; give fewer pairs, for {_MAX_BYTES:,} at most"
+            )
+        with whole_file(output) as file:
+            file.write(data)
+        common = sum(not translations for translations in entries.values())
+        made = f"{len(entries) - common} words, {common} common ones, {len(data):,} bytes"
+        print(f"{printable(str(output))}: {made}")

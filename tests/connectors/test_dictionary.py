@@ -1,0 +1,121 @@
+"""Dictionary files: what is read of each format, and what is refused in one sentence."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from connectors.dictionary import MAX_DICTIONARY_BYTES, read_dictionary
+from operators.errors import InputError
+from operators.languages import Direction
+
+EN_DE, DE_EN = Direction.of("en", "de"), Direction.of("de", "en")
+TABS = """# mine
+feral\twild\tadj
+Feral\tverwildert
+\t nobody
+to harvest\ternten
+the whole length of the way\tzu lang
+"""
+DICT_CC = """# DE-EN vocabulary database\tcompiled by dict.cc
+verwildert [Tier] {adj}\tferal\tadj\t[zool.]
+etw.  ernten\tto harvest sth. [crops]\tverb
+Ernte {f} (von etw.)\tharvest\tnoun
+"""
+DING = """# Version :: devel
+verwildert {adj} [zool.]; wild (von Tieren; Pflanzen) :: feral
+Ernte {f}; Lese {f} [agr.] | Ernten {pl} :: harvest | harvests
+"""
+DICTD = """
+00-database-short
+ English - German
+feral /fˈiəɹəl/ <adj>
+wild, verwildert
+      "feral cats"  - verwilderte Katzen
+harvest /hˈɑːvɪst/
+Ernte <fem, sg>
+"""
+TEI = """<?xml version="1.0" encoding="UTF-8"?>
+<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>
+<entry><form><orth>feral</orth></form><sense><cit type="trans"><quote>wild</quote></cit></sense></entry>
+<entry><form><orth>harvest</orth></form><sense><cit type="trans"><quote>Ernte</quote></cit>
+<cit type="example"><quote>a rich harvest</quote></cit></sense></entry>
+</body></text></TEI>
+"""
+
+
+def written(folder: Path, content: bytes | str, name: str = "words") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def found(path: Path, word: str, direction: Direction = EN_DE) -> list[str]:
+    return [one.text for one in read_dictionary(path, direction).find(word) or ()]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "feral", "harvest"),
+    [
+        (TABS, "words.tsv", ["wild", "verwildert"], ["ernten"]),
+        (DICT_CC, "words.txt", ["verwildert"], ["ernten", "Ernte"]),
+        (DING, "de-en", ["verwildert", "wild"], ["Ernte", "Lese"]),
+        (DICTD, "eng-deu.dict", ["wild", "verwildert"], ["Ernte"]),
+        (TEI, "eng-deu.tei", ["wild"], ["Ernte"]),
+    ],
+)
+def test_the_words_of_each_format_are_read_without_the_notes_for_readers(
+    tmp_path: Path, content: str, name: str, feral: list[str], harvest: list[str]
+) -> None:
+    path = written(tmp_path, content, name)
+    assert (found(path, "feral"), found(path, "harvest")) == (feral, harvest)
+    packed = written(tmp_path, gzip.compress(content.encode()), f"{name}.dz")
+    assert found(packed, "feral") == feral
+
+
+def test_a_dictionary_that_names_its_direction_is_read_in_both(tmp_path: Path) -> None:
+    for content, name in ((DICT_CC, "words.txt"), (DING, "de-en")):
+        assert found(written(tmp_path, content, name), "verwildert", DE_EN) == ["feral"]
+
+
+def test_a_probability_in_the_third_column_counts(tmp_path: Path) -> None:
+    path = written(tmp_path, "feral\twild\t70\nferal\tverwildert\tadj\n")
+    translations = read_dictionary(path, EN_DE).find("feral")
+    assert translations is not None
+    assert [one.probability for one in translations] == [0.7, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "is not a dictionary; write a word, a tab and its translation on each line"),
+        ("some prose\nwithout a tab\n", "is not a dictionary"),
+        ("feral\t\x1b[31m\n", "is not a dictionary"),
+        ("x" * 20_000 + "\ty", "is not a dictionary"),
+        (b"feral\twild\ncaf\xe9\tx\n", "line 2: it is not UTF-8; save the file as UTF-8"),
+        (gzip.compress(b"feral\twild\n")[:-6], "is damaged"),
+        ("<TEI><entry>", "is damaged XML"),
+        ('<!DOCTYPE a [<!ENTITY a "aaaa">]><TEI>&a;</TEI>', "defines entities"),
+        ("<TEI></TEI>", "is not a dictionary"),
+    ],
+)
+def test_what_is_no_dictionary_is_refused_in_one_sentence(
+    tmp_path: Path, content: bytes | str, sentence: str
+) -> None:
+    path = written(tmp_path, content)
+    assert sentence in refused(path)
+    assert str(path) in refused(path)
+
+
+def test_a_file_that_is_missing_none_or_too_large_when_unpacked_is_refused(tmp_path: Path) -> None:
+    assert "there is no such file" in refused(tmp_path / "none")
+    assert "is not a regular file" in refused(tmp_path)
+    bomb = written(tmp_path, gzip.compress(bytes(MAX_DICTIONARY_BYTES + 1), 1))
+    assert "has more than 100,000,000 bytes" in refused(bomb)
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(InputError) as error:
+        read_dictionary(path, EN_DE)
+    assert "\n" not in str(error.value)
+    return str(error.value)
