@@ -120,7 +120,7 @@ def spoken(folder: Path, name: str, *options: str) -> str:
 
 def test_a_dictionary_that_cannot_be_used_is_told_before_a_model_is_loaded(folder: Path) -> None:
     (folder / "words.tsv").write_text("some prose\n")
-    done = surtitle(folder, "replay", "partials.jsonl", "--dictionary", "words.tsv")
+    done = surtitle("replay", "partials.jsonl", "--dictionary", "words.tsv", cwd=folder)
     assert done.returncode == 3
     assert done.stderr.strip() == (
         "surtitle: words.tsv is not a dictionary; write a word, a tab and its translation on each line, or "

@@ -31,7 +31,12 @@ class Machine:
         self.tools.mkdir()
         for name in ("bash", "cat", "cp", "dirname", "grep", "mkdir", "paste", "rm", "uname"):
             (self.tools / name).symlink_to(shutil.which(name) or "")
-        for name, does in (("c++", "cat >/dev/null"), ("cc", "exit 0"), ("id", "echo 1000"), ("ldconfig", "exit 0")):
+        for name, does in (
+            ("c++", "cat >/dev/null"),
+            ("cc", "exit 0"),
+            ("id", "echo 1000"),
+            ("ldconfig", "exit 0"),
+        ):
             self.has(name, does)
 
     def has(self, name: str, does: str) -> None:
