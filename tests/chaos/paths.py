@@ -21,12 +21,12 @@ SAMPLES = ROOT / "tests" / "samples"
 
 #: Options that take text and name no file, in every command.
 WORDS = {
-    "about", "accept", "addresses", "beamed", "bias", "block", "certainty", "close_unfinished", "commit", "commit_gap",
-    "device", "draft_length", "draft_mask", "draft_threshold", "final_bias", "from_", "hold_back", "host",
-    "kinds", "languages", "lengths", "log_format", "mask_k", "method", "methods", "metrics", "min_block",
-    "modes", "proposal_bias", "ratio", "recognizer", "rooms", "server",
-    "server_metrics", "simulate", "split", "spoken", "stream",
-    "subtitles", "sure", "target", "thresholds", "to", "way",
+    "about", "accept", "addresses", "beamed", "bias", "block", "certainty", "close_unfinished",
+    "commit", "commit_gap", "device", "draft_length", "draft_mask", "draft_threshold", "final_bias",
+    "from_", "hold_back", "host", "kinds", "languages", "lengths", "log_format", "mask_k", "method",
+    "methods", "metrics", "min_block", "modes", "proposal_bias", "ratio", "recognizer", "rooms",
+    "server", "server_metrics", "simulate", "split", "spoken", "stream", "subtitles", "sure", "target",
+    "thresholds", "to", "way",
 }  # fmt: skip
 #: And in these.
 WORDS_OF = {
