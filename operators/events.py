@@ -52,7 +52,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=st
 class SegmentEvent(Event, frozen=True, kw_only=True):
     """An event about one revision of one segment of a stream."""
 
-    #: Number of the segment in its stream: 0, 1, 2, … in the order of speech.
+    #: Number of the segment in its stream, in the order of speech: 0, 1, 2, … of a recogniser, and with gaps
+    #: where segments were joined.
     segment: Count
     #: Number of the update of this segment, counted from 0 by the recogniser.
     revision: Count
@@ -90,8 +91,11 @@ class AudioChunk(Event, frozen=True, kw_only=True, tag="audio"):
         return len(self.pcm) / (2 * SAMPLE_RATE)
 
 
-class Partial(SegmentEvent, frozen=True, kw_only=True):
+class Partial(SegmentEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A recogniser's hypothesis for the whole segment so far; it may revise all that came before.
+
+    The `sentences` stage makes partials of sentences from those of a recogniser's segments. For all later
+    stages, a segment is such a sentence; it has the number of its first segment.
 
     Example:
         >>> import msgspec
@@ -110,6 +114,8 @@ class Partial(SegmentEvent, frozen=True, kw_only=True):
     end_s: Seconds
     #: When the hypothesis left the recogniser, on the stream's clock.
     arrival_s: Seconds
+    #: True for a sentence, false for a recogniser's segment, which ends at a pause.
+    is_sentence: bool = False
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,8 +101,14 @@ class SoundRecognized(Struct, frozen=True):
     """A recogniser has processed a chunk of sound."""
 
     chunk: AudioChunk
-    #: Number of segments of the stream so far; each has had its final, or will get it.
-    segments: int
+
+
+class SpeechEnded(Struct, frozen=True):
+    """A stream is over."""
+
+    stream: str
+    #: Number of its sentences; each has had its final caption, or will get it.
+    sentences: int
 
 
 class PartialHeard(Struct, frozen=True):
@@ -181,6 +187,7 @@ Observed = (
     | RecognizerChanged
     | SpeechCut
     | SoundRecognized
+    | SpeechEnded
     | PartialHeard
     | RoomRefused
     | MessageSkipped

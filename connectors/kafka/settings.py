@@ -51,6 +51,8 @@ class KafkaOutput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     brokers: Brokers | None = None
     #: Topic for what the recogniser said.
     partials: Topic | None = None
+    #: Topic for what was translated: partials of sentences.
+    sentences: Topic | None = None
     #: Topic for the translations.
     translations: Topic | None = None
     #: Topic for the captions.

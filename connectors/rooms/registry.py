@@ -119,13 +119,20 @@ class RoomRegistry:
             self._is_closed = True
             return [chunk for room in self._rooms.values() for chunk in room.take(everything=True)]
 
-    def processed(self, chunk: AudioChunk, segments: int) -> bool:
-        """A recogniser has processed a chunk; returns whether its room is over."""
+    def processed(self, chunk: AudioChunk) -> None:
+        """A recogniser has processed a chunk."""
         with self._lock:
             room = self._rooms.get(chunk.stream)
+            if room is not None:
+                room.processed(chunk)
+
+    def ended(self, stream: str, sentences: int) -> bool:
+        """No more sentences follow than these; returns whether their room is over."""
+        with self._lock:
+            room = self._rooms.get(stream)
             if room is None:
                 return False
-            room.processed(chunk, segments)
+            room.ended(sentences)
             return self._leaves(room)
 
     def shown(self, caption: Caption) -> bool:

@@ -47,7 +47,7 @@ class Room:
         # End of the sound on the stream's clock, and when the last of it was received.
         self._end_s = self._received_s = 0.0
         self._finals = 0
-        self._segments: int | None = None
+        self._sentences: int | None = None
 
     @property
     def end_s(self) -> float:
@@ -62,7 +62,7 @@ class Room:
     @property
     def is_over(self) -> bool:
         """Whether all that was said has its last caption, and no more will come."""
-        return self._segments is not None and self._finals >= self._segments
+        return self._sentences is not None and self._finals >= self._sentences
 
     def is_key(self, given: str) -> bool:
         """Whether this is the speaker's secret."""
@@ -116,12 +116,14 @@ class Room:
             self._in_flight += len(chunk.pcm)
             yield chunk
 
-    def processed(self, chunk: AudioChunk, segments: int) -> None:
-        """The recogniser has processed a chunk, and there are so many segments by now."""
+    def processed(self, chunk: AudioChunk) -> None:
+        """The recogniser has processed a chunk."""
         self._in_flight -= len(chunk.pcm)
-        if chunk.is_last:
-            self._segments = segments
+
+    def ended(self, sentences: int) -> None:
+        """Everything was said, in so many sentences."""
+        self._sentences = sentences
 
     def finished(self) -> None:
-        """One more segment has its last caption."""
+        """One more sentence has its last caption."""
         self._finals += 1

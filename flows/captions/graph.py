@@ -25,12 +25,14 @@ from operators.observed import (
     RunEnded,
     SoundHeard,
     SoundRecognized,
+    SpeechEnded,
     UpdateMeasured,
 )
 from operators.serving.admission import Door
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.recognize import recognize
+from operators.stages.recognize import Pause, listen
+from operators.stages.sentences import sentences
 from operators.stages.show import show
 from operators.stages.subtitle import subtitle
 from operators.stages.translate import translate
@@ -87,7 +89,7 @@ def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
 def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     if parts.given.event_type is Translation:
         return _input(dataflow, parts)
-    partials = _partials(dataflow, parts)
+    partials = _sentences(_partials(dataflow, parts), parts)
     if parts.door is not None:
         partials = op.filter("admit", partials, _admits(parts.door))
     # Refused ones are not observed, because nobody waits for their captions.
@@ -105,19 +107,31 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
         translations = translate_rooms(
             "translate", dataflow, partials, shared.rooms, clock, note=note, processes=processes
         )
-    # A replay translates everything it reads. So overtaken partials are not recorded, and a replay gives the
-    # same result.
+    # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
+    # result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
-    _save(saved, "partials", parts.settings.output.partials, parts)
-    publish(saved, "partials", parts.settings.output.kafka.partials, parts)
+    _save(saved, "sentences", parts.settings.output.sentences, parts)
+    publish(saved, "sentences", parts.settings.output.kafka.sentences, parts)
     return translations
+
+
+def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
+    partials = op.filter_map("partials", heard, lambda one: one if isinstance(one, Partial) else None)
+    _save(partials, "partials", parts.settings.output.partials, parts)
+    publish(partials, "partials", parts.settings.output.kafka.partials, parts)
+
+    def ended(stream: str, count: int) -> None:
+        parts.observers.observe(SpeechEnded(stream, count))
+
+    now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
+    return sentences("sentences", heard, parts.shared.sentences(), now, ended)
 
 
 def _admits(door: Door) -> Callable[[Partial], bool]:
     return lambda partial: door.admits(partial.stream)
 
 
-def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
+def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial | Pause]:
     if parts.given.event_type is Partial:
         return _input(dataflow, parts)
     source: Any = parts.given.source
@@ -128,10 +142,10 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial]:
     audio = _observed("observe-audio", audio, SoundHeard, parts)
     now = parts.given.now_of if parts.settings.is_live else None
 
-    def processed(chunk: AudioChunk, segments: int) -> None:
-        parts.observers.observe(SoundRecognized(chunk, segments))
+    def processed(chunk: AudioChunk) -> None:
+        parts.observers.observe(SoundRecognized(chunk))
 
-    return recognize("recognize", audio, parts.shared.recognizer, now, processed)
+    return listen("recognize", audio, parts.shared.recognizer, now, processed)
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
@@ -187,8 +201,8 @@ def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:
 
 
 def _partial_of(translation: Translation) -> Partial:
-    """The partial that a translation was made from."""
-    return Partial(**moment_of(translation), text=translation.source)
+    """The partial of a sentence that a translation was made from."""
+    return Partial(**moment_of(translation), text=translation.source, is_sentence=True)
 
 
 def _with_key(event: Event) -> tuple[str, Event]:

@@ -68,7 +68,7 @@ def check_topics(settings: Settings) -> None:
         "input.kafka.dead_letters": (given.brokers, given.dead_letters if given.topic else None),
     }
     brokers = wanted.brokers or given.brokers
-    for name in ("partials", "translations", "captions"):
+    for name in ("partials", "sentences", "translations", "captions"):
         topics[f"output.kafka.{name}"] = (brokers, getattr(wanted, name))
     used = {name: where for name, where in topics.items() if where[1]}
     if not used:

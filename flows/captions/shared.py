@@ -8,19 +8,21 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from flows.engine.recognition import make_recognizer
+from flows.engine.sentences import sentences_of
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
 from flows.settings.schema import Settings
 from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
-from operators.languages import Direction
+from operators.languages import Direction, language
 from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
 from operators.serving.routed import RoutedRooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread
+from operators.stages.sentences import MakeSentences
 
 Made = TypeVar("Made")
 
@@ -98,6 +100,18 @@ class Shared:
             return make_recognizer(settings, spoken=spoken, observe=observe)
         with self._loading():
             return make_recognizer(settings, spoken=self._settings.translate.source, observe=observe)
+
+    def sentences(self) -> MakeSentences | None:
+        """Makes what joins a stream's segments into sentences; None if segments are not joined."""
+        settings, languages = self._settings, self._languages
+        if settings.sentences.method == "off":
+            return None
+        usual = language(settings.translate.source)
+        return sentences_of(
+            settings.sentences,
+            lambda stream: languages.direction(stream).source if languages is not None else usual,
+            lambda _stream: None,
+        )
 
     def _rooms_on(self, engine: Engine) -> SegmentRooms:
         return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)

@@ -36,6 +36,7 @@ from flows.settings.options import (
     RECOGNITION,
     RECOVERY,
     REPLAYS,
+    SENTENCES,
     SPEECH_OUTPUT,
     TRANSLATION,
     WATCHING,
@@ -85,7 +86,18 @@ def live(
 
 @app.command(rich_help_panel=_CAPTION)
 @takes(
-    TRANSLATION, RECOGNITION, PACE, REPLAYS, EVENTS, OUTPUT, SPEECH_OUTPUT, RECOVERY, WORKERS, WEB, WATCHING
+    TRANSLATION,
+    RECOGNITION,
+    SENTENCES,
+    PACE,
+    REPLAYS,
+    EVENTS,
+    OUTPUT,
+    SPEECH_OUTPUT,
+    RECOVERY,
+    WORKERS,
+    WEB,
+    WATCHING,
 )
 def file(
     overrides: Overrides,
@@ -115,7 +127,7 @@ def file(
 
 
 @app.command(rich_help_panel=_CAPTION)
-@takes(TRANSLATION, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB, WATCHING)
+@takes(TRANSLATION, SENTENCES, PACE, EVENTS, OUTPUT, RECOVERY, WORKERS, WEB, WATCHING)
 def replay(
     overrides: Overrides,
     events: Events,

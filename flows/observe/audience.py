@@ -24,6 +24,7 @@ from operators.observed import (
     RunEnded,
     SoundLost,
     SoundRecognized,
+    SpeechEnded,
     UpdateMeasured,
 )
 
@@ -34,7 +35,9 @@ TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
 class Audience:
     """Publishes captions, their figures and the status of the run to viewers in browsers."""
 
-    takes = frozenset({RunBegan, SoundRecognized, CaptionShown, UpdateMeasured, SoundLost, RunEnded})
+    takes = frozenset(
+        {RunBegan, SoundRecognized, SpeechEnded, CaptionShown, UpdateMeasured, SoundLost, RunEnded}
+    )
 
     def __init__(self, settings: Settings, files: RoomFiles | None = None) -> None:
         """Prepare the hub; nothing listens before `served`.
@@ -105,9 +108,8 @@ class Audience:
                 tell("web_opened", f"captions at {self._shown_address()}")
             case CaptionShown(caption):
                 self._caption(caption)
-            case SoundRecognized(chunk, segments):
-                if self.rooms is not None and self.rooms.processed(chunk, segments):
-                    self._end(chunk.stream)
+            case SoundRecognized() | SpeechEnded():
+                self._speech(event)
             case UpdateMeasured(record):
                 self._hub.record(record, self._lost_s)
             case SoundLost(losses):
@@ -117,6 +119,14 @@ class Audience:
                     self._files.end_all()
                 # Earlier captions can still be read.
                 self._hub.end()
+
+    def _speech(self, event: SoundRecognized | SpeechEnded) -> None:
+        if self.rooms is None:
+            return
+        if isinstance(event, SoundRecognized):
+            self.rooms.processed(event.chunk)
+        elif self.rooms.ended(event.stream, event.sentences):
+            self._end(event.stream)
 
     def _caption(self, caption: Caption) -> None:
         rooms = self.rooms

@@ -180,6 +180,16 @@ OUTPUT: Group = {
     "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
 }
 
+SENTENCES: Group = {
+    "sentences": _option(
+        "sentences", "method", str,
+        "Where sentences end: rules, or auto, which also asks the model; off takes pauses for their ends.",
+    ),
+    "save_sentences": _option(
+        "output", "sentences", str, "Write the sentences as they were translated (JSONL)."
+    ),
+}  # fmt: skip
+
 SPEECH_OUTPUT: Group = {
     "save_partials": _option("output", "partials", str, "Write what the recogniser said (JSONL)."),
 }
@@ -293,8 +303,8 @@ def flag_of(stage: str, key: str) -> str | None:
     if stage == "rooms":  # where they are given, they stand for those of a single stream
         stage = "translate"
     groups = (
-        TRANSLATION, KEEPING_UP, PACE, EVENTS, LISTENING, RECOGNITION, OUTPUT, SPEECH_OUTPUT, AUDIO_OUTPUT,
-        RECOVERY, WORKERS, CLUSTER, WEB, WATCHING, REPLAYS,
+        TRANSLATION, KEEPING_UP, PACE, EVENTS, LISTENING, RECOGNITION, SENTENCES, OUTPUT, SPEECH_OUTPUT,
+        AUDIO_OUTPUT, RECOVERY, WORKERS, CLUSTER, WEB, WATCHING, REPLAYS,
     )  # fmt: skip
     for group in groups:
         for name, option in group.items():

@@ -12,6 +12,7 @@ from operators.decoding.prediction import Prediction
 from operators.languages import Direction
 from operators.recognizers.azure.settings import AzureSettings
 from operators.secret import Secret
+from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -77,6 +78,20 @@ class RecognizeSettings(_Stage, frozen=True, kw_only=True):
     #: Threads of these two; absent for the number of cores, at most two.
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
     azure: AzureSettings = AzureSettings()
+
+
+class SentencesSettings(_Stage, frozen=True, kw_only=True):
+    """How a recogniser's segments, which end at pauses, become sentences."""
+
+    #: What judges where a sentence ends: ``auto`` is rules, and the loaded model where they are unsure and it
+    #: can judge; ``rules`` asks no model; ``off`` takes each segment for a sentence.
+    method: Literal["auto", "rules", "off"] = "auto"
+    #: Seconds of silence after which a sentence has ended.
+    pause_s: Annotated[float, msgspec.Meta(ge=0.1, le=60.0)] = Bounds().pause_s
+    #: Words from which on a sentence ends at the next pause.
+    max_words: Positive = Bounds().words
+    #: Write numbers that the recogniser spells out as digits.
+    digits: bool = True
 
 
 class TranslateSettings(_Stage, frozen=True, kw_only=True):
@@ -185,6 +200,8 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     log: str | None = None
     #: What the recogniser said.
     partials: str | None = None
+    #: What was translated: partials of sentences, without those that newer ones overtook.
+    sentences: str | None = None
     #: The translations.
     translations: str | None = None
     #: The captions.
@@ -294,6 +311,7 @@ class Settings(_Stage, frozen=True, kw_only=True):
 
     input: InputSettings = InputSettings()
     recognize: RecognizeSettings = RecognizeSettings()
+    sentences: SentencesSettings = SentencesSettings()
     translate: TranslateSettings = TranslateSettings()
     display: DisplaySettings = DisplaySettings()
     output: OutputSettings = OutputSettings()

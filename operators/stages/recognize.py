@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
+from typing import NamedTuple
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
@@ -14,13 +15,23 @@ from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.snapshots import pack, unpack
 
 
+class Pause(NamedTuple):
+    """No more sound of a stream comes for now, so what was said is final."""
+
+    stream: str
+    #: When that was known, on the stream's clock.
+    arrival_s: float
+    #: Whether the stream is over.
+    is_last: bool
+
+
 @operator
 def recognize(
     step_id: str,
     up: Stream[AudioChunk],
     make_recognizer: Callable[[str], Recognizer],
     now: Callable[[str], float] | None = None,
-    processed: Callable[[AudioChunk, int], None] = lambda _chunk, _segments: None,
+    processed: Callable[[AudioChunk], None] = lambda _chunk: None,
 ) -> Stream[Partial]:
     """Recognise the speech of each stream.
 
@@ -38,7 +49,7 @@ def recognize(
         now: The present on the clock of a stream, given its name, in seconds, for audio that comes as it is
             spoken. Without it, a partial arrives when its audio ends plus the seconds that the recogniser
             took: recognition as if live, without queueing.
-        processed: Called after each chunk, with the number of segments of its stream so far.
+        processed: Called after each chunk.
 
     Example:
         >>> from bytewax import operators as op
@@ -56,6 +67,27 @@ def recognize(
         >>> partials
         []
     """
+    heard = listen("listen", up, make_recognizer, now, processed)
+    return op.filter_map("partials", heard, lambda one: one if isinstance(one, Partial) else None)
+
+
+@operator
+def listen(
+    step_id: str,
+    up: Stream[AudioChunk],
+    make_recognizer: Callable[[str], Recognizer],
+    now: Callable[[str], float] | None = None,
+    processed: Callable[[AudioChunk], None] = lambda _chunk: None,
+) -> Stream[Partial | Pause]:
+    """Recognise speech as `recognize` does, and say where the sound pauses, which ends a sentence.
+
+    Args:
+        step_id: Unique id.
+        up: As of `recognize`, like the others.
+        make_recognizer: Makes the recogniser of a stream.
+        now: The present on the clock of a stream.
+        processed: Called after each chunk.
+    """
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 
     def build(resume: bytes | None) -> _Listening:
@@ -65,12 +97,12 @@ def recognize(
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
-class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
+class _Listening(StatefulBatchLogic[AudioChunk, Partial | Pause, bytes]):
     def __init__(
         self,
         make_recognizer: Callable[[str], Recognizer],
         now: Callable[[str], float] | None,
-        processed: Callable[[AudioChunk, int], None],
+        processed: Callable[[AudioChunk], None],
         resume: NumberingState | None,
     ) -> None:
         self._make_recognizer = make_recognizer
@@ -80,39 +112,40 @@ class _Listening(StatefulBatchLogic[AudioChunk, Partial, bytes]):
         self._numbering = PartialNumbering(resume) if resume else None
 
     @override
-    def on_batch(self, values: list[AudioChunk]) -> tuple[list[Partial], bool]:
-        partials: list[Partial] = []
+    def on_batch(self, values: list[AudioChunk]) -> tuple[list[Partial | Pause], bool]:
+        heard: list[Partial | Pause] = []
         for chunk in values:
-            partials += self._recognize(chunk)
-        return partials, self._numbering is None
+            heard += self._recognize(chunk)
+        return heard, self._numbering is None
 
     @override
-    def on_eof(self) -> tuple[list[Partial], bool]:
+    def on_eof(self) -> tuple[list[Partial | Pause], bool]:
         # Only a last chunk ends a stream. Without one, a later run continues the stream and its numbering.
-        return self._finish(), self.RETAIN
+        return [*self._finish()], self.RETAIN
 
     @override
     def snapshot(self) -> bytes:
         assert self._numbering is not None, "a logic is made for a chunk or from a snapshot"
         return pack(self._numbering.state)
 
-    def _recognize(self, chunk: AudioChunk) -> list[Partial]:
+    def _recognize(self, chunk: AudioChunk) -> list[Partial | Pause]:
         numbering = self._numbering = self._numbering or PartialNumbering(NumberingState(chunk.stream))
         if self._recognizer is None and chunk.pcm:
             self._recognizer = self._make_recognizer(chunk.stream)
-        partials = numbering.finish_resumed(self._arrival(numbering, 0.0))
+        heard: list[Partial | Pause] = [*numbering.finish_resumed(self._arrival(numbering, 0.0))]
         numbering.heard_s = chunk.start_s + chunk.duration_s
         began = perf_counter()
         if self._recognizer is not None:
             hypotheses = self._recognizer.accept(chunk)
-            partials += numbering.number(hypotheses, self._arrival(numbering, perf_counter() - began))
+            heard += numbering.number(hypotheses, self._arrival(numbering, perf_counter() - began))
         if chunk.is_last or chunk.pauses:
-            partials += self._finish(began)
+            heard += self._finish(began)
+            heard.append(Pause(chunk.stream, self._arrival(numbering, 0.0), chunk.is_last))
             # Later chunks under the name of a stream that is over belong to another stream. After a pause,
             # they continue it, with a recogniser that counts its segments from 0.
             self._numbering = None if chunk.is_last else PartialNumbering(numbering.state)
-        self._processed(chunk, numbering.state.next_segment)
-        return partials
+        self._processed(chunk)
+        return heard
 
     def _finish(self, began: float | None = None) -> list[Partial]:
         numbering, recognizer = self._numbering, self._recognizer

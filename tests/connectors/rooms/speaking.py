@@ -66,7 +66,8 @@ class Flow:
             assert not is_over
         if over and open_:
             heard[-1] = -heard[-1]
-        if self._rooms.processed(chunk, len(heard)):
+        self._rooms.processed(chunk)
+        if chunk.is_last and self._rooms.ended(chunk.stream, len(heard)):
             self._hub.end(chunk.stream)
 
     def _show(self, stream: str, segment: int, count: int, *, is_final: bool) -> bool:

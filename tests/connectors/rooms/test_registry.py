@@ -38,7 +38,7 @@ def final(room: Room, segment: int) -> Caption:
 
 def recognise(rooms: RoomRegistry, chunks: list[AudioChunk]) -> None:
     for chunk in chunks:
-        rooms.processed(chunk, 0)
+        rooms.processed(chunk)
 
 
 sounds = st.binary(min_size=1, max_size=3000).map(lambda half: half + half)
@@ -122,15 +122,15 @@ def test_a_recogniser_that_is_busy_holds_back_the_room_and_no_other() -> None:
     assert {chunk.stream for chunk in rooms.take()} == {other.stream}
 
 
-def test_a_room_leaves_when_all_its_segments_have_their_last_caption() -> None:
+def test_a_room_leaves_when_all_its_sentences_have_their_last_caption() -> None:
     rooms = registry(rooms=1)
     room = rooms.open("hall", None, "Hebrew")
     assert rooms.accept(room, bytes(3200), 0.0)
     rooms.end(room)
-    sound, last = rooms.take()
-    assert not rooms.processed(sound, 1)
+    for chunk in rooms.take():
+        rooms.processed(chunk)
     assert not rooms.shown(final(room, 0))
-    assert not rooms.processed(last, 2), "one more segment was heard at the end"
+    assert not rooms.ended(room.stream, 2), "one more sentence was heard at the end"
     with pytest.raises(NoPlaceError, match="the only room of this server is taken; try again when one has"):
         rooms.open("another", None, None)
     assert rooms.shown(final(room, 1))
@@ -145,7 +145,7 @@ def test_a_silent_room_is_over_as_soon_as_the_recogniser_is_done() -> None:
     rooms.end(room)
     [last] = rooms.take()
     assert last.is_last
-    assert rooms.processed(last, 0)
+    assert rooms.ended(room.stream, 0)
     assert len(rooms) == 0
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from operators.events import AudioChunk, Partial
 from operators.recognizers.numbering import NumberingState, PartialNumbering, clean
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.stages.recognize import recognize
+from operators.stages.recognize import Pause, listen, recognize
 
 CHUNK_S = 0.1
 
@@ -144,22 +144,26 @@ def test_a_pause_finishes_the_segment_and_a_fresh_recogniser_goes_on_with_its_nu
     assert first.calls == second.calls == ["finish", "close"]
 
 
-def test_each_processed_chunk_is_reported_with_the_number_of_segments_that_get_a_final() -> None:
-    processed: list[tuple[float, int]] = []
-    flow = Dataflow("recognize")
-    up: Stream[AudioChunk] = op.input("in", flow, TestingSource(chunks(3)))
-    recognizer = Scripted([[], [says(0, "one", is_final=True)]], at_finish=[says(1, "two")])
-    heard = recognize(
+def test_a_pause_follows_the_finals_of_what_was_said_before_it() -> None:
+    said, last = chunks(2)
+    flow, heard, processed = Dataflow("listen"), list[Partial | Pause](), list[float]()
+    up: Stream[AudioChunk] = op.input("in", flow, TestingSource([said, last]))
+    recognizer = Scripted([[says(0, "one")], []], at_finish=[says(0, "one.", is_final=True)])
+    both = listen(
         "asr",
         up,
         lambda _stream: recognizer,
-        processed=lambda chunk, segments: processed.append((chunk.start_s, segments)),
+        lambda _stream: 3.0,
+        lambda chunk: processed.append(chunk.start_s),
     )
-    partials: list[Partial] = []
-    op.output("out", heard, TestingSink(partials))
+    op.output("out", both, TestingSink(heard))
     run_main(flow)  # type: ignore[no-untyped-call] # Bytewax's
-    assert [segments for _, segments in processed] == [0, 1, 2]
-    assert sum(partial.is_final for partial in partials) == 2
+    assert [one.text if isinstance(one, Partial) else one for one in heard] == [
+        "one",
+        "one.",
+        Pause(last.stream, 3.0, is_last=True),
+    ]
+    assert processed == [said.start_s, last.start_s]
 
 
 def test_a_partial_arrives_when_its_audio_ends_plus_the_time_that_it_took() -> None:

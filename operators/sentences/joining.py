@@ -1,0 +1,244 @@
+"""Joins the segments of a recogniser into sentences.
+
+A recogniser ends a segment where a speaker pauses, and most pauses are in the middle of a sentence. So what
+is translated is not a segment but a sentence, which grows over as many segments as it takes. Whether it goes
+on is decided when the next segment begins to be heard; until then, and while that is uncertain, the sentence
+is shown as one that goes on. A final is never taken back.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from operators.events import Partial
+from operators.languages import Language
+from operators.sentences.mend import mend
+from operators.sentences.opinion import LanguageModel
+from operators.sentences.seam import LONG_PAUSE_S, Seam, Verdict, by_rules, decide
+from operators.sentences.spellings import Spellings
+
+#: Maximum number of open sentences, as of segments; beyond that, the oldest is dropped.
+MAX_OPEN = 1024
+
+#: Full stops that unfinished text may end with although nobody has finished a sentence.
+_STOPS = ".。．"
+
+
+class Bounds(NamedTuple):
+    """When a sentence ends whatever its words are."""
+
+    #: Seconds of silence after which it has ended.
+    pause_s: float = LONG_PAUSE_S
+    #: Words from which on it ends at the next pause.
+    words: int = 40
+
+
+#: The bounds unless others are given.
+USUAL = Bounds()
+
+
+class Piece(msgspec.Struct, array_like=True):
+    """A recogniser's segment as a part of a sentence."""
+
+    segment: int
+    text: str
+    start_s: float
+    end_s: float
+    is_final: bool
+    #: What joins it to the piece before it: none or a comma.
+    mark: str = ""
+    #: Whether its first word has a capital within a sentence.
+    keeps_capital: bool = False
+    #: Whether it is decided that it belongs to the sentence of the piece before it.
+    is_joined: bool = False
+
+
+class OpenSentence(msgspec.Struct, array_like=True):
+    """A sentence that has no final yet."""
+
+    #: Its parts in the order of speech, at least one.
+    pieces: list[Piece]
+    #: Number of its next update.
+    revision: int = 0
+    #: The text of its last update.
+    text: str = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether all its segments have ended, so that only what follows can tell whether it goes on."""
+        return all(piece.is_final for piece in self.pieces)
+
+    @property
+    def end_s(self) -> float:
+        """The end of its speech so far, on the stream's clock."""
+        return max(piece.end_s for piece in self.pieces)
+
+
+class SentencesState(msgspec.Struct, array_like=True):
+    """The state of a stream: small, and all that a snapshot needs."""
+
+    stream: str
+    #: The sentences without a final, in the order of speech; more than one only while a recogniser has
+    #: several open segments.
+    open: list[OpenSentence] = []
+    #: When the last update left, on the stream's clock.
+    arrival_s: float = 0.0
+    #: Number of sentences that have ended.
+    ended: int = 0
+    #: Which words have a capital within sentences.
+    spellings: Spellings = msgspec.field(default_factory=Spellings)
+
+
+class Sentences:
+    """Joins the segments of one stream.
+
+    A sentence has the number of its first segment, so numbers rise but have gaps.
+
+    Args:
+        language: The language of the speech.
+        model: Judges where the rules are unsure; None if nothing does.
+        bounds: When sentences end in any case.
+        spell: Gives the text of a sentence as it is passed on, for instance with its numbers as digits.
+        state: That of a new stream or of an earlier run.
+    """
+
+    def __init__(
+        self,
+        state: SentencesState,
+        language: Language,
+        model: LanguageModel | None = None,
+        *,
+        bounds: Bounds = USUAL,
+        spell: Callable[[str], str] = str,
+    ) -> None:
+        self.state = state
+        self._language = language
+        self._model = model
+        self._bounds = bounds
+        self._spell = spell
+
+    @property
+    def due_s(self) -> float | None:
+        """When the last sentence ends unless speech goes on, in stream seconds; None if it does not wait."""
+        last = self.state.open[-1] if self.state.open else None
+        return last.end_s + self._bounds.pause_s if last is not None and last.waits else None
+
+    def hear(self, partial: Partial) -> list[Partial]:
+        """Take a partial of a segment, and give those of the sentences that it changes, the oldest first."""
+        state = self.state
+        done, sentence = self._take(partial)
+        state.arrival_s = max(state.arrival_s, partial.arrival_s)
+        if partial.is_final:
+            state.spellings.learn(partial.text)
+        while sentence.pieces and (count := self._settled(sentence.pieces)) is not None:
+            done.append(self._final(sentence, count))
+        return done + self._update(sentence) if sentence.pieces else done
+
+    def end(self, arrival_s: float) -> list[Partial]:
+        """End what waits, because no more speech comes for now; segments without a final stay open."""
+        state = self.state
+        state.arrival_s = max(state.arrival_s, arrival_s)
+        waiting = [sentence for sentence in state.open if sentence.waits]
+        return [self._final(sentence, len(sentence.pieces)) for sentence in waiting]
+
+    def _take(self, partial: Partial) -> tuple[list[Partial], OpenSentence]:
+        """The finals that end because of a partial, and the sentence that it now belongs to."""
+        state, done = self.state, list[Partial]()
+        piece = Piece(partial.segment, partial.text, partial.start_s, partial.end_s, partial.is_final)
+        for sentence in state.open:
+            for at, known in enumerate(sentence.pieces):
+                if known.segment == piece.segment:
+                    sentence.pieces[at] = msgspec.structs.replace(
+                        piece, mark=known.mark, keeps_capital=known.keeps_capital, is_joined=known.is_joined
+                    )
+                    return done, sentence
+        last = state.open[-1] if state.open else None
+        if last is not None and last.waits:
+            if not self._ends_before(piece, last):
+                last.pieces.append(piece)
+                return done, last
+            done += self.end(min(partial.arrival_s, last.end_s + self._bounds.pause_s))
+        del state.open[: -MAX_OPEN + 1]
+        state.open.append(OpenSentence([piece]))
+        return done, state.open[-1]
+
+    def _ends_before(self, piece: Piece, sentence: OpenSentence) -> bool:
+        """Whether a sentence ended before a new segment, whatever its words are."""
+        # Lower numbers than before are those of another recording or recogniser.
+        is_other = piece.segment < sentence.pieces[-1].segment
+        is_long = len(sentence.text.split()) >= self._bounds.words
+        return is_other or is_long or piece.start_s - sentence.end_s >= self._bounds.pause_s
+
+    def _settled(self, pieces: list[Piece]) -> int | None:
+        """The number of pieces of the sentence that has ended; None if that is not certain of any."""
+        for at in range(1, len(pieces) + 1):
+            if not pieces[at - 1].is_final:
+                return None
+            if at < len(pieces) and pieces[at].is_joined:
+                continue
+            text = self._joined(pieces[:at])
+            if at == len(pieces):
+                # Without a next segment, only rules can tell.
+                is_over = not text or self._is_over(text)
+                return at if is_over else None
+            if self._ends(text, pieces[at - 1], pieces[at]):
+                return at
+        return None
+
+    def _is_over(self, text: str) -> bool:
+        """Whether a sentence has ended whatever follows."""
+        return by_rules(Seam(text, "", 0.0, self._language)) is Verdict.ENDS
+
+    def _ends(self, text: str, before: Piece, after: Piece) -> bool:
+        """Whether a sentence ends between two pieces; if not, note how to join them."""
+        pause_s = max(0.0, after.start_s - before.end_s)
+        seam = Seam(text, after.text, pause_s, self._language, after.is_final)
+        decision = decide(seam, self._model, self.state.spellings)
+        after.mark, after.keeps_capital = decision.mark, decision.keeps_capital
+        after.is_joined = decision.verdict is Verdict.GOES_ON
+        return decision.verdict is Verdict.ENDS
+
+    def _joined(self, pieces: list[Piece]) -> str:
+        text = ""
+        for piece in pieces:
+            if piece.text:
+                text = mend(
+                    text, piece.text, self._language, mark=piece.mark, keeps_capital=piece.keeps_capital
+                )
+        return text
+
+    def _final(self, sentence: OpenSentence, count: int) -> Partial:
+        """The final of the first pieces of a sentence; the others are another one."""
+        state, pieces = self.state, sentence.pieces
+        final = self._partial(sentence, pieces[:count], self._spell(self._joined(pieces[:count])))
+        rest = [msgspec.structs.replace(pieces[count], mark="", is_joined=False)] if pieces[count:] else []
+        sentence.pieces, sentence.revision, sentence.text = rest + pieces[count + 1 :], 0, ""
+        if not rest:
+            state.open = [one for one in state.open if one is not sentence]
+        state.ended += 1
+        return msgspec.structs.replace(final, is_final=True)
+
+    def _update(self, sentence: OpenSentence) -> list[Partial]:
+        """The update of an open sentence, if its text changed."""
+        text = self._joined(sentence.pieces)
+        text = self._spell(text.rstrip(_STOPS) if sentence.waits else text)
+        if text == sentence.text and sentence.revision > 0:
+            return []
+        update = self._partial(sentence, sentence.pieces, text)
+        sentence.text = text
+        sentence.revision += 1
+        return [update]
+
+    def _partial(self, sentence: OpenSentence, pieces: list[Piece], text: str) -> Partial:
+        return Partial(
+            stream=self.state.stream,
+            segment=pieces[0].segment,
+            revision=sentence.revision,
+            is_final=False,
+            text=text,
+            start_s=pieces[0].start_s,
+            end_s=max(piece.end_s for piece in pieces),
+            arrival_s=self.state.arrival_s,
+            is_sentence=True,
+        )

@@ -1,0 +1,133 @@
+"""The sentences stage: from the partials of a recogniser's segments to those of sentences."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from bytewax import operators as op
+from bytewax.dataflow import Stream, operator
+from bytewax.operators import KeyedStream, StatefulBatchLogic
+from typing_extensions import override
+
+from operators.events import Partial
+from operators.sentences.joining import Sentences, SentencesState
+from operators.snapshots import pack, unpack
+from operators.stages.recognize import Pause
+from operators.stages.silence import Silence
+
+# Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
+_LOOK_S = 0.25
+
+#: Makes what joins the segments of a stream, given its state.
+MakeSentences = Callable[[SentencesState], Sentences]
+
+
+@operator
+def sentences(
+    step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
+    up: Stream[Partial | Pause],
+    make: MakeSentences | None,
+    now: Callable[[str], float] | None = None,
+    ended: Callable[[str, int], None] = lambda _stream, _sentences: None,
+) -> Stream[Partial]:
+    """Join the segments of each stream into sentences; partials of sentences pass unchanged.
+
+    A pause of the sound, the end of a stream and that of the input end the open sentence. The snapshot holds
+    the open sentence, so a resumed run goes on with it.
+
+    Args:
+        step_id: Unique id.
+        up: Partials of any number of streams and the pauses of their sound; those of one stream in order.
+        make: Makes what joins the segments of a stream; None if a segment is taken for a sentence.
+        now: The present on the clock of a stream, given its name, in seconds, for speech that comes as it is
+            spoken: a sentence then ends as soon as the pause after it is long enough. Without it, that is
+            noticed when the next partial comes.
+        ended: Called with the name of a stream that is over, and the number of its sentences.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, TestingSource, run_main
+        >>> from operators import Partial
+        >>> from operators.stages.sentences import sentences
+        >>> one = Partial(stream="talk", segment=0, revision=0, is_final=True, text="It was.", start_s=0,
+        ...               end_s=1, arrival_s=1)
+        >>> flow, out = Dataflow("example"), []
+        >>> joined = sentences("sentences", op.input("in", flow, TestingSource([one])), None)
+        >>> op.output("out", joined, TestingSink(out))
+        >>> run_main(flow)
+        >>> out == [one]
+        True
+    """
+
+    def build(resume: bytes | None) -> _Stream:
+        state = None if resume is None else unpack(resume, SentencesState)
+        return _Stream(make, now, ended, state)
+
+    keyed: KeyedStream[Partial | Pause] = op.key_on("key", up, lambda one: one.stream)
+    return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
+
+
+class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
+    def __init__(
+        self,
+        make: MakeSentences | None,
+        now: Callable[[str], float] | None,
+        ended: Callable[[str, int], None],
+        state: SentencesState | None,
+    ) -> None:
+        self._make = make
+        self._now = now
+        self._ended = ended
+        self._state = state
+        self._sentences = make(state) if make and state else None
+        self._silence = Silence()
+
+    @override
+    def on_batch(self, values: list[Partial | Pause]) -> tuple[list[Partial], bool]:
+        self._silence.broken()
+        done: list[Partial] = []
+        for value in values:
+            if self._state is None:
+                self._state = SentencesState(value.stream)
+                self._sentences = self._make(self._state) if self._make else None
+            done += self._pass(value) if isinstance(value, Partial) else self._pause(value)
+        return done, self._state is None
+
+    @override
+    def on_notify(self) -> tuple[list[Partial], bool]:
+        if self._sentences is None or self._now is None or self._sentences.due_s is None:
+            return [], self._silence.is_long()
+        now_s = self._now(self._sentences.state.stream)
+        return (self._sentences.end(now_s) if now_s >= self._sentences.due_s else []), self.RETAIN
+
+    @override
+    def notify_at(self) -> datetime | None:
+        if self._sentences is None or self._now is None or self._sentences.due_s is None:
+            return self._silence.look_at
+        left_s = self._sentences.due_s - self._now(self._sentences.state.stream)
+        return datetime.now(UTC) + timedelta(seconds=min(max(left_s, 0.0), _LOOK_S))
+
+    @override
+    def on_eof(self) -> tuple[list[Partial], bool]:
+        # Only a pause that is the last ends a stream: a later run continues it.
+        return (self._sentences.end(0.0) if self._sentences is not None else []), self.RETAIN
+
+    @override
+    def snapshot(self) -> bytes:
+        assert self._state is not None, "a logic is made for a value or from a snapshot"
+        return pack(self._state)
+
+    def _pass(self, partial: Partial) -> list[Partial]:
+        assert self._state is not None, "a logic is made for a value or from a snapshot"
+        if partial.is_sentence or self._sentences is None:
+            self._state.ended += partial.is_final
+            return [partial]
+        return self._sentences.hear(partial)
+
+    def _pause(self, pause: Pause) -> list[Partial]:
+        assert self._state is not None, "a logic is made for a value or from a snapshot"
+        done = [] if self._sentences is None else self._sentences.end(pause.arrival_s)
+        if pause.is_last:
+            self._ended(pause.stream, self._state.ended)
+            self._state = self._sentences = None
+        return done

@@ -1,0 +1,157 @@
+"""Segments of a recogniser become sentences: which grow over pauses, end once, and are never taken back."""
+
+from collections.abc import Sequence
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.events import Partial
+from operators.languages import language
+from operators.sentences.joining import Bounds, Sentences, SentencesState
+from operators.snapshots import pack, unpack
+
+
+def joiner(
+    state: SentencesState | None = None, bounds: Bounds | None = None, spoken: str = "English"
+) -> Sentences:
+    return Sentences(state or SentencesState("talk"), language(spoken), bounds=bounds or Bounds())
+
+
+def says(
+    segment: int, text: str, start_s: float, end_s: float, *, is_final: bool = False, revision: int = 0
+) -> Partial:
+    return Partial(
+        stream="talk", segment=segment, revision=revision, is_final=is_final, text=text, start_s=start_s,
+        end_s=end_s, arrival_s=end_s + 0.3,
+    )  # fmt: skip
+
+
+def texts(partials: Sequence[Partial]) -> list[tuple[int, str, bool]]:
+    return [(one.segment, one.text, one.is_final) for one in partials]
+
+
+PRINTED = [
+    says(4, "The earliest book", 0.0, 1.0),
+    says(4, "The earliest book printed with movable type of the.", 0.0, 2.0, is_final=True),
+    says(5, "And", 2.4, 3.0),
+    says(5, "And Gutenberg.", 2.4, 3.5, is_final=True),
+]
+
+
+def test_a_sentence_grows_over_a_pause_on_the_same_line() -> None:
+    sentences = joiner()
+    shown = [one for partial in PRINTED for one in sentences.hear(partial)]
+    assert texts(shown) == [
+        (4, "The earliest book", False),
+        (4, "The earliest book printed with movable type of the", False),
+        (4, "The earliest book printed with movable type of the and", False),
+        (4, "The earliest book printed with movable type of the and Gutenberg", False),
+    ]
+    assert [one.revision for one in shown] == [0, 1, 2, 3]
+    assert (shown[-1].start_s, shown[-1].end_s) == (0.0, 3.5)
+    assert texts(sentences.end(5.0)) == [
+        (4, "The earliest book printed with movable type of the and Gutenberg.", True)
+    ]
+
+
+def test_a_long_pause_ends_a_sentence_when_it_became_long() -> None:
+    sentences = joiner()
+    assert sentences.hear(says(0, "Good morning.", 0.0, 1.0, is_final=True))
+    assert sentences.due_s == 2.5
+    final, first = sentences.hear(says(1, "We", 9.0, 9.5))
+    assert texts([final, first]) == [(0, "Good morning.", True), (1, "We", False)]
+    assert (final.arrival_s, first.arrival_s) == (2.5, 9.8)
+    assert sentences.due_s is None, "what is being said does not wait"
+
+
+def test_a_sentence_that_is_long_enough_ends_at_the_next_pause() -> None:
+    sentences = joiner(bounds=Bounds(words=3))
+    sentences.hear(says(0, "We come to the.", 0.0, 1.0, is_final=True))
+    assert [one.is_final for one in sentences.hear(says(1, "House", 1.3, 1.8))] == [True, False]
+
+
+def test_segments_that_are_open_together_are_sentences_of_their_own() -> None:
+    sentences = joiner()
+    sentences.hear(says(0, "one of", 0.0, 1.0))
+    assert texts(sentences.hear(says(1, "two of", 1.2, 2.0))) == [(1, "two of", False)]
+    assert texts(sentences.hear(says(0, "one of the", 0.0, 1.0, is_final=True))) == [(0, "one of the", False)]
+    assert texts(sentences.hear(says(1, "two of the", 1.2, 2.0, is_final=True))) == [(1, "two of the", False)]
+    assert texts(sentences.end(4.0)) == [(0, "one of the", True), (1, "two of the", True)]
+
+
+def test_a_segment_without_words_has_a_final_at_once() -> None:
+    assert texts(joiner().hear(says(0, "", 0.0, 1.0, is_final=True))) == [(0, "", True)]
+
+
+def test_numbers_that_begin_anew_are_those_of_other_speech() -> None:
+    sentences = joiner()
+    sentences.hear(says(7, "And of the", 0.0, 1.0, is_final=True))
+    assert texts(sentences.hear(says(0, "house", 1.2, 1.5))) == [(7, "And of the", True), (0, "house", False)]
+
+
+WORDS = ["the", "The", "house", "And", "is.", "red,", "Why?", "It", "was", "of"]
+speech = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
+        st.sampled_from([0.2, 0.4, 0.9, 1.6]),
+        st.integers(0, 2),
+    ),
+    max_size=8,
+)
+
+
+def spoken(said: list[tuple[str, float, int]]) -> list[Partial]:
+    """Each text with as many updates before its final, after the pause."""
+    partials, at_s = [], 0.0
+    for number, (text, pause_s, updates) in enumerate(said):
+        at_s += pause_s
+        words = text.split()
+        for update in range(updates + 1):
+            heard = " ".join(words[: len(words) * (update + 1) // (updates + 1)])
+            is_final = update == updates
+            partials.append(
+                says(number, heard, at_s, at_s + 0.5 * (update + 1), is_final=is_final, revision=update)
+            )
+        at_s += 0.5 * (updates + 1)
+    return partials
+
+
+@given(speech)
+def test_each_sentence_has_one_final_after_its_updates_and_loses_no_word(
+    said: list[tuple[str, float, int]],
+) -> None:
+    sentences = joiner()
+    heard = [one for partial in spoken(said) for one in sentences.hear(partial)] + sentences.end(99.0)
+    finals = [one for one in heard if one.is_final]
+    assert [one.segment for one in finals] == sorted({one.segment for one in heard}), "each has one, in order"
+    for final in finals:
+        numbers = [one.revision for one in heard if one.segment == final.segment]
+        assert numbers == list(range(len(numbers)))
+        last = [one for one in heard if one.segment == final.segment][-1]
+        assert last.is_final, "nothing follows a final"
+    assert [one.arrival_s for one in heard] == sorted(one.arrival_s for one in heard)
+
+    def bare(text: str) -> list[str]:
+        return [word.strip(".,?").casefold() for word in text.split()]
+
+    missing = bare(" ".join(text for text, _, _ in said))
+    for word in bare(" ".join(one.text for one in finals)):
+        while missing[0] != word:  # a word heard on both sides of a pause is written once
+            missing.pop(0)
+        missing.pop(0)
+
+
+@given(speech, st.data())
+def test_a_run_that_was_killed_goes_on_from_its_snapshot(
+    said: list[tuple[str, float, int]], data: st.DataObject
+) -> None:
+    partials = spoken(said)
+    cut = data.draw(st.integers(0, len(partials)))
+    whole, first = joiner(), joiner()
+    wanted = [one for partial in partials for one in whole.hear(partial)] + whole.end(99.0)
+    heard = [one for partial in partials[:cut] for one in first.hear(partial)]
+    resumed = joiner(unpack(pack(first.state), SentencesState))
+    heard += [one for partial in partials[cut:] for one in resumed.hear(partial)] + resumed.end(99.0)
+    assert heard == wanted
+    assert msgspec.to_builtins(resumed.state) == msgspec.to_builtins(whole.state)
