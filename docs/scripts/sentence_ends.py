@@ -1,0 +1,154 @@
+"""How many ends of segments are taken for the end of a sentence: python docs/scripts/sentence_ends.py …
+
+Give pairs of a file of partials (``surtitle file --save-partials``) and what was really said: a text, or
+JSONL with a field ``text``. Each end of a segment is judged as it is heard, with the rules alone, with the
+captions model and with the base model. A false end breaks a sentence, a false join misses its end; where the
+text has a semicolon, colon or dash either is right. The last column is how many words of the next segment had
+been heard.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import groupby, pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import flows.processor  # noqa: F401 - before llama.cpp is loaded
+from connectors.jsonl.reading import read_events
+from connectors.models.resolve import resolve_model
+from operators.events import Partial
+from operators.languages import Direction
+from operators.models.continuations import open_continuations
+from operators.models.llama_model import LlamaModel
+from operators.sentences.mend import mend
+from operators.sentences.opinion import LanguageModel
+from operators.sentences.seam import Decision, Seam, Verdict, decide
+from operators.sentences.spellings import Spellings
+from operators.sentences.words import words_of
+
+_ENDS, _EITHER = re.compile(r"[.?!]"), re.compile(r"[;:—]")
+_WORD = re.compile(r"\w+(?:['’.]\w+)*")
+
+
+class Case(NamedTuple):
+    """One end of a segment, what followed it, and what the text has there."""
+
+    before: Partial
+    after: Sequence[Partial]
+    truth: str
+
+
+class Judged(NamedTuple):
+    """A case, and what was decided after so many words."""
+
+    truth: str
+    decision: Decision
+    words: int
+
+
+class _Timed:
+    """A model, and how long it took."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self.took_s: list[float] = []
+
+    def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:
+        began = perf_counter()
+        answer = self._model.log_probabilities(context, continuations)
+        self.took_s.append(perf_counter() - began)
+        return answer
+
+
+def measure() -> None:
+    """Measure what the command line names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pairs", type=Path, nargs="+", metavar="PARTIALS TEXT")
+    parser.add_argument("--from", dest="source", default="English")
+    parser.add_argument("--to", default="German")
+    parser.add_argument("--models", default="none,captions,base")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--each", action="store_true", help="print each decision")
+    options = parser.parse_args()
+    direction = Direction.of(options.source, options.to)
+    for name in options.models.split(","):
+        model = None
+        if name != "none":
+            loaded = LlamaModel(resolve_model(name, direction))
+            model = _Timed(open_continuations(loaded, options.threads))
+        for partials, text in zip(options.pairs[::2], options.pairs[1::2], strict=True):
+            judged = _judge(_cases(partials, _said(text)), direction, model, each=options.each)
+            print(f"{partials.name}, {name}: {_row(judged)}")
+        if model is not None:
+            times = sorted(model.took_s)
+            print(f"{name}: {len(times)} questions, {1000 * times[len(times) // 2]:.0f} ms at the median")
+
+
+def _said(text: Path) -> str:
+    if text.suffix != ".jsonl":
+        return text.read_text()
+    return " ".join(json.loads(line)["text"] for line in text.read_text().splitlines())
+
+
+def _cases(partials: Path, said: str) -> list[Case]:
+    """The ends of segments, aligned with the text."""
+    events = list(read_events(partials, Partial))
+    segments = [list(own) for _, own in groupby(events, lambda one: one.segment)]
+    heard, ends = list[str](), list[int]()
+    for own in segments:
+        heard += (word.lower() for word in _WORD.findall(own[-1].text))
+        ends.append(len(heard))
+    words = list(_WORD.finditer(said))
+    matcher = SequenceMatcher(None, heard, [word.group().lower() for word in words], autojunk=False)
+    place = {one.a + step: one.b + step for one in matcher.get_matching_blocks() for step in range(one.size)}
+    cases = []
+    for (before, after), end in zip(pairwise(segments), ends, strict=False):
+        last, first = max(at for at in place if at < end), min(at for at in place if at >= end)
+        behind = max(1, place[first] - (first - end))
+        between = said[words[min(place[last] + end - 1 - last, behind - 1)].end() : words[behind].start()]
+        truth = "ends" if _ENDS.search(between) else "either" if _EITHER.search(between) else "goes on"
+        cases.append(Case(before[-1], after, truth))
+    return cases
+
+
+def _judge(
+    cases: Sequence[Case], direction: Direction, model: LanguageModel | None, *, each: bool
+) -> list[Judged]:
+    spoken, spellings = direction.source, Spellings()
+    sentence = cases[0].before.text
+    judged = []
+    for before, after, truth in cases:
+        for heard in after:
+            pause_s = max(0.0, heard.start_s - before.end_s)
+            seam = Seam(sentence, heard.text, pause_s, spoken, heard.is_final)
+            decision = decide(seam, model, spellings)
+            if decision.verdict is not Verdict.UNSURE:
+                break
+        final = after[-1].text
+        joined = mend(sentence, final, spoken, mark=decision.mark, keeps_capital=decision.keeps_capital)
+        judged.append(Judged(truth, decision, len(words_of(heard.text))))
+        if each:
+            print(f"{truth:8} {decision.verdict.value:8} {decision.log_odds:5.1f}  … {joined[-70:]}")
+        spellings.learn(final)
+        # A mistake is counted once: the next case continues what was said.
+        ends = truth == "ends" or (truth == "either" and decision.verdict is Verdict.ENDS)
+        sentence = final if ends else joined
+    return judged
+
+
+def _row(judged: Sequence[Judged]) -> str:
+    inside = [one.decision.verdict is Verdict.ENDS for one in judged if one.truth == "goes on"]
+    ends = [one.decision.verdict is not Verdict.ENDS for one in judged if one.truth == "ends"]
+    words = sum(one.words for one in judged) / len(judged)
+    false = f"false ends {sum(inside)} of {len(inside)}, false joins {sum(ends)} of {len(ends)}"
+    return f"{false}, {words:.1f} words"
+
+
+if __name__ == "__main__":
+    measure()

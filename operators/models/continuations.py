@@ -1,0 +1,87 @@
+"""How probable continuations of a text are, by a model that is loaded anyway.
+
+All continuations are one tree behind the text, and so one pass: the text's cells are shared, and so are those
+of continuations that begin alike. The text stays in the cache, and one that has grown costs only its new
+tokens.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from operators.decoding.forward import TreeForward
+from operators.decoding.tree import ROOT, GrowingTree, TokenTree
+from operators.decoding.tree_session import BranchingSession
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
+from operators.models.pool import SessionPool
+from operators.prompts.prompt import Vocabulary
+from operators.trouble import ModelTrouble, Trouble
+
+#: Most continuations of one question, tokens of each, and tokens of the text, of which the last ones count.
+MOST, LONGEST, CONTEXT = 7, 12, 144
+_CELLS = 256
+_KEY = "continuations"
+
+
+class Continuations:
+    """Answers from any thread, one question after the other."""
+
+    def __init__(self, vocabulary: Vocabulary, pool: SessionPool) -> None:
+        """``pool`` must have trees with at least `MOST` branches."""
+        self._vocabulary = vocabulary
+        self._pool = pool
+
+    def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:
+        """log P of each continuation behind ``context``, in nats; its first `LONGEST` tokens count.
+
+        Raises:
+            ModelTrouble: the model failed.
+            ValueError: for more than `MOST` continuations.
+        """
+        if len(continuations) > MOST:
+            raise ValueError(f"{len(continuations)} continuations are more than {MOST}")
+        tokens = [*self._vocabulary.begin, *self._vocabulary.tokenize(context)[-CONTEXT:]]
+        wanted = [self._vocabulary.tokenize(one)[:LONGEST] for one in continuations]
+        tree, rows = _tree(wanted)
+        with self._pool.session(_KEY) as session:
+            assert isinstance(session, BranchingSession), "the pool has branches"
+            logits = session.forward_tree(TreeForward(tokens, tree, len(tokens) - 1))
+            if len(logits) != tree.size + 1:
+                raise ModelTrouble(Trouble.FAILED_PASS, "the continuations were evaluated in part")
+            best = logits.max(axis=1)
+            totals = best + np.log(np.exp(logits - best[:, None]).sum(axis=1, dtype=np.float64))
+            answers = [
+                float(sum(logits[row, token] - totals[row] for row, token in zip(path, one, strict=True)))
+                for path, one in zip(rows, wanted, strict=True)
+            ]
+        if not np.isfinite(answers).all():
+            raise ModelTrouble(Trouble.NOT_A_NUMBER, "among the logits are some that are not finite")
+        return answers
+
+
+def open_continuations(model: LlamaModel, threads: int) -> Continuations:
+    """Continuations on the weights of ``model``, in a small cache of their own that is never closed.
+
+    Raises:
+        InputError: there is no memory for the cache.
+    """
+    settings = ContextSettings(cells=_CELLS, sequences=MOST + 2, batch=_CELLS, ubatch=64, threads=threads)
+    return Continuations(model, SessionPool(LlamaContext(model, settings), model.begin, 1, branches=MOST))
+
+
+def _tree(continuations: Sequence[Sequence[int]]) -> tuple[TokenTree, list[list[int]]]:
+    """The tree of all continuations, and for each of their tokens the row of logits that predicts it.
+
+    Row 0 is that of the text's last token. The last token of a continuation predicts nothing and needs no
+    node.
+    """
+    tree = GrowingTree()
+    rows: list[list[int]] = []
+    for tokens in continuations:
+        node, path = ROOT, [0]
+        for token in tokens[:-1]:
+            node = tree.add(node, token)
+            path.append(node + 1)
+        rows.append(path[: len(tokens)])
+    return tree.tree, rows

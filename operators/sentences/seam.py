@@ -1,0 +1,184 @@
+"""Where a sentence ends: at a pause, between what was heard before it and what is heard behind it.
+
+A recogniser ends a segment at each short pause and writes a full stop there, in read speech three times in
+four within a sentence. Clear cases are decided by rules; the others by a logistic score of the marks, the
+pause, the words at the seam and a language model's opinion (`operators.sentences.opinion`).
+"""
+
+from enum import Enum
+from math import inf
+from typing import NamedTuple
+
+from operators.languages import Language
+from operators.sentences.opinion import LanguageModel, Opinion, ask
+from operators.sentences.spellings import Spellings
+from operators.sentences.words import COMMAS, STRONG_STOPS, parted, small_words, words_of
+from operators.trouble import ModelTrouble
+
+#: Seconds of silence after which a sentence is over, and the same after a word such as "the".
+LONG_PAUSE_S, VERY_LONG_PAUSE_S = 1.5, 4.0
+#: Words after which a sentence ends at the next pause.
+MOST_WORDS = 60
+#: How sure a decision must be that rests on one or two words behind the seam; on more it is firm anyway.
+_SURE_ENOUGH = {1: 3.0, 2: 2.0}
+# Nats by which a comma must be more probable than none, and what one counts that the recogniser put.
+_COMMA, _HEARD_COMMA = 0.5, 2.0
+
+
+class Verdict(Enum):
+    """Whether a sentence is over at a seam."""
+
+    ENDS = "ends"
+    GOES_ON = "goes on"
+    #: More has to be heard; the captions show the text as one sentence until then.
+    UNSURE = "unsure"
+
+
+class Seam(NamedTuple):
+    """The place between two segments of a recogniser."""
+
+    #: The sentence so far, mended.
+    before: str
+    #: What is known of the next segment; it grows and may be revised.
+    after: str
+    #: Seconds of silence between the two as far as the recogniser says, or since then if nothing followed.
+    pause_s: float
+    language: Language
+    #: Whether ``after`` is final.
+    is_whole: bool = False
+
+
+class Decision(NamedTuple):
+    """What is known about a seam. One that is not `Verdict.UNSURE` is final."""
+
+    verdict: Verdict
+    #: Log odds that the sentence ends here; infinite where a rule decides.
+    log_odds: float
+    #: A comma or nothing, between the two parts of a sentence that goes on.
+    mark: str = ""
+    #: Whether the first word after the seam is written with a capital within a sentence.
+    keeps_capital: bool = True
+
+
+class Features(NamedTuple):
+    """What the score is computed from; each is about 0 to 1."""
+
+    #: The mark before the seam: a comma; a question or exclamation mark; none.
+    comma: float
+    strong: float
+    unmarked: float
+    pause: float
+    #: The sentence so far: whether it is very short, and how long it is.
+    short: float
+    long: float
+    #: Small words at the seam.
+    rarely_last: float
+    rarely_first: float
+    often_first: float
+    #: The model's opinion, in tens of nats; 0 without a model.
+    opinion: float
+    constant: float = 1.0
+
+
+#: The weight of each feature with a model and without one (docs/scripts/sentence_ends.py).
+WITH_MODEL = Features(-2.5, 2.5, -1.0, 2.5, -0.7, 1.5, -1.5, -1.5, 0.8, 6.0, 0.5)
+RULES_ALONE = Features(-3.0, 3.0, -1.0, 3.0, -0.7, 1.5, -2.5, -2.0, 1.2, 0.0, 0.0)
+
+
+def decide(seam: Seam, model: LanguageModel | None, spellings: Spellings | None = None) -> Decision:
+    """Decide about a seam; the model is asked only where the rules leave a doubt, or for a capital."""
+    clear = by_rules(seam)
+    if clear is Verdict.ENDS:
+        return Decision(clear, inf)
+    if not seam.after.strip():
+        return Decision(Verdict.UNSURE, 0.0)
+    opinion = _ask(model, seam)
+    log_odds = (
+        -inf if clear is Verdict.GOES_ON else score(features(seam, opinion), is_told=opinion is not None)
+    )
+    verdict = clear or _verdict(log_odds, seam)
+    return Decision(verdict, log_odds, _mark(seam, opinion), _keeps_capital(seam, opinion, spellings))
+
+
+def by_rules(seam: Seam) -> Verdict | None:
+    """What is clear without any score; None where it is not."""
+    stem, mark, _ = parted(seam.before)
+    if not stem:
+        return Verdict.GOES_ON
+    if not seam.language.joint:
+        return (
+            Verdict.GOES_ON if mark and mark[-1] in COMMAS and seam.pause_s < LONG_PAUSE_S else Verdict.ENDS
+        )
+    words = words_of(stem)
+    is_open = bool(words) and words[-1].casefold() in small_words(seam.language.code).open
+    if seam.pause_s >= (VERY_LONG_PAUSE_S if is_open else LONG_PAUSE_S):
+        return Verdict.ENDS
+    if is_open:
+        return Verdict.GOES_ON
+    if len(words) >= MOST_WORDS:
+        return Verdict.ENDS
+    first = seam.after.lstrip()[:1]
+    if first.islower() and stem[:1].isupper() and mark[:1] not in STRONG_STOPS:
+        return Verdict.GOES_ON
+    return None
+
+
+def features(seam: Seam, opinion: Opinion | None) -> Features:
+    """What the score is computed from."""
+    stem, mark, _ = parted(seam.before)
+    before, after = words_of(stem), words_of(seam.after)
+    small = small_words(seam.language.code)
+    last, first = (words[at].casefold() if words else "" for words, at in ((before, -1), (after, 0)))
+    return Features(
+        comma=float(mark[:1] in COMMAS and mark != ""),
+        strong=float(mark[:1] in STRONG_STOPS and mark != ""),
+        unmarked=float(not mark),
+        pause=min(seam.pause_s, LONG_PAUSE_S) / LONG_PAUSE_S,
+        short=float(len(before) < 3),
+        long=max(0.0, (len(before) - 20) / 20),
+        rarely_last=float(last in small.rarely_last),
+        rarely_first=float(first in small.rarely_first | small.inner),
+        often_first=float(first in small.often_first),
+        opinion=0.0 if opinion is None else max(-1.5, min(1.5, opinion.ends / 10)),
+    )
+
+
+def score(seen: Features, *, is_told: bool) -> float:
+    """Log odds that a sentence ends; ``is_told`` says whether a model gave its opinion."""
+    weights = WITH_MODEL if is_told else RULES_ALONE
+    return sum(weight * feature for weight, feature in zip(weights, seen, strict=True))
+
+
+def _ask(model: LanguageModel | None, seam: Seam) -> Opinion | None:
+    if model is None or not seam.language.joint:
+        return None
+    try:
+        return ask(model, seam.before, seam.after, parted(seam.before)[1][:1])
+    except ModelTrouble:
+        return None
+
+
+def _verdict(log_odds: float, seam: Seam) -> Verdict:
+    needed = 0.0 if seam.is_whole else _SURE_ENOUGH.get(len(words_of(seam.after)), 0.0)
+    if abs(log_odds) < needed:
+        return Verdict.UNSURE
+    return Verdict.ENDS if log_odds >= 0 else Verdict.GOES_ON
+
+
+def _mark(seam: Seam, opinion: Opinion | None) -> str:
+    """A comma where the recogniser or the model wants one."""
+    has_comma = parted(seam.before)[1][:1] == ","
+    if opinion is None:
+        return "," if has_comma else ""
+    return "," if opinion.comma + _HEARD_COMMA * has_comma > _COMMA else ""
+
+
+def _keeps_capital(seam: Seam, opinion: Opinion | None, spellings: Spellings | None) -> bool:
+    """Whether the first word behind the seam is a name or such."""
+    first = seam.after.split()[0]
+    known = None if spellings is None else spellings.is_large(first)
+    if known is not None:
+        return known
+    if small_words(seam.language.code).is_small(parted(first)[0]):
+        return False
+    return True if opinion is None else opinion.capital > 0

@@ -1,0 +1,161 @@
+"""Words of a text at a seam: its marks, its first and last word, and what small words say about a seam."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import regex
+
+#: Marks after which a sentence may be over, those that a recogniser does not put by mistake, and others.
+STOPS = ".。．।…"
+STRONG_STOPS = "?!？！؟"
+COMMAS = ",;:—–،，、；："
+# A mark may stand before a closing quote or bracket.
+_END = regex.compile(r"([\p{P}\s]*?)([\"'”’»)\]」』）]*)\s*\Z")
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’.\-][\p{L}\p{M}\p{N}]+)*")
+
+
+class SmallWords(NamedTuple):
+    """Function words of a language, in small letters."""
+
+    #: No sentence ends with these.
+    open: frozenset[str]
+    #: Hardly a sentence ends with these.
+    rarely_last: frozenset[str]
+    #: No sentence, and hardly one, begins with these.
+    inner: frozenset[str]
+    rarely_first: frozenset[str]
+    #: Sentences often begin with these.
+    often_first: frozenset[str]
+    #: Other words that are written small within a sentence.
+    small: frozenset[str]
+
+    def is_small(self, word: str) -> bool:
+        """Whether the word is written small within a sentence, as far as these words tell."""
+        return word.casefold() in self.open | self.rarely_last | self.inner | self.rarely_first | (
+            self.often_first | self.small
+        ) and word.casefold() not in ("i", "sie", "ihr", "ihre", "ihnen")
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_NONE = SmallWords(*[frozenset[str]()] * 6)
+_SMALL_WORDS: Mapping[str, SmallWords] = {
+    "en": SmallWords(
+        _set(
+            """
+            a an the of and or but nor because which whose than my your our their its every into
+            from if as
+            """
+        ),
+        _set(
+            """
+            to in on at by for with that who whom when while where is are was were be been being
+            am will would can could should shall may might must have has had do does did not
+            very about after before between through during without under upon against until his
+            her this these those some any no each both either neither such like so what how
+            whether although though since unless i we he she they
+            """
+        ),
+        _set("which whose whom than nor"),
+        _set(
+            """
+            of to from into that who is are was were be been being has had have will would can
+            could may might must shall should or by with as because until upon through during
+            without under at for in on
+            """
+        ),
+        _set(
+            """
+            i we you he she it they there this these those so now then well yes no okay my our
+            but what how why
+            """
+        ),
+        _set(
+            """
+            his her their its your some any all many most more one two three first after before
+            when while where if although though since unless let here just only also even not do
+            does did about like such each every both either neither us them me him
+            """
+        ),
+    ),
+    "de": SmallWords(
+        _set(
+            """
+            der die das den dem des ein eine einen einem einer eines und oder aber sondern weil
+            dass denn als von zum zur im am vom beim ins mein meine unser unsere ihre seine kein
+            keine
+            """
+        ),
+        _set(
+            """
+            in mit für durch gegen ohne um bei nach seit aus über unter vor zwischen wenn ob wie
+            zu sehr nicht ich wir er
+            """
+        ),
+        _set("dass sondern"),
+        _set(
+            """
+            weil oder als von mit zu deren dessen welche welcher welches ist sind war waren hat
+            haben wird
+            """
+        ),
+        _set("ich wir du er es sie das dies da so nun also ja nein aber und hier dann was wie warum"),
+        _set("man mir mich uns euch dir ihm ihn auch nur noch schon sehr viele alle einige jetzt heute"),
+    ),
+    "fr": SmallWords(
+        _set(
+            """
+            le la les un une des du de au aux et ou mais car que qui dont mon ma mes son sa ses
+            notre nos leur leurs
+            """
+        ),
+        _set(
+            """
+            à en dans par pour sur avec sans sous entre vers chez si comme est sont était ne
+            très ce cet cette ces je nous il
+            """
+        ),
+        _set("dont"),
+        _set("que qui de du des ou est sont était a ont"),
+        _set("je nous vous tu il elle ils elles on ce c'est il y donc alors oui non mais et voici voilà"),
+        _set("cette ces cet son sa ses tout tous toutes quand lorsque si après avant aussi même"),
+    ),
+    "es": SmallWords(
+        _set(
+            """
+            el la los las un una unos unas de del al y e o u pero porque que cuyo mi mis su sus
+            nuestro nuestra
+            """
+        ),
+        _set(
+            """
+            a en con por para sin sobre entre hasta desde si como es son era no muy este esta
+            estos estas yo nosotros él
+            """
+        ),
+        _set("cuyo cuya cuyos cuyas"),
+        _set("que de del o es son era ha han"),
+        _set("yo nosotros tú usted él ella ellos esto eso así entonces bueno sí no pero y aquí"),
+        _set("se me te le nos les todo todos muchas muchos cuando después antes también sólo solo"),
+    ),
+}  # fmt: skip
+
+
+def small_words(code: str) -> SmallWords:
+    """The function words of a language, by its code; none for one that is not listed."""
+    return _SMALL_WORDS.get(code, _NONE)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text without their marks."""
+    return _WORD.findall(text)
+
+
+def parted(text: str) -> tuple[str, str, str]:
+    """A text without the marks at its end, these marks, and the closing quotes or brackets behind them."""
+    text = text.rstrip()
+    match = _END.search(text)
+    assert match is not None, "every text has an end"
+    return text[: match.start()], match[1].strip(), match[2]

@@ -1,0 +1,128 @@
+"""A sentence ends where speakers end it, not where they pause."""
+
+from collections.abc import Sequence
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.languages import language
+from operators.sentences.opinion import ask
+from operators.sentences.seam import LONG_PAUSE_S, MOST_WORDS, Decision, Seam, Verdict, decide
+from operators.sentences.spellings import Spellings
+from operators.trouble import ModelTrouble, Trouble
+
+ENGLISH = language("en")
+
+
+def _seam(before: str, after: str, pause_s: float = 0.0, *, is_whole: bool = False, code: str = "en") -> Seam:
+    return Seam(before, after, pause_s, language(code), is_whole)
+
+
+class _Prefers:
+    """A model that gives continuations with one of the given beginnings so many nats more."""
+
+    def __init__(self, **nats: float) -> None:
+        self.nats = {"ends": 0.0, "plain": 0.0, "comma": 0.0, "large": 0.0} | nats
+        self.asked: list[str] = []
+
+    def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:
+        self.asked.append(context)
+        return [self._of(one) for one in continuations]
+
+    def _of(self, continuation: str) -> float:
+        kind = {".": "ends", "?": "ends", "!": "ends", ",": "comma"}.get(continuation[0], "plain")
+        is_large = kind != "ends" and continuation.lstrip(" ,")[:1].isupper()
+        return self.nats[kind] + is_large * self.nats["large"]
+
+
+class _Fails:
+    def log_probabilities(self, _context: str, _continuations: Sequence[str]) -> list[float]:
+        raise ModelTrouble(Trouble.FAILED_PASS, "no memory")
+
+
+def test_a_long_pause_ends_a_sentence_even_if_nothing_follows() -> None:
+    assert decide(_seam("That is all.", "", LONG_PAUSE_S), None).verdict is Verdict.ENDS
+    assert decide(_seam("That is all.", "", 0.3), None).verdict is Verdict.UNSURE
+    assert decide(_seam("We went to the", "", LONG_PAUSE_S), None).verdict is Verdict.UNSURE, "thinking"
+
+
+@pytest.mark.parametrize("before", ["We went to the.", "Not only fast but", "the block-books, which"])
+def test_no_sentence_ends_with_such_a_word(before: str) -> None:
+    assert decide(_seam(before, "House and", 0.2), _Prefers(ends=20)).verdict is Verdict.GOES_ON
+
+
+def test_a_small_letter_goes_on_unless_nothing_has_a_capital() -> None:
+    assert decide(_seam("It was the end.", "of the world", 0.4), None).verdict is Verdict.GOES_ON
+    assert decide(_seam("it was the end", "he went home and", 0.6), _Prefers(ends=9)).verdict is Verdict.ENDS
+
+
+def test_the_model_is_heard_and_outvoted_by_a_question_mark() -> None:
+    assert decide(_seam("It was late.", "Nobody came any", 0.1), _Prefers(ends=8)).verdict is Verdict.ENDS
+    assert decide(_seam("It was late.", "Nobody came any", 0.0), _Prefers(plain=8)).verdict is Verdict.GOES_ON
+    assert decide(_seam("Was it late?", "Nobody came any", 0.1), _Prefers(plain=1)).verdict is Verdict.ENDS
+
+
+def test_one_word_is_too_little_for_a_firm_decision_in_doubt() -> None:
+    doubtful = _Prefers()
+    assert decide(_seam("It was late.", "Nobody", 0.05), doubtful).verdict is Verdict.UNSURE
+    assert (
+        decide(_seam("It was late.", "Nobody", 0.05, is_whole=True), doubtful).verdict is not Verdict.UNSURE
+    )
+    assert decide(_seam("It was late.", "Nobody came any", 0.05), doubtful).verdict is not Verdict.UNSURE
+
+
+def test_clear_ends_cost_no_question_to_the_model() -> None:
+    model = _Prefers()
+    decide(_seam("That is all.", "Next we", 2.0), model)
+    decide(_seam("word " * MOST_WORDS, "And on", 0.1), model)
+    decide(_seam("That is all.", "", 0.3), model)
+    assert model.asked == []
+
+
+def test_a_model_that_fails_leaves_the_decision_to_the_rules() -> None:
+    seam = _seam("by a similar process.", "Produced the", 0.05)
+    assert decide(seam, _Fails()) == decide(seam, None)
+
+
+def test_the_better_spelling_is_chosen() -> None:
+    seam = _seam("the earliest book.", "Gutenberg printed in", 0.0)
+    assert decide(seam, _Prefers(plain=9, large=2)).keeps_capital
+    assert not decide(seam, _Prefers(plain=9, large=-2)).keeps_capital
+    assert decide(seam, _Prefers(comma=9)).mark == ","
+    assert decide(seam, _Prefers(plain=9)).mark == ""
+
+
+def test_a_word_is_spelled_as_it_was_heard_within_sentences() -> None:
+    spellings = Spellings()
+    spellings.learn("It is Smith who forged the letter. Forged letters are rare.")
+    assert spellings.is_large("Smith,")
+    assert spellings.is_large("forged") is False
+    assert spellings.is_large("It") is None, "the first word of a sentence says nothing"
+    assert not decide(_seam("He was.", "Forged in", 0.0), _Prefers(plain=9, large=9), spellings).keeps_capital
+
+
+def test_languages_without_spaces_end_at_their_full_stop_and_go_on_behind_a_comma() -> None:
+    assert decide(_seam("雨でした。", "明日は", 0.1, code="ja"), None).verdict is Verdict.ENDS
+    assert decide(_seam("昨日は、", "雨でした", 0.1, code="zh"), None).verdict is Verdict.GOES_ON
+
+
+def test_the_context_of_a_growing_sentence_begins_in_the_same_place_for_long() -> None:
+    model = _Prefers()
+    begins = []
+    for count in range(1, 120):
+        ask(model, " ".join(str(number) for number in range(count)), "And so")
+        begins.append(model.asked[-1].split()[0])
+        assert len(model.asked[-1].split()) <= 80
+    assert len(set(begins)) == 2
+
+
+@given(st.text(), st.text(), st.floats(0, 10), st.sampled_from(["en", "de", "ja", "ar"]), st.booleans())
+def test_every_text_gets_a_decision(
+    before: str, after: str, pause_s: float, code: str, is_whole: bool
+) -> None:
+    decision = decide(Seam(before, after, pause_s, language(code), is_whole), _Prefers(ends=1))
+    assert isinstance(decision, Decision)
+    assert decision.verdict is not Verdict.ENDS or decision.log_odds > 0
+    assert decision.verdict is not Verdict.GOES_ON or -inf <= decision.log_odds <= 0
