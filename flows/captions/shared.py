@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from flows.engine.recognition import make_recognizer
-from flows.engine.sentences import sentences_of
+from flows.engine.sentences import judge_of, sentences_of
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
@@ -16,9 +16,11 @@ from flows.settings.schema import Settings
 from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
 from operators.languages import Direction, language
+from operators.models.continuations import Continuations
 from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
+from operators.sentences.opinion import LanguageModel
 from operators.serving.routed import RoutedRooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread
@@ -59,6 +61,8 @@ class Shared:
         self._lock = Lock()
         self._translator: Translates | None = None
         self._rooms: RoomsThread[SegmentState, Translated] | None = None
+        self._engines: Sequence[Engine] = ()
+        self._judges: list[Continuations | None] | None = None
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
@@ -110,8 +114,19 @@ class Shared:
         return sentences_of(
             settings.sentences,
             lambda stream: languages.direction(stream).source if languages is not None else usual,
-            lambda _stream: None,
+            self._judge if settings.sentences.method == "auto" else lambda _stream: None,
         )
+
+    def _judge(self, stream: str) -> LanguageModel | None:
+        """What judges the sentences of a stream, by the model that translates it."""
+        settings = self._settings
+        self.load()
+        with self._lock:
+            if self._judges is None:
+                self._judges = [judge_of(engine, settings.translate.model) for engine in self._engines]
+            if len(self._judges) == 1:
+                return self._judges[0]
+            return self._by_stream(self._engines, self._judges)(stream)
 
     def _rooms_on(self, engine: Engine) -> SegmentRooms:
         return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)
@@ -141,7 +156,7 @@ class Shared:
         settings, languages = self._settings.translate, self._languages
         with self._loading():
             directions = [settings.direction] if languages is None else languages.directions
-            engines = open_engines(settings, directions, self._progress)
+            engines = self._engines = open_engines(settings, directions, self._progress)
             yield engines
         self._observe(ModelLoaded(lambda: _usage(engines)))
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
+from connectors.models.resolve import NAMES
+from flows.engine.translation import Engine
 from flows.settings.schema import SentencesSettings
 from operators.languages import Language
+from operators.models.continuations import Continuations, open_continuations
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.opinion import LanguageModel
 from operators.stages.sentences import MakeSentences
@@ -28,3 +31,21 @@ def sentences_of(
         return Sentences(state, spoken(stream), model(stream), bounds=bounds)
 
     return make
+
+
+def judge_of(engine: Engine, name: str) -> Continuations | None:
+    """What judges sentences by the engine's model, in a cache of its own; None if the model is not known to.
+
+    Models for captions and the base model are small and know whole sentences. Others might take seconds.
+
+    Args:
+        engine: The loaded model.
+        name: The model as the settings name it.
+
+    Raises:
+        InputError: there is no memory for the cache.
+    """
+    is_known = engine.prompt.knows_unfinished or name in NAMES
+    if not is_known or engine.model.is_recurrent:
+        return None
+    return open_continuations(engine.model, engine.context.threads)
