@@ -56,7 +56,7 @@ def recording(path: Path, seconds: int) -> None:
 
 def settings(folder: Path, given: str, *, recovery: bool, workers: int = 1, rooms: int | None = None) -> Path:
     """Settings of a run that writes everything it can into ``folder``; ``given`` is its input, as TOML."""
-    names = ("log", "captions", "translations", "partials")
+    names = ("log", "captions", "translations", "sentences", "partials")
     outputs = "".join(f'{name} = "{folder}/{name}.jsonl"\n' for name in names)
     outputs += f'srt = "{folder}/talk.srt"\nvtt = "{folder}/talk.vtt"\n'
     if given.startswith("audio"):

@@ -124,7 +124,12 @@ def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
         parts.observers.observe(SpeechEnded(stream, count))
 
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
-    return sentences("sentences", heard, parts.shared.sentences(), now, ended)
+    # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
+    goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
+    return sentences(
+        "sentences", heard, parts.shared.sentences(), now, ended,
+        goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),
+    )  # fmt: skip
 
 
 def _admits(door: Door) -> Callable[[Partial], bool]:

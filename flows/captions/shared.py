@@ -124,9 +124,10 @@ class Shared:
         with self._lock:
             if self._judges is None:
                 self._judges = [judge_of(engine, settings.translate.model) for engine in self._engines]
-            if len(self._judges) == 1:
-                return self._judges[0]
-            return self._by_stream(self._engines, self._judges)(stream)
+            if len(self._judges) > 1:
+                return self._by_stream(self._engines, self._judges)(stream)
+            # None where something else than a language model translates.
+            return next(iter(self._judges), None)
 
     def _rooms_on(self, engine: Engine) -> SegmentRooms:
         return engine.rooms(partial(self._translates, engine), keep_up=self._settings.keeps_up)

@@ -7,6 +7,7 @@ is shown as one that goes on. A final is never taken back.
 """
 
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -135,12 +136,18 @@ class Sentences:
             done.append(self._final(sentence, count))
         return done + self._update(sentence) if sentence.pieces else done
 
-    def end(self, arrival_s: float) -> list[Partial]:
-        """End what waits, because no more speech comes for now; segments without a final stay open."""
-        state = self.state
-        state.arrival_s = max(state.arrival_s, arrival_s)
-        waiting = [sentence for sentence in state.open if sentence.waits]
-        return [self._final(sentence, len(sentence.pieces)) for sentence in waiting]
+    def end(self, known_s: float = inf) -> list[Partial]:
+        """End what waits, because no more speech comes for now; segments without a final stay open.
+
+        Args:
+            known_s: When that was known, on the stream's clock; at the latest when the pause is long enough.
+        """
+        state, done = self.state, list[Partial]()
+        for sentence in [one for one in state.open if one.waits]:
+            due_s = sentence.end_s + self._bounds.pause_s
+            state.arrival_s = max(state.arrival_s, min(known_s, due_s))
+            done.append(self._final(sentence, len(sentence.pieces)))
+        return done
 
     def _take(self, partial: Partial) -> tuple[list[Partial], OpenSentence]:
         """The finals that end because of a partial, and the sentence that it now belongs to."""
@@ -158,7 +165,7 @@ class Sentences:
             if not self._ends_before(piece, last):
                 last.pieces.append(piece)
                 return done, last
-            done += self.end(min(partial.arrival_s, last.end_s + self._bounds.pause_s))
+            done += self.end(partial.arrival_s)
         del state.open[: -MAX_OPEN + 1]
         state.open.append(OpenSentence([piece]))
         return done, state.open[-1]

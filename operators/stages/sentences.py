@@ -28,6 +28,7 @@ def sentences(
     make: MakeSentences | None,
     now: Callable[[str], float] | None = None,
     ended: Callable[[str, int], None] = lambda _stream, _sentences: None,
+    goes_on_later: Callable[[], bool] = lambda: False,
 ) -> Stream[Partial]:
     """Join the segments of each stream into sentences; partials of sentences pass unchanged.
 
@@ -42,6 +43,8 @@ def sentences(
             spoken: a sentence then ends as soon as the pause after it is long enough. Without it, that is
             noticed when the next partial comes.
         ended: Called with the name of a stream that is over, and the number of its sentences.
+        goes_on_later: Whether the input ends only because a run was stopped that will be resumed: then
+            sentences stay open.
 
     Example:
         >>> from bytewax import operators as op
@@ -61,7 +64,7 @@ def sentences(
 
     def build(resume: bytes | None) -> _Stream:
         state = None if resume is None else unpack(resume, SentencesState)
-        return _Stream(make, now, ended, state)
+        return _Stream(make, now, ended, goes_on_later, state)
 
     keyed: KeyedStream[Partial | Pause] = op.key_on("key", up, lambda one: one.stream)
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
@@ -73,11 +76,13 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
         make: MakeSentences | None,
         now: Callable[[str], float] | None,
         ended: Callable[[str, int], None],
+        goes_on_later: Callable[[], bool],
         state: SentencesState | None,
     ) -> None:
         self._make = make
         self._now = now
         self._ended = ended
+        self._goes_on_later = goes_on_later
         self._state = state
         self._sentences = make(state) if make and state else None
         self._silence = Silence()
@@ -98,7 +103,7 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
         if self._sentences is None or self._now is None or self._sentences.due_s is None:
             return [], self._silence.is_long()
         now_s = self._now(self._sentences.state.stream)
-        return (self._sentences.end(now_s) if now_s >= self._sentences.due_s else []), self.RETAIN
+        return (self._sentences.end() if now_s >= self._sentences.due_s else []), self.RETAIN
 
     @override
     def notify_at(self) -> datetime | None:
@@ -109,8 +114,10 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
 
     @override
     def on_eof(self) -> tuple[list[Partial], bool]:
-        # Only a pause that is the last ends a stream: a later run continues it.
-        return (self._sentences.end(0.0) if self._sentences is not None else []), self.RETAIN
+        # Only a pause that is the last ends a stream: a later run may continue it.
+        if self._sentences is None or self._goes_on_later():
+            return [], self.RETAIN
+        return self._sentences.end(), self.RETAIN
 
     @override
     def snapshot(self) -> bytes:

@@ -22,6 +22,9 @@ FEWER = min(40, max(2, KILLS // 3))
 #: Enough that a run is not over before it was killed so often.
 SEGMENTS = 12 * KILLS
 
+#: More settings, with which a recogniser's segments are not joined.
+EACH_PAUSE_ENDS = '\n\n[sentences]\nmethod = "off"'
+
 Start = Callable[[Path, Random], "Popen[str]"]
 
 
@@ -114,7 +117,7 @@ def cues(folder: Path) -> list[list[str]]:
 def test_a_recording_is_heard_on_and_kept_whole(base: Path) -> None:
     seconds = 30 * FEWER
     recording(base / "talk.wav", seconds)
-    path = new(base / "heard", f'audio = "{base}/talk.wav"')
+    path = new(base / "heard", f'audio = "{base}/talk.wav"{EACH_PAUSE_ENDS}')
     killed(path.parent, with_one_worker, FEWER)
     source, kept = (base / "talk.wav").read_bytes(), (path.parent / "heard.wav").read_bytes()
     assert kept[-32_000 * seconds :] == source[-32_000 * seconds :]
@@ -155,7 +158,7 @@ def terminate(process: "Popen[str]", log: Path) -> None:
 def test_a_recording_goes_on_after_it_was_stopped_and_killed(base: Path) -> None:
     seconds = 90
     recording(base / "stopped.wav", seconds)
-    path = new(base / "stopped", f'audio = "{base}/stopped.wav"')
+    path = new(base / "stopped", f'audio = "{base}/stopped.wav"{EACH_PAUSE_ENDS}')
     folder, random = path.parent, Random(0)
     for _ in range(2):
         terminate(start(path), folder / "log.jsonl")

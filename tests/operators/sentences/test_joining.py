@@ -122,7 +122,7 @@ def test_each_sentence_has_one_final_after_its_updates_and_loses_no_word(
     said: list[tuple[str, float, int]],
 ) -> None:
     sentences = joiner()
-    heard = [one for partial in spoken(said) for one in sentences.hear(partial)] + sentences.end(99.0)
+    heard = [one for partial in spoken(said) for one in sentences.hear(partial)] + sentences.end()
     finals = [one for one in heard if one.is_final]
     assert [one.segment for one in finals] == sorted({one.segment for one in heard}), "each has one, in order"
     for final in finals:
@@ -149,9 +149,9 @@ def test_a_run_that_was_killed_goes_on_from_its_snapshot(
     partials = spoken(said)
     cut = data.draw(st.integers(0, len(partials)))
     whole, first = joiner(), joiner()
-    wanted = [one for partial in partials for one in whole.hear(partial)] + whole.end(99.0)
+    wanted = [one for partial in partials for one in whole.hear(partial)] + whole.end()
     heard = [one for partial in partials[:cut] for one in first.hear(partial)]
     resumed = joiner(unpack(pack(first.state), SentencesState))
-    heard += [one for partial in partials[cut:] for one in resumed.hear(partial)] + resumed.end(99.0)
+    heard += [one for partial in partials[cut:] for one in resumed.hear(partial)] + resumed.end()
     assert heard == wanted
     assert msgspec.to_builtins(resumed.state) == msgspec.to_builtins(whole.state)
