@@ -11,7 +11,7 @@ from typing import Any
 from tests.broker import Broker, Message
 from tests.killing import TIMES, free_addresses, start
 
-TYPES = ("partials", "translations", "captions")
+TYPES = ("partials", "sentences", "translations", "captions")
 
 
 class Job:
