@@ -1,0 +1,1 @@
+"""Sentences: what recognisers write, made into text to translate."""
