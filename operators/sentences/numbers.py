@@ -21,13 +21,11 @@ _TEEN = {
     )
 }
 _TENS = {
-    word: n * 10
-    for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+    word: n * 10 for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
 }
 _DECADE = {word[:-1] + "ies": n for word, n in _TENS.items()}
 _UNIT_ORDINAL = {
-    word: n
-    for n, word in enumerate("first second third fourth fifth sixth seventh eighth ninth".split(), 1)
+    word: n for n, word in enumerate("first second third fourth fifth sixth seventh eighth ninth".split(), 1)
 }
 _ORDINAL = (
     {word + "th": n for word, n in _TEEN.items()}
@@ -123,7 +121,9 @@ class _Words:
         if not numbers:
             return self._text
         parts, place = [], 0
-        for number in _linked(numbers, [self._link(*pair) for pair in zip(numbers, numbers[1:], strict=False)]):
+        for number in _linked(
+            numbers, [self._link(*pair) for pair in zip(numbers, numbers[1:], strict=False)]
+        ):
             if not number.is_word:
                 parts += self._text[place : self._spans[number.start][0]], number.written
                 place = self._spans[number.end - 1][1]
@@ -180,7 +180,9 @@ class _Words:
             return None
         value, end = found
         if value < 10:
-            is_date = self._is_month(place - 1, place) or (self._next(end) == "of" and self._is_month(end + 1, end + 1))
+            is_date = self._is_month(place - 1, place) or (
+                self._next(end) == "of" and self._is_month(end + 1, end + 1)
+            )
             return _Number(place, end, _nth(value) if is_date else "")
         is_fraction = self._next(end) == "of" and self._previous(place) in _FRACTION
         return _Number(place, end, "" if is_fraction else _nth(value))
@@ -205,7 +207,10 @@ class _Words:
     def _digit_by_digit(self, place: int) -> _Number | None:
         """Five five five one: four digits, or three with a zero among them."""
         said = self._digits(place)
-        if len(said) < (3 if "0" in said and said[0] != "0" else 4) or self._next(place + len(said)) in _AFTER_DIGIT:
+        if (
+            len(said) < (3 if "0" in said and said[0] != "0" else 4)
+            or self._next(place + len(said)) in _AFTER_DIGIT
+        ):
             return None
         return _Number(place, place + len(said), said)
 
@@ -261,16 +266,17 @@ class _Words:
         value, end = found
         is_cued = self._previous(place) in _BEFORE_YEAR
         if is_apart:
-            is_one = not is_listed and not self._goes_on(end) and century > 12 and value != century + 1
-            follows = not self._next(end) or self._next(end) in _AFTER_YEAR
-            is_year = is_one and (value % 10 > 0 or value >= 40 or is_cued) and follows
+            is_alone = not is_listed and century > 12 and value != century + 1
+            is_plain = (value % 10 or value >= 40) and not self._goes_on(end)
+            ends = not self._next(end) or self._next(end) in _AFTER_YEAR
+            is_year = bool(is_alone and ends and (is_cued or is_plain))
         else:
             is_year = is_cued or (value != century + 1 if century < 20 else value < 30)
         return _Number(place, end, f"{century}{value:02}") if is_year else None
 
     def _goes_on(self, place: int) -> bool:
         """Whether a list of numbers goes on here."""
-        if self._next(place) in _LINKS:
+        if self._next(place) in ("or", "and"):
             place += 1
         elif not self._comma(place):
             return False
@@ -386,14 +392,18 @@ def _linked(numbers: list[_Number], links: list[str]) -> list[_Number]:
     for turn in (1, -1):
         for place in range(len(links))[::turn]:
             this, other = (place + 1, place) if turn > 0 else (place, place + 1)
-            is_one = numbers[this].value == 1 and links[place] not in ("to", "through")
-            if links[place] and not numbers[other].is_word and not is_one:
+            # "In 1455, two people", and "fifteen and one of them".
+            is_free = links[place] == "," and not numbers[other].value
+            is_free |= numbers[this].value == 1 and links[place] not in ("to", "through")
+            if links[place] and not numbers[other].is_word and not is_free:
                 numbers[this] = numbers[this]._replace(is_word=False)
     for place, link in enumerate(links):
         left, right = numbers[place], numbers[place + 1]
         if link in ("to", "or") and right.scale > 1 and 0 < left.value < right.value // right.scale:
             value = left.value * right.scale
-            numbers[place] = left._replace(written=_spelled(value), value=value, scale=right.scale, is_word=False)
+            numbers[place] = left._replace(
+                written=_spelled(value), value=value, scale=right.scale, is_word=False
+            )
     return numbers
 
 
