@@ -9,64 +9,34 @@ Pure, and linear in the length of the text.
 """
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from operators.languages import Language
-
-_UNIT = {word: n for n, word in enumerate("one two three four five six seven eight nine".split(), 1)}
-_TEEN = {
-    word: n
-    for n, word in enumerate(
-        "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(), 10
-    )
-}
-_TENS = {
-    word: n * 10 for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}
-_DECADE = {word[:-1] + "ies": n for word, n in _TENS.items()}
-_UNIT_ORDINAL = {
-    word: n for n, word in enumerate("first second third fourth fifth sixth seventh eighth ninth".split(), 1)
-}
-_ORDINAL = (
-    {word + "th": n for word, n in _TEEN.items()}
-    | {word[:-1] + "ieth": n for word, n in _TENS.items()}
-    | {"twelfth": 12}
+from operators.sentences.number_words import (
+    AFTER_SECOND,
+    AFTER_TIME,
+    AFTER_YEAR,
+    BEFORE_TIME,
+    BEFORE_YEAR,
+    CARDINAL,
+    COUNTED,
+    DECADE,
+    DIGIT,
+    LINKS,
+    MAX_DIGITS,
+    MEASURES,
+    MONTHS,
+    ORDINAL,
+    SCALE,
+    STARTS,
+    TEEN,
+    TENS,
+    THOUSAND,
+    UNIT,
+    UNIT_ORDINAL,
+    ZERO,
 )
-_ZERO = {"zero": 0, "nought": 0, "naught": 0}
-#: How a zero is said among digits.
-_DIGIT = _UNIT | _ZERO | {"oh": 0, "o": 0}
-#: Digits that are read in a row, so that time stays linear.
-_MAX_DIGITS = 20
-_THOUSAND = 1000
-_LARGE = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
-_SCALE = _LARGE | {"thousand": _THOUSAND}
-
-_MONTHS = frozenset(
-    "January February March April May June July August September October November December".split()
-)
-#: Small numbers before these are in digits, too.
-_MEASURES = frozenset(
-    "percent per cent dollar dollars cents euro euros pound pounds yen degrees kilos kilograms grams tons tonnes "
-    "kilometers kilometres meters metres centimeters centimetres millimeters millimetres miles feet inches "
-    "liters litres gallons acres hectares watts kilowatts megawatts volts megabytes gigabytes".split()
-).union(_LARGE)
-#: Two numbers before these are no year: "twenty twenty-five year olds", "fifteen sixteen people".
-_COUNTED = _MEASURES | frozenset(
-    "point hundred thousand year years month months week weeks day days hour hours minute minutes second seconds "
-    "people men women children times".split()
-)
-_BEFORE_YEAR = frozenset("in since until till by from year circa the early late mid".split())
-#: What follows a year: in "in fourteen, fifty five people died" there is none.
-_AFTER_YEAR = frozenset(
-    "a after also an and are as at because before but by during for from had has he her his how if in into is it its "
-    "of on or our she so than that the their then there these they this to until was we were what when where which "
-    "while who will with would you".split()
-)
-_BEFORE_TIME = frozenset("at by until till before after around about from since".split())
-_AFTER_TIME = frozenset("am pm a p".split())
-#: "The twenty second of May", but "a twenty second clip".
-_AFTER_SECOND = frozenset("of century time anniversary birthday street amendment".split())
-_LINKS = frozenset("to or and through".split())
 
 _WORD = re.compile(r"\w+")
 _JOINT = re.compile(r"\s+|\s?[-‐‑]\s?")
@@ -120,10 +90,10 @@ class _Words:
         numbers = self._numbers()
         if not numbers:
             return self._text
-        parts, place = [], 0
-        for number in _linked(
-            numbers, [self._link(*pair) for pair in zip(numbers, numbers[1:], strict=False)]
-        ):
+        parts: list[str] = []
+        place = 0
+        links = [self._link(left, right) for left, right in pairwise(numbers)]
+        for number in _linked(numbers, links):
             if not number.is_word:
                 parts += self._text[place : self._spans[number.start][0]], number.written
                 place = self._spans[number.end - 1][1]
@@ -161,14 +131,14 @@ class _Words:
 
     def _number(self, place: int, *, is_listed: bool) -> _Number | None:
         word = self._words[place]
-        if word in _DECADE:
-            return _Number(place, place + 1, f"{_DECADE[word]}s")
-        if word not in _STARTS:
+        if word in DECADE:
+            return _Number(place, place + 1, f"{DECADE[word]}s")
+        if word not in STARTS:
             return None
         return (
             self._ordinal(place)
-            or self._digit_by_digit(place)
             or self._time(place)
+            or self._digit_by_digit(place)
             or self._year(place, is_listed=is_listed)
             or self._cardinal(place)
         )
@@ -184,91 +154,89 @@ class _Words:
                 self._next(end) == "of" and self._is_month(end + 1, end + 1)
             )
             return _Number(place, end, _nth(value) if is_date else "")
-        is_fraction = self._next(end) == "of" and self._previous(place) in _FRACTION
+        is_fraction = self._next(end) == "of" and self._previous(place) in ("a", "an", *UNIT)
         return _Number(place, end, "" if is_fraction else _nth(value))
 
     def _is_month(self, place: int, joint: int) -> bool:
         """Whether this word, joined at ``joint``, is a month: "may" is none."""
-        return bool(self._next(joint)) and self._text[slice(*self._spans[place])] in _MONTHS
+        return bool(self._next(joint)) and self._text[slice(*self._spans[place])] in MONTHS
 
     def _small_ordinal(self, place: int) -> tuple[int, int] | None:
         word, following = self._words[place], self._next(place + 1)
-        if word in _TENS and following in _UNIT_ORDINAL:
+        if word in TENS and following in UNIT_ORDINAL:
             is_time = (
                 following == "second"
                 and self._gap(place + 1).isspace()
-                and self._next(place + 2) not in _AFTER_SECOND
+                and self._next(place + 2) not in AFTER_SECOND
                 and not self._is_month(place - 1, place)
             )
-            return None if is_time else (_TENS[word] + _UNIT_ORDINAL[following], place + 2)
-        value = _ORDINAL.get(word) or _UNIT_ORDINAL.get(word)
+            return None if is_time else (TENS[word] + UNIT_ORDINAL[following], place + 2)
+        value = ORDINAL.get(word)
         return None if value is None else (value, place + 1)
 
     def _digit_by_digit(self, place: int) -> _Number | None:
         """Five five five one: four digits, or three with a zero among them."""
         said = self._digits(place)
-        if (
-            len(said) < (3 if "0" in said and said[0] != "0" else 4)
-            or self._next(place + len(said)) in _AFTER_DIGIT
-        ):
+        is_room = len(said) == 3 and said[1] == "0"
+        if self._next(place + len(said)) in ("point", "hundred", *SCALE) or not (is_room or len(said) > 3):
             return None
         return _Number(place, place + len(said), said)
 
     def _digits(self, place: int) -> str:
         said = ""
-        while (self._next(place) if said else self._word(place)) in _DIGIT and len(said) < _MAX_DIGITS:
-            said += str(_DIGIT[self._words[place]])
+        while (self._next(place) if said else self._word(place)) in DIGIT and len(said) < MAX_DIGITS:
+            said += str(DIGIT[self._words[place]])
             place += 1
         return said
 
     def _below_hundred(self, place: int) -> tuple[int, int] | None:
         word = self._word(place)
-        if word in _TENS:
-            unit = _UNIT.get(self._next(place + 1))
-            if unit is not None and not self._next(place + 2) == "hundred":
-                return _TENS[word] + unit, place + 2
-            return _TENS[word], place + 1
-        value = _UNIT.get(word) or _TEEN.get(word)
+        if word in TENS:
+            unit = UNIT.get(self._next(place + 1))
+            return (TENS[word], place + 1) if unit is None else (TENS[word] + unit, place + 2)
+        value = CARDINAL.get(word)
         return None if value is None else (value, place + 1)
 
     def _two_digits(self, place: int) -> tuple[int, int] | None:
         """The second half of a year or a time: fifty-five, ten, oh five."""
-        if self._word(place) in ("oh", "o") and self._next(place + 1) in _UNIT:
-            return _UNIT[self._words[place + 1]], place + 2
+        if self._word(place) in ("oh", "o") and self._next(place + 1) in UNIT:
+            return UNIT[self._words[place + 1]], place + 2
         found = self._below_hundred(place)
-        return found if found is not None and found[0] >= 10 and self._next(found[1]) not in _SCALED else None
+        if found is None or found[0] < 10 or self._next(found[1]) in ("hundred", *SCALE):
+            return None
+        return found
 
     def _time(self, place: int) -> _Number | None:
         """At three thirty; and other pairs of a small number and a larger one, which stay words."""
-        hour = _UNIT.get(self._words[place]) or _TEEN.get(self._words[place], 13)
+        hour = UNIT.get(self._words[place]) or TEEN.get(self._words[place], 13)
         minute = self._two_digits(place + 1) if hour <= 12 and self._next(place + 1) else None
         if minute is None:
             return None
         value, end = minute
-        is_cued = self._previous(place) in _BEFORE_TIME or self._next(end) in _AFTER_TIME
-        is_round = hour >= 10 and value % 5 == 0 and self._previous(place) not in _BEFORE_YEAR
-        if value < 60 and self._next(end) not in _COUNTED and (is_cued or is_round):
+        is_cued = self._previous(place) in BEFORE_TIME or self._next(end) in AFTER_TIME
+        is_round = hour >= 10 and value % 5 == 0 and self._previous(place) not in BEFORE_YEAR
+        if value < 60 and self._next(end) not in COUNTED and (is_cued or is_round):
             return _Number(place, end, f"{hour}:{value:02}")
         return _Number(place, end, "") if hour < 10 and value >= 10 else None
 
     def _year(self, place: int, *, is_listed: bool) -> _Number | None:
         """Fourteen fifty-five, also with a comma; nineteen oh five; the eighteen sixties."""
-        century = _TEEN.get(self._words[place]) or (20 if self._words[place] == "twenty" else 0)
+        century = TEEN.get(self._words[place]) or (20 if self._words[place] == "twenty" else 0)
         following = self._next(place + 1)
-        if century and following in _DECADE:
-            return _Number(place, place + 2, f"{century}{_DECADE[following]}s")
+        if century and following in DECADE:
+            return _Number(place, place + 2, f"{century}{DECADE[following]}s")
         if century and following == "hundreds":
             return _Number(place, place + 2, f"{century}00s")
         is_apart = self._comma(place + 1)
         found = self._two_digits(place + 1) if century and (following or is_apart) else None
-        if found is None or self._next(found[1]) in _COUNTED:
+        if found is None or self._next(found[1]) in COUNTED:
             return None
         value, end = found
-        is_cued = self._previous(place) in _BEFORE_YEAR
+        is_cued = self._previous(place) in BEFORE_YEAR
         if is_apart:
             is_alone = not is_listed and century > 12 and value != century + 1
             is_plain = (value % 10 or value >= 40) and not self._goes_on(end)
-            ends = not self._next(end) or self._next(end) in _AFTER_YEAR
+            ends = not self._next(end) or self._next(end) in AFTER_YEAR
             is_year = bool(is_alone and ends and (is_cued or is_plain))
         else:
             is_year = is_cued or (value != century + 1 if century < 20 else value < 30)
@@ -280,7 +248,7 @@ class _Words:
             place += 1
         elif not self._comma(place):
             return False
-        return self._word(place) in _STARTS
+        return self._word(place) in CARDINAL
 
     def _group(self, place: int, *, may_add: bool) -> _Group | None:
         """A number below 100, or with one hundred: eighteen hundred and three."""
@@ -303,10 +271,10 @@ class _Words:
         return _Group(value + rest[0], rest[1])
 
     def _cardinal(self, place: int) -> _Number | None:
-        """Three hundred and seventy thousand; three point five, two and a half; ordinals that begin like these."""
+        """Three hundred and seventy thousand; three point five; two and a half; hundred and first."""
         if self._words[place] == "a" and self._previous(place) == "half":
             return None
-        if self._words[place] in _ZERO:
+        if self._words[place] in ZERO:
             return self._fraction(place, 0, place + 1) or self._counted(place, _Group(0, place + 1))
         may_add = self._previous(place) != "between"
         first = self._group(place, may_add=may_add)
@@ -319,7 +287,8 @@ class _Words:
         )
 
     def _counted(self, place: int, group: _Group) -> _Number:
-        is_word = group.value < 10 and self._next(group.end) not in _MEASURES
+        measure = self._next(group.end + 1 if self._next(group.end) == "per" else group.end)
+        is_word = group.value < 10 and measure not in MEASURES
         return _Number(place, group.end, _spelled(group.value), group.value, group.scale, is_word)
 
     def _fraction(self, place: int, value: int, end: int) -> _Number | None:
@@ -338,7 +307,7 @@ class _Words:
         """A number with thousands or more; "million" stays a word where nothing is added to it."""
         total, limit, group = 0, 10**15, first
         while True:
-            scale = _SCALE.get(self._next(group.end), 1)
+            scale = SCALE.get(self._next(group.end), 1)
             if scale >= limit:
                 break  # "five thousand and six thousand" are two numbers
             total, limit, end = total + group.value * scale, scale, group.end + (scale > 1)
@@ -350,14 +319,14 @@ class _Words:
                 return _Number(place, group.end, _nth(total + group.value))
         if total != first.value * limit:
             return _Number(place, end, _spelled(total))
-        if limit == _THOUSAND:
+        if limit == THOUSAND:
             return _Number(place, end, _spelled(total), total, limit)
         return None if limit == 1 else _Number(place, first.end, str(first.value))
 
     def _rest(self, place: int, scale: int, *, may_add: bool) -> _Group | None:
         """What is added to thousands or more: small numbers only to thousands, and not behind a comma."""
         is_and = self._next(place) == "and"
-        is_small = scale == _THOUSAND
+        is_small = scale == THOUSAND
         if is_and:
             place += 1
         elif self._comma(place):
@@ -365,7 +334,7 @@ class _Words:
         if (is_and and not may_add) or not (self._next(place) or self._comma(place)):
             return None
         group = self._group(place, may_add=may_add)
-        is_large = group is not None and (group.value >= 100 or self._next(group.end) in _SCALE)
+        is_large = group is not None and (group.value >= 100 or self._next(group.end) in SCALE)
         return group if is_small or is_large else None
 
     def _link(self, left: _Number, right: _Number) -> str:
@@ -375,13 +344,7 @@ class _Words:
         if right.start > left.end + 1 or not self._next(right.start):
             return ""
         link = self._next(left.end)
-        return link if link in _LINKS else ""
-
-
-_SCALED = frozenset(("hundred", *_SCALE))
-_FRACTION = frozenset(("a", "an", *_UNIT))
-_AFTER_DIGIT = frozenset((*_SCALED, "point"))
-_STARTS = frozenset(("a", *_UNIT, *_TEEN, *_TENS, *_ZERO, *_UNIT_ORDINAL, *_ORDINAL))
+        return link if link in LINKS else ""
 
 
 def _linked(numbers: list[_Number], links: list[str]) -> list[_Number]:
