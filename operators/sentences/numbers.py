@@ -236,7 +236,7 @@ class _Words:
         if is_apart:
             is_alone = not is_listed and century > 12 and value != century + 1
             is_plain = (value % 10 or value >= 40) and not self._goes_on(end)
-            ends = not self._next(end) or self._next(end) in AFTER_YEAR
+            ends = not self._next(end) or self._next(end) in AFTER_YEAR or self._previous(place) == "the"
             is_year = bool(is_alone and ends and (is_cued or is_plain))
         else:
             is_year = is_cued or (value != century + 1 if century < 20 else value < 30)

@@ -18,7 +18,8 @@ WRITTEN = {
         in eighteen hundred and three, or nineteen oh five. | in 1803, or 1905.
         the eighteen sixties, the sixties, the eighteen hundreds | the 1860s, the 60s, the 1800s
         from nineteen, seventy-seven to nineteen eighty-one | from 1977 to 1981
-        by nineteen, seventy six, thirty percent | by 1976, 30 percent
+        by nineteen, seventy six, thirty percent of | by 1976, 30 percent of
+        the nineteen, ninety-six Games | the 1996 Games
         twenty twenty-five, two thousand and five, in ten sixty six | 2025, 2005, in 1066
         nineteen eighty-four's | 1984's""",
     "lists and numbers in a row": """
