@@ -150,16 +150,15 @@ class _Words:
             return None
         value, end = found
         if value < 10:
-            is_date = self._is_month(place - 1, place) or (
-                self._next(end) == "of" and self._is_month(end + 1, end + 1)
-            )
+            after = end + 1 if self._next(end) == "of" else end
+            is_date = self._is_month(place - 1, place) or self._is_month(after, after)
             return _Number(place, end, _nth(value) if is_date else "")
         is_fraction = self._next(end) == "of" and self._previous(place) in ("a", "an", *UNIT)
         return _Number(place, end, "" if is_fraction else _nth(value))
 
     def _is_month(self, place: int, joint: int) -> bool:
         """Whether this word, joined at ``joint``, is a month: "may" is none."""
-        return bool(self._next(joint)) and self._text[slice(*self._spans[place])] in MONTHS
+        return self._next(joint) != "" and self._text[slice(*self._spans[place])] in MONTHS
 
     def _small_ordinal(self, place: int) -> tuple[int, int] | None:
         word, following = self._words[place], self._next(place + 1)

@@ -51,7 +51,7 @@ WRITTEN = {
     "ordinals, dates and times": """
         the twenty first century, the fifteenth | the 21st century, the 15th
         the hundred and twelfth, one hundred and twelfth | the hundred and 12th, 112th
-        on July fourth, the second of May | on July 4th, the 2nd of May
+        on July fourth, the second of May, sixth October | on July 4th, the 2nd of May, 6th October
         a thirty second clip, the thirty-second time | a 30 second clip, the 32nd time
         at three thirty, at five oh five, eleven fifteen | at 3:30, at 5:05, 11:15""",
     "words that stay words": """
