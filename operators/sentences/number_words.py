@@ -31,7 +31,7 @@ MAX_DIGITS = 20
 THOUSAND = 1000
 LARGE = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
 SCALE = LARGE | {"thousand": THOUSAND}
-STARTS = frozenset(("a", *CARDINAL, *ZERO, *ORDINAL))
+STARTS = frozenset(("a", "hundred", *CARDINAL, *ZERO, *ORDINAL))
 
 MONTHS = _set("January February March April May June July August September October November December")
 #: Small numbers before these are in digits, too.

@@ -251,11 +251,12 @@ class _Words:
 
     def _group(self, place: int, *, may_add: bool) -> _Group | None:
         """A number below 100, or with one hundred: eighteen hundred and three."""
-        if self._word(place) == "a":
-            found = (1, place + 1) if self._next(place + 1) in ("hundred", "thousand") else None
-        else:
-            found = self._below_hundred(place)
-        if found is None or self._next(found[1]) != "hundred":
+        found = self._before_hundred(place)
+        if (
+            found is None
+            or self._word(found[1]) != "hundred"
+            or not (found[1] == place or self._next(found[1]))
+        ):
             return found and _Group(*found)
         value, end = 100 * found[0], found[1] + 1
         after = end + 1 if self._next(end) == "and" else end
@@ -268,6 +269,16 @@ class _Words:
         if rest is None or self._next(rest[1]) == "hundred":
             return _Group(value, end, 100)
         return _Group(value + rest[0], rest[1])
+
+    def _before_hundred(self, place: int) -> tuple[int, int] | None:
+        """A number below 100; "a" hundred; or nothing, in "the hundred and fifty"."""
+        word, following = self._word(place), self._next(place + 1)
+        if word == "a":
+            return (1, place + 1) if following in ("hundred", "thousand") else None
+        if word == "hundred":
+            is_number = following == "and" and self._next(place + 2) in CARDINAL | ORDINAL
+            return (1, place) if is_number and self._previous(place) in ("", "the") else None
+        return self._below_hundred(place)
 
     def _cardinal(self, place: int) -> _Number | None:
         """Three hundred and seventy thousand; three point five; two and a half; hundred and first."""

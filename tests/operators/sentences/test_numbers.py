@@ -39,6 +39,7 @@ WRITTEN = {
         five five five one two three four | 5551234""",
     "counts and measures": """
         Fourteen schools, a hundred and fifty pupils | 14 schools, 150 pupils
+        the hundred and fifty, a few hundred and one | the 150, a few hundred and one
         roughly three hundred seventy thousand | roughly 370,000
         one thousand, five hundred and sixty-two | 1562
         two million three hundred thousand | 2,300,000
@@ -50,7 +51,7 @@ WRITTEN = {
         the forty-two line Bible | the 42 line Bible""",
     "ordinals, dates and times": """
         the twenty first century, the fifteenth | the 21st century, the 15th
-        the hundred and twelfth, one hundred and twelfth | the hundred and 12th, 112th
+        the hundred and twelfth, one hundred and first | the 112th, 101st
         on July fourth, the second of May, sixth October | on July 4th, the 2nd of May, 6th October
         a thirty second clip, the thirty-second time | a 30 second clip, the 32nd time
         at three thirty, at five oh five, eleven fifteen | at 3:30, at 5:05, 11:15""",
