@@ -1,6 +1,7 @@
 """Builds what joins a stream's segments into sentences, from its settings."""
 
 from collections.abc import Callable
+from functools import partial
 
 from connectors.models.resolve import NAMES
 from flows.engine.translation import Engine
@@ -8,6 +9,7 @@ from flows.settings.schema import SentencesSettings
 from operators.languages import Language
 from operators.models.continuations import Continuations, open_continuations
 from operators.sentences.joining import Bounds, Sentences, SentencesState
+from operators.sentences.numbers import digits
 from operators.sentences.opinion import LanguageModel
 from operators.stages.sentences import MakeSentences
 
@@ -27,8 +29,9 @@ def sentences_of(
     bounds = Bounds(settings.pause_s, settings.max_words)
 
     def make(state: SentencesState) -> Sentences:
-        stream = state.stream
-        return Sentences(state, spoken(stream), model(stream), bounds=bounds)
+        language = spoken(state.stream)
+        spell = partial(digits, language=language) if settings.digits else str
+        return Sentences(state, language, model(state.stream), bounds=bounds, spell=spell)
 
     return make
 
