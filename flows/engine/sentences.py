@@ -26,7 +26,7 @@ def sentences_of(
         spoken: The language of a stream, given its name.
         model: What judges its text where the rules are unsure, likewise.
     """
-    bounds = Bounds(settings.pause_s, settings.max_words)
+    bounds = Bounds(settings.pause_s, settings.max_words, settings.max_s)
 
     def make(state: SentencesState) -> Sentences:
         language = spoken(state.stream)

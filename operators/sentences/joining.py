@@ -31,8 +31,9 @@ class Bounds(NamedTuple):
 
     #: Seconds of silence after which it has ended.
     pause_s: float = LONG_PAUSE_S
-    #: Words from which on it ends at the next pause.
+    #: Words, and seconds of speech, from which on it ends at the next pause.
     words: int = 40
+    speech_s: float = 30.0
 
 
 #: The bounds unless others are given.
@@ -174,7 +175,8 @@ class Sentences:
         """Whether a sentence ended before a new segment, whatever its words are."""
         # Lower numbers than before are those of another recording or recogniser.
         is_other = piece.segment < sentence.pieces[-1].segment
-        is_long = len(sentence.text.split()) >= self._bounds.words
+        spoken_s = sentence.end_s - sentence.pieces[0].start_s
+        is_long = len(sentence.text.split()) >= self._bounds.words or spoken_s >= self._bounds.speech_s
         return is_other or is_long or piece.start_s - sentence.end_s >= self._bounds.pause_s
 
     def _settled(self, pieces: list[Piece]) -> int | None:

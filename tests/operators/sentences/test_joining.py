@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,8 +66,9 @@ def test_a_long_pause_ends_a_sentence_when_it_became_long() -> None:
     assert sentences.due_s is None, "what is being said does not wait"
 
 
-def test_a_sentence_that_is_long_enough_ends_at_the_next_pause() -> None:
-    sentences = joiner(bounds=Bounds(words=3))
+@pytest.mark.parametrize("bounds", [Bounds(words=3), Bounds(speech_s=1.0)])
+def test_a_sentence_that_is_long_enough_ends_at_the_next_pause(bounds: Bounds) -> None:
+    sentences = joiner(bounds=bounds)
     sentences.hear(says(0, "We come to the.", 0.0, 1.0, is_final=True))
     assert [one.is_final for one in sentences.hear(says(1, "House", 1.3, 1.8))] == [True, False]
 
