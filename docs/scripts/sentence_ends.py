@@ -121,12 +121,12 @@ def _judge(
     cases: Sequence[Case], direction: Direction, model: LanguageModel | None, *, each: bool
 ) -> list[Judged]:
     spoken, spellings = direction.source, Spellings()
-    sentence = cases[0].before.text
+    sentence, earlier = cases[0].before.text, ""
     judged = []
     for before, after, truth in cases:
         for heard in after:
             pause_s = max(0.0, heard.start_s - before.end_s)
-            seam = Seam(sentence, heard.text, pause_s, spoken, heard.is_final)
+            seam = Seam(sentence, heard.text, pause_s, spoken, heard.is_final, earlier)
             decision = decide(seam, model, spellings)
             if decision.verdict is not Verdict.UNSURE:
                 break
@@ -138,7 +138,7 @@ def _judge(
         spellings.learn(final)
         # A mistake is counted once: the next case continues what was said.
         ends = truth == "ends" or (truth == "either" and decision.verdict is Verdict.ENDS)
-        sentence = final if ends else joined
+        sentence, earlier = (final, sentence) if ends else (joined, earlier)
     return judged
 
 

@@ -10,7 +10,7 @@ from math import inf
 from typing import NamedTuple
 
 from operators.languages import Language
-from operators.sentences.opinion import LanguageModel, Opinion, ask
+from operators.sentences.opinion import LanguageModel, Opinion, ask, has_own_capitals
 from operators.sentences.spellings import Spellings
 from operators.sentences.words import COMMAS, STRONG_STOPS, parted, small_words, words_of
 from operators.trouble import ModelTrouble
@@ -21,6 +21,8 @@ LONG_PAUSE_S, VERY_LONG_PAUSE_S = 1.5, 4.0
 MOST_WORDS = 60
 #: How sure a decision must be that rests on one or two words behind the seam; on more it is firm anyway.
 _SURE_ENOUGH = {1: 3.0, 2: 2.0}
+# Windowed recognisers count 0.6 s of a pause as speech; of what is left, sentences have more than clauses.
+_PAUSE_S = 0.1
 # Nats by which a comma must be more probable than none, and what one counts that the recogniser put.
 _COMMA, _HEARD_COMMA = 0.5, 2.0
 
@@ -46,6 +48,8 @@ class Seam(NamedTuple):
     language: Language
     #: Whether ``after`` is final.
     is_whole: bool = False
+    #: The sentence before this one, if it is known: the model judges better with it.
+    earlier: str = ""
 
 
 class Decision(NamedTuple):
@@ -67,6 +71,7 @@ class Features(NamedTuple):
     comma: float
     strong: float
     unmarked: float
+    #: Silence, up to a tenth of a second beyond what a recogniser counts as speech.
     pause: float
     #: The sentence so far: whether it is very short, and how long it is.
     short: float
@@ -81,23 +86,24 @@ class Features(NamedTuple):
 
 
 #: The weight of each feature with a model and without one (docs/scripts/sentence_ends.py).
-WITH_MODEL = Features(-2.5, 2.5, -1.0, 2.5, -0.7, 1.5, -1.5, -1.5, 0.8, 6.0, 0.5)
-RULES_ALONE = Features(-3.0, 3.0, -1.0, 3.0, -0.7, 1.5, -2.5, -2.0, 1.2, 0.0, 0.0)
+WITH_MODEL = Features(-1.7, 1.1, 0.0, 2.5, -0.6, 0.6, -0.5, -0.9, 0.6, 3.7, 1.1)
+RULES_ALONE = Features(-2.0, 1.1, 0.0, 2.8, -0.7, 0.9, -1.3, -1.8, 0.8, 0.0, -0.3)
 
 
 def decide(seam: Seam, model: LanguageModel | None, spellings: Spellings | None = None) -> Decision:
-    """Decide about a seam; the model is asked only where the rules leave a doubt, or for a capital."""
+    """Decide about a seam; the model is asked only where rules do not find an end."""
     clear = by_rules(seam)
     if clear is Verdict.ENDS:
         return Decision(clear, inf)
     if not seam.after.strip():
         return Decision(Verdict.UNSURE, 0.0)
-    opinion = _ask(model, seam)
-    log_odds = (
-        -inf if clear is Verdict.GOES_ON else score(features(seam, opinion), is_told=opinion is not None)
-    )
-    verdict = clear or _verdict(log_odds, seam)
-    return Decision(verdict, log_odds, _mark(seam, opinion), _keeps_capital(seam, opinion, spellings))
+    is_large = _is_large(seam, spellings)
+    opinion = _ask(model, seam, is_large)
+    log_odds = -inf if clear is Verdict.GOES_ON else score(features(seam, opinion), is_told=opinion is not None)
+    if is_large is None:
+        # Without anybody's opinion a capital stays: a false one harms less than a name without its own.
+        is_large = opinion is None or opinion.capital > 0
+    return Decision(clear or _verdict(log_odds, seam), log_odds, _mark(seam, opinion), is_large)
 
 
 def by_rules(seam: Seam) -> Verdict | None:
@@ -133,7 +139,7 @@ def features(seam: Seam, opinion: Opinion | None) -> Features:
         comma=float(mark[:1] in COMMAS and mark != ""),
         strong=float(mark[:1] in STRONG_STOPS and mark != ""),
         unmarked=float(not mark),
-        pause=min(seam.pause_s, LONG_PAUSE_S) / LONG_PAUSE_S,
+        pause=min(seam.pause_s, _PAUSE_S) / _PAUSE_S,
         short=float(len(before) < 3),
         long=max(0.0, (len(before) - 20) / 20),
         rarely_last=float(last in small.rarely_last),
@@ -149,11 +155,11 @@ def score(seen: Features, *, is_told: bool) -> float:
     return sum(weight * feature for weight, feature in zip(weights, seen, strict=True))
 
 
-def _ask(model: LanguageModel | None, seam: Seam) -> Opinion | None:
+def _ask(model: LanguageModel | None, seam: Seam, is_large: bool | None) -> Opinion | None:
     if model is None or not seam.language.joint:
         return None
     try:
-        return ask(model, seam.before, seam.after, parted(seam.before)[1][:1])
+        return ask(model, f"{seam.earlier} {seam.before}", seam.after, is_large)
     except ModelTrouble:
         return None
 
@@ -173,12 +179,10 @@ def _mark(seam: Seam, opinion: Opinion | None) -> str:
     return "," if opinion.comma + _HEARD_COMMA * has_comma > _COMMA else ""
 
 
-def _keeps_capital(seam: Seam, opinion: Opinion | None, spellings: Spellings | None) -> bool:
-    """Whether the first word behind the seam is a name or such."""
-    first = seam.after.split()[0]
+def _is_large(seam: Seam, spellings: Spellings | None) -> bool | None:
+    """Whether the first word behind the seam has a capital within a sentence; None where a model must say."""
+    first = parted(seam.after.split()[0])[0]
+    if not first[:1].isupper() or has_own_capitals(first):
+        return first[:1].isupper()
     known = None if spellings is None else spellings.is_large(first)
-    if known is not None:
-        return known
-    if small_words(seam.language.code).is_small(parted(first)[0]):
-        return False
-    return True if opinion is None else opinion.capital > 0
+    return False if known is None and small_words(seam.language.code).is_small(first) else known
