@@ -60,13 +60,17 @@ class Continuations:
         return answers
 
 
-def open_continuations(model: LlamaModel, threads: int) -> Continuations:
+def open_continuations(model: LlamaModel, threads: int) -> Continuations | None:
     """Continuations on the weights of ``model``, in a small cache of their own that is never closed.
+
+    None for a model with recurrent memory, which holds no tree.
 
     Raises:
         InputError: there is no memory for the cache.
     """
-    settings = ContextSettings(cells=_CELLS, sequences=MOST + 2, batch=_CELLS, ubatch=64, threads=threads)
+    if model.is_recurrent:
+        return None
+    settings = ContextSettings(cells=_CELLS, sequences=MOST + 2, batch=_CELLS, ubatch=32, threads=threads)
     return Continuations(model, SessionPool(LlamaContext(model, settings), model.begin, 1, branches=MOST))
 
 

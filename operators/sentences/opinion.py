@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from operators.sentences.words import STRONG_STOPS, parted
 
-#: Words behind the seam that are judged: more of them hardly improve the opinion, and each costs 3 to 5 tokens.
+#: Words behind the seam that are judged: more hardly improve the opinion, and each costs 3 to 5 tokens.
 AHEAD = 3
 #: Words before the seam that the model is given: at least so many, at most twice as many.
 _CONTEXT = 40

@@ -23,8 +23,8 @@ MOST_WORDS = 60
 _SURE_ENOUGH = {1: 3.0, 2: 2.0}
 # Windowed recognisers count 0.6 s of a pause as speech; of what is left, sentences have more than clauses.
 _PAUSE_S = 0.1
-# Nats by which a comma must be more probable than none, and what one counts that the recogniser put.
-_COMMA, _HEARD_COMMA = 0.5, 2.0
+# Nats that the recogniser's comma adds to the model's opinion of one.
+_HEARD_COMMA = 1.0
 
 
 class Verdict(Enum):
@@ -91,15 +91,18 @@ RULES_ALONE = Features(-2.0, 1.1, 0.0, 2.8, -0.7, 0.9, -1.3, -1.8, 0.8, 0.0, -0.
 
 
 def decide(seam: Seam, model: LanguageModel | None, spellings: Spellings | None = None) -> Decision:
-    """Decide about a seam; the model is asked only where rules do not find an end."""
+    """Decide about a seam; the model is asked only where the rules leave a doubt."""
     clear = by_rules(seam)
     if clear is Verdict.ENDS:
         return Decision(clear, inf)
     if not seam.after.strip():
         return Decision(Verdict.UNSURE, 0.0)
     is_large = _is_large(seam, spellings)
-    opinion = _ask(model, seam, is_large)
-    log_odds = -inf if clear is Verdict.GOES_ON else score(features(seam, opinion), is_told=opinion is not None)
+    is_doubtful = seam.language.joint and (clear is None or is_large is None)
+    opinion = opinion_of(model, seam, is_large) if is_doubtful else None
+    log_odds = -inf
+    if clear is None:
+        log_odds = score(features(seam, opinion), is_told=opinion is not None)
     if is_large is None:
         # Without anybody's opinion a capital stays: a false one harms less than a name without its own.
         is_large = opinion is None or opinion.capital > 0
@@ -124,7 +127,8 @@ def by_rules(seam: Seam) -> Verdict | None:
     if len(words) >= MOST_WORDS:
         return Verdict.ENDS
     first = seam.after.lstrip()[:1]
-    if first.islower() and stem[:1].isupper() and mark[:1] not in STRONG_STOPS:
+    # Some recognisers put capitals and marks only into finals.
+    if seam.is_whole and first.islower() and stem[:1].isupper() and mark[:1] not in STRONG_STOPS:
         return Verdict.GOES_ON
     return None
 
@@ -149,19 +153,20 @@ def features(seam: Seam, opinion: Opinion | None) -> Features:
     )
 
 
-def score(seen: Features, *, is_told: bool) -> float:
-    """Log odds that a sentence ends; ``is_told`` says whether a model gave its opinion."""
-    weights = WITH_MODEL if is_told else RULES_ALONE
-    return sum(weight * feature for weight, feature in zip(weights, seen, strict=True))
-
-
-def _ask(model: LanguageModel | None, seam: Seam, is_large: bool | None) -> Opinion | None:
-    if model is None or not seam.language.joint:
+def opinion_of(model: LanguageModel | None, seam: Seam, is_large: bool | None = None) -> Opinion | None:
+    """What the model says; None without one, or if it fails."""
+    if model is None:
         return None
     try:
         return ask(model, f"{seam.earlier} {seam.before}", seam.after, is_large)
     except ModelTrouble:
         return None
+
+
+def score(seen: Features, *, is_told: bool) -> float:
+    """Log odds that a sentence ends; ``is_told`` says whether a model gave its opinion."""
+    weights = WITH_MODEL if is_told else RULES_ALONE
+    return sum(weight * feature for weight, feature in zip(weights, seen, strict=True))
 
 
 def _verdict(log_odds: float, seam: Seam) -> Verdict:
@@ -176,7 +181,7 @@ def _mark(seam: Seam, opinion: Opinion | None) -> str:
     has_comma = parted(seam.before)[1][:1] == ","
     if opinion is None:
         return "," if has_comma else ""
-    return "," if opinion.comma + _HEARD_COMMA * has_comma > _COMMA else ""
+    return "," if opinion.comma + _HEARD_COMMA * has_comma > 0 else ""
 
 
 def _is_large(seam: Seam, spellings: Spellings | None) -> bool | None:

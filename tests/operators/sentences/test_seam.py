@@ -53,9 +53,11 @@ def test_no_sentence_ends_with_such_a_word(before: str) -> None:
     assert decide(_seam(before, "House and", 0.2), _Prefers(ends=20)).verdict is Verdict.GOES_ON
 
 
-def test_a_small_letter_goes_on_unless_nothing_has_a_capital() -> None:
-    assert decide(_seam("It was the end.", "of the world", 0.4), None).verdict is Verdict.GOES_ON
-    assert decide(_seam("it was the end", "he went home and", 0.6), _Prefers(ends=9)).verdict is Verdict.ENDS
+def test_a_small_letter_in_a_final_goes_on_unless_nothing_has_a_capital() -> None:
+    ends, before = _Prefers(ends=9), "It was the end."
+    assert decide(_seam(before, "he went home and", is_whole=True), ends).verdict is Verdict.GOES_ON
+    assert decide(_seam(before, "he went home and"), ends).verdict is Verdict.ENDS, "partials may have none"
+    assert decide(_seam(before.lower(), "he went home and", is_whole=True), ends).verdict is Verdict.ENDS
 
 
 def test_the_model_is_heard_and_outvoted_by_a_question_mark() -> None:
@@ -73,11 +75,12 @@ def test_one_word_is_too_little_for_a_firm_decision_in_doubt() -> None:
     assert decide(_seam("It was late.", "Nobody came any", 0.05), doubtful).verdict is not Verdict.UNSURE
 
 
-def test_clear_ends_cost_no_question_to_the_model() -> None:
+def test_clear_cases_cost_no_question_to_the_model() -> None:
     model = _Prefers()
     decide(_seam("That is all.", "Next we", 2.0), model)
     decide(_seam("word " * MOST_WORDS, "And on", 0.1), model)
     decide(_seam("That is all.", "", 0.3), model)
+    decide(_seam("We went to the.", "And on", 0.3), model)
     assert model.asked == []
 
 
