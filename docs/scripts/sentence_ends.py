@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise
+from math import isinf
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from operators.models.continuations import open_continuations
 from operators.models.llama_model import LlamaModel
 from operators.sentences.mend import mend
 from operators.sentences.opinion import LanguageModel
-from operators.sentences.seam import Decision, Seam, Verdict, decide
+from operators.sentences.seam import MOST_WORDS, Decision, Seam, Verdict, decide
 from operators.sentences.spellings import Spellings
 from operators.sentences.words import words_of
 
@@ -143,11 +144,15 @@ def _judge(
 
 
 def _row(judged: Sequence[Judged]) -> str:
-    inside = [one.decision.verdict is Verdict.ENDS for one in judged if one.truth == "goes on"]
-    ends = [one.decision.verdict is not Verdict.ENDS for one in judged if one.truth == "ends"]
+    inside = [one.decision for one in judged if one.truth == "goes on"]
+    ends = [one.decision for one in judged if one.truth == "ends"]
+    false_ends = [one.log_odds for one in inside if one.verdict is Verdict.ENDS]
+    false_joins = sum(one.verdict is not Verdict.ENDS for one in ends)
     words = sum(one.words for one in judged) / len(judged)
-    false = f"false ends {sum(inside)} of {len(inside)}, false joins {sum(ends)} of {len(ends)}"
-    return f"{false}, {words:.1f} words"
+    return (
+        f"false ends {len(false_ends)} of {len(inside)} ({sum(map(isinf, false_ends))} at {MOST_WORDS} words), "
+        f"false joins {false_joins} of {len(ends)}, {words:.1f} words"
+    )
 
 
 if __name__ == "__main__":

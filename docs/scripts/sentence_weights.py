@@ -28,7 +28,7 @@ _DIRECTION = Direction.of("English", "German")
 _THRESHOLDS = (-1.5, -1.0, -0.5, 0.0, 0.5)
 _FOLDS = 5
 # Words of the next segment that are heard when a seam is judged.
-_HEARD = 3
+_HEARD = 2
 
 Matrix = NDArray[np.float64]
 

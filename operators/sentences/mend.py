@@ -34,9 +34,7 @@ def _without_double(stem: str, after: str, language: Language) -> str | None:
     last, (first, _, rest) = stem.split()[-1], after.partition(" ")
     word, mark, _ = parted(first)
     small = small_words(language.code)
-    is_heard_twice = (
-        last.casefold() == word.casefold() and word.casefold() in small.open | small.rarely_last | small.inner
-    )
+    is_heard_twice = last.casefold() == word.casefold() and word.casefold() in small.open | small.rarely_last
     if not is_heard_twice or word.casefold() in _TWICE or (mark and rest):
         return None
     return rest

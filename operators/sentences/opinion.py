@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 
 from operators.sentences.words import STRONG_STOPS, parted
 
-#: Words behind the seam that are judged: more hardly improve the opinion, and each costs 3 to 5 tokens.
-AHEAD = 3
+#: Words behind the seam that are judged: a third one hardly improves the opinion.
+AHEAD = 2
 #: Words before the seam that the model is given: at least so many, at most twice as many.
 _CONTEXT = 40
 

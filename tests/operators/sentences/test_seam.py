@@ -67,7 +67,7 @@ def test_the_model_is_heard_and_outvoted_by_a_question_mark() -> None:
 
 
 def test_one_word_is_too_little_for_a_firm_decision_in_doubt() -> None:
-    doubtful = _Prefers()
+    doubtful = _Prefers(plain=8)
     assert decide(_seam("It was late.", "Nobody", 0.05), doubtful).verdict is Verdict.UNSURE
     assert (
         decide(_seam("It was late.", "Nobody", 0.05, is_whole=True), doubtful).verdict is not Verdict.UNSURE
