@@ -27,7 +27,7 @@ from operators.models.continuations import open_continuations
 from operators.models.llama_model import LlamaModel
 from operators.sentences.mend import mend
 from operators.sentences.opinion import LanguageModel
-from operators.sentences.seam import MOST_WORDS, Decision, Seam, Verdict, decide
+from operators.sentences.seam import Decision, Seam, Verdict, decide
 from operators.sentences.spellings import Spellings
 from operators.sentences.words import words_of
 
@@ -150,7 +150,7 @@ def _row(judged: Sequence[Judged]) -> str:
     false_joins = sum(one.verdict is not Verdict.ENDS for one in ends)
     words = sum(one.words for one in judged) / len(judged)
     return (
-        f"false ends {len(false_ends)} of {len(inside)} ({sum(map(isinf, false_ends))} at {MOST_WORDS} words), "
+        f"false ends {len(false_ends)} of {len(inside)} ({sum(map(isinf, false_ends))} by length), "
         f"false joins {false_joins} of {len(ends)}, {words:.1f} words"
     )
 

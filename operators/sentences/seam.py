@@ -19,7 +19,8 @@ from operators.trouble import ModelTrouble
 LONG_PAUSE_S, VERY_LONG_PAUSE_S = 1.5, 4.0
 #: Words after which a sentence ends at the next pause.
 MOST_WORDS = 60
-# How sure a decision must be that rests on a single word behind the seam; on more it is firm anyway.
+# Log odds that a decision needs for each word that is missing behind the seam: two are judged, and until a
+# third is heard the recogniser may revise the second.
 _SURE = 2.0
 # Windowed recognisers count 0.6 s of a pause as speech; of what is left, sentences have more than clauses.
 _PAUSE_S = 0.1
@@ -165,7 +166,8 @@ def score(seen: Features, *, is_told: bool) -> float:
 
 
 def _verdict(log_odds: float, seam: Seam) -> Verdict:
-    if abs(log_odds) < _SURE and not seam.is_whole and len(words_of(seam.after)) < AHEAD:
+    missing = 0 if seam.is_whole else max(0, AHEAD + 1 - len(words_of(seam.after)))
+    if abs(log_odds) < _SURE * missing:
         return Verdict.UNSURE
     return Verdict.ENDS if log_odds >= 0 else Verdict.GOES_ON
 

@@ -66,8 +66,9 @@ def test_the_model_is_heard_and_outvoted_by_a_question_mark() -> None:
     assert decide(_seam("Was it late?", "Nobody came any", 0.1), _Prefers(plain=1)).verdict is Verdict.ENDS
 
 
-def test_one_word_is_too_little_for_a_firm_decision_in_doubt() -> None:
+def test_the_fewer_words_are_heard_the_surer_a_decision_must_be() -> None:
     doubtful = _Prefers(plain=8)
+    assert decide(_seam("It was late.", "Nobody", 0.05), _Prefers(ends=15)).verdict is Verdict.ENDS
     assert decide(_seam("It was late.", "Nobody", 0.05), doubtful).verdict is Verdict.UNSURE
     assert (
         decide(_seam("It was late.", "Nobody", 0.05, is_whole=True), doubtful).verdict is not Verdict.UNSURE
