@@ -6,6 +6,7 @@ tokens.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class Continuations:
         """``pool`` must have trees with at least `MOST` branches."""
         self._vocabulary = vocabulary
         self._pool = pool
+        # While a text grows behind the words that are judged, the question stays the same.
+        self._answered = lru_cache(64)(self._answer)
 
     def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:
         """log P of each continuation behind ``context``, in nats; its first `LONGEST` tokens count.
@@ -41,6 +44,9 @@ class Continuations:
         """
         if len(continuations) > MOST:
             raise ValueError(f"{len(continuations)} continuations are more than {MOST}")
+        return list(self._answered(context, tuple(continuations)))
+
+    def _answer(self, context: str, continuations: tuple[str, ...]) -> list[float]:
         tokens = [*self._vocabulary.begin, *self._vocabulary.tokenize(context)[-CONTEXT:]]
         wanted = [self._vocabulary.tokenize(one)[:LONGEST] for one in continuations]
         tree, rows = _tree(wanted)

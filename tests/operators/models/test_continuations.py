@@ -45,7 +45,10 @@ def test_a_text_that_grows_costs_only_its_new_words() -> None:
     before = sum(cache.evaluated for cache in store.caches)
     asked.log_probabilities("abcdefabcdefab", ["cd"])
     # Two new letters, the last one before the seam anew for its logits, and one letter of what follows.
-    assert sum(cache.evaluated for cache in store.caches) - before <= 4
+    after = sum(cache.evaluated for cache in store.caches)
+    assert after - before <= 4
+    asked.log_probabilities("abcdefabcdefab", ["cd"])
+    assert sum(cache.evaluated for cache in store.caches) == after, "the same question costs nothing"
 
 
 def test_long_continuations_count_with_their_beginning() -> None:
