@@ -23,7 +23,7 @@ from operators.decoding.translator import SegmentState, Translator
 from operators.events import Partial
 from operators.languages import Language, language
 from operators.models.continuations import open_continuations
-from operators.sentences.mend import mend
+from operators.sentences.mend import ended, mend
 from operators.sentences.opinion import LanguageModel
 from operators.sentences.seam import Decision, Seam, Verdict, decide
 from operators.sentences.spellings import Spellings
@@ -95,15 +95,15 @@ def _joined(
         wrong[before.is_last] += ends is not before.is_last
         spellings.learn(after.final)
         if ends:
-            groups[-1][1].append(sentence)
-            earlier, sentence = sentence, after.final
+            groups[-1][1].append(ended(sentence))
+            earlier, sentence = ended(sentence), after.final
         else:
             sentence = mend(
                 sentence, after.final, spoken, mark=decision.mark, keeps_capital=decision.keeps_capital
             )
         if at not in groups[-1][0]:
             groups.append(([at], [])) if ends else groups[-1][0].append(at)
-    groups[-1][1].append(sentence)
+    groups[-1][1].append(ended(sentence))
     ends_count = sum(piece.is_last for _, piece in stream[:-1])
     inside = len(stream) - 1 - ends_count
     print(f"false ends {wrong[False]} of {inside}, false joins {wrong[True]} of {ends_count}")

@@ -23,7 +23,7 @@ _WITHIN_S = (0.0,) * 19 + (0.01,) * 8 + (0.04,) * 3 + (0.08, 0.17, 0.17, 0.23)
 _BETWEEN_S = (0.07,) * 5 + (0.1, 0.1, 0.14, 0.17, 0.17, 0.36, 0.36)
 _ANY_S = (0.0, 0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 #: How often a pause says nothing, as other people pause elsewhere.
-_OTHER_SPEAKERS = 0.5
+_OTHER_SPEAKERS = 0.3
 
 
 class Piece(NamedTuple):

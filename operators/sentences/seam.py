@@ -114,9 +114,8 @@ def by_rules(seam: Seam) -> Verdict | None:
     if not stem:
         return Verdict.GOES_ON
     if not seam.language.joint:
-        return (
-            Verdict.GOES_ON if mark and mark[-1] in COMMAS and seam.pause_s < LONG_PAUSE_S else Verdict.ENDS
-        )
+        goes_on = mark and mark[-1] in COMMAS and seam.pause_s < LONG_PAUSE_S
+        return Verdict.GOES_ON if goes_on else Verdict.ENDS
     words = words_of(stem)
     is_open = bool(words) and words[-1].casefold() in small_words(seam.language.code).open
     if seam.pause_s >= (VERY_LONG_PAUSE_S if is_open else LONG_PAUSE_S):
@@ -183,7 +182,10 @@ def _mark(seam: Seam, opinion: Opinion | None) -> str:
 def _is_large(seam: Seam, spellings: Spellings | None) -> bool | None:
     """Whether the first word behind the seam has a capital within a sentence; None where a model must say."""
     first = parted(seam.after.split()[0])[0]
-    if not first[:1].isupper() or has_own_capitals(first):
-        return first[:1].isupper()
+    if has_own_capitals(first):
+        return True
+    # A small letter says nothing where only finals get capitals.
+    if first[:1].upper() == first[:1].lower() or (first[:1].islower() and seam.is_whole):
+        return False
     known = None if spellings is None else spellings.is_large(first)
     return False if known is None and small_words(seam.language.code).is_small(first) else known

@@ -154,4 +154,4 @@ def parted(text: str) -> tuple[str, str, str]:
     text = text.rstrip()
     match = _END.search(text)
     assert match is not None, "every text has an end"
-    return text[: match.start()], match[1].strip(), match[2]
+    return text[: match.start()].rstrip(), match[1].strip(), match[2]

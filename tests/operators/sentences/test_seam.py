@@ -94,6 +94,8 @@ def test_the_better_spelling_is_chosen() -> None:
     seam = _seam("the earliest book.", "Gutenberg printed in", 0.0)
     assert decide(seam, _Prefers(plain=9, large=2)).keeps_capital
     assert not decide(seam, _Prefers(plain=9, large=-2)).keeps_capital
+    partial = _seam("He came from the city.", "berlin and", 0.0)
+    assert decide(partial, _Prefers(plain=9, large=2)).keeps_capital, "its final may have a capital"
     assert decide(seam, _Prefers(comma=9)).mark == ","
     assert decide(seam, _Prefers(plain=9)).mark == ""
 
