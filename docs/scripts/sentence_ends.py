@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise
+from math import isinf
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -121,12 +122,12 @@ def _judge(
     cases: Sequence[Case], direction: Direction, model: LanguageModel | None, *, each: bool
 ) -> list[Judged]:
     spoken, spellings = direction.source, Spellings()
-    sentence = cases[0].before.text
+    sentence, earlier = cases[0].before.text, ""
     judged = []
     for before, after, truth in cases:
         for heard in after:
             pause_s = max(0.0, heard.start_s - before.end_s)
-            seam = Seam(sentence, heard.text, pause_s, spoken, heard.is_final)
+            seam = Seam(sentence, heard.text, pause_s, spoken, heard.is_final, earlier)
             decision = decide(seam, model, spellings)
             if decision.verdict is not Verdict.UNSURE:
                 break
@@ -138,16 +139,20 @@ def _judge(
         spellings.learn(final)
         # A mistake is counted once: the next case continues what was said.
         ends = truth == "ends" or (truth == "either" and decision.verdict is Verdict.ENDS)
-        sentence = final if ends else joined
+        sentence, earlier = (final, sentence) if ends else (joined, earlier)
     return judged
 
 
 def _row(judged: Sequence[Judged]) -> str:
-    inside = [one.decision.verdict is Verdict.ENDS for one in judged if one.truth == "goes on"]
-    ends = [one.decision.verdict is not Verdict.ENDS for one in judged if one.truth == "ends"]
+    inside = [one.decision for one in judged if one.truth == "goes on"]
+    ends = [one.decision for one in judged if one.truth == "ends"]
+    false_ends = [one.log_odds for one in inside if one.verdict is Verdict.ENDS]
+    false_joins = sum(one.verdict is not Verdict.ENDS for one in ends)
     words = sum(one.words for one in judged) / len(judged)
-    false = f"false ends {sum(inside)} of {len(inside)}, false joins {sum(ends)} of {len(ends)}"
-    return f"{false}, {words:.1f} words"
+    return (
+        f"false ends {len(false_ends)} of {len(inside)} ({sum(map(isinf, false_ends))} by length), "
+        f"false joins {false_joins} of {len(ends)}, {words:.1f} words"
+    )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ tokens.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class Continuations:
         """``pool`` must have trees with at least `MOST` branches."""
         self._vocabulary = vocabulary
         self._pool = pool
+        # While a text grows behind the words that are judged, the question stays the same.
+        self._answered = lru_cache(64)(self._answer)
 
     def log_probabilities(self, context: str, continuations: Sequence[str]) -> list[float]:
         """log P of each continuation behind ``context``, in nats; its first `LONGEST` tokens count.
@@ -41,6 +44,9 @@ class Continuations:
         """
         if len(continuations) > MOST:
             raise ValueError(f"{len(continuations)} continuations are more than {MOST}")
+        return list(self._answered(context, tuple(continuations)))
+
+    def _answer(self, context: str, continuations: tuple[str, ...]) -> list[float]:
         tokens = [*self._vocabulary.begin, *self._vocabulary.tokenize(context)[-CONTEXT:]]
         wanted = [self._vocabulary.tokenize(one)[:LONGEST] for one in continuations]
         tree, rows = _tree(wanted)
@@ -60,13 +66,17 @@ class Continuations:
         return answers
 
 
-def open_continuations(model: LlamaModel, threads: int) -> Continuations:
+def open_continuations(model: LlamaModel, threads: int) -> Continuations | None:
     """Continuations on the weights of ``model``, in a small cache of their own that is never closed.
+
+    None for a model with recurrent memory, which holds no tree.
 
     Raises:
         InputError: there is no memory for the cache.
     """
-    settings = ContextSettings(cells=_CELLS, sequences=MOST + 2, batch=_CELLS, ubatch=64, threads=threads)
+    if model.is_recurrent:
+        return None
+    settings = ContextSettings(cells=_CELLS, sequences=MOST + 2, batch=_CELLS, ubatch=32, threads=threads)
     return Continuations(model, SessionPool(LlamaContext(model, settings), model.begin, 1, branches=MOST))
 
 

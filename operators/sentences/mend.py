@@ -29,14 +29,20 @@ def mend(before: str, after: str, language: Language, *, mark: str = "", keeps_c
     return f"{stem}{mark}{closing}{language.joint}{following}"
 
 
+def ended(sentence: str) -> str:
+    """The text of a sentence that is over: a comma that the recogniser put behind it becomes a full stop."""
+    stem, marks, closing = parted(sentence)
+    if not stem or not marks or any(mark not in COMMAS for mark in marks):
+        return sentence
+    return f"{stem}{'。' if marks[-1] in '，、；：' else '.'}{closing}"
+
+
 def _without_double(stem: str, after: str, language: Language) -> str | None:
     """The text after the seam without a small word that the text before it ends with; None without one."""
     last, (first, _, rest) = stem.split()[-1], after.partition(" ")
     word, mark, _ = parted(first)
     small = small_words(language.code)
-    is_heard_twice = (
-        last.casefold() == word.casefold() and word.casefold() in small.open | small.rarely_last | small.inner
-    )
+    is_heard_twice = last.casefold() == word.casefold() and word.casefold() in small.open | small.rarely_last
     if not is_heard_twice or word.casefold() in _TWICE or (mark and rest):
         return None
     return rest

@@ -9,8 +9,9 @@ from typing import NamedTuple, Protocol
 
 from operators.sentences.words import STRONG_STOPS, parted
 
-#: Words behind the seam that are judged, and words before it that the model is given.
-AHEAD = 3
+#: Words behind the seam that are judged: a third one hardly improves the opinion.
+AHEAD = 2
+#: Words before the seam that the model is given: at least so many, at most twice as many.
 _CONTEXT = 40
 
 
@@ -29,47 +30,39 @@ class Opinion(NamedTuple):
     ends: float
     #: How much more probable they are behind a comma than behind none.
     comma: float
-    #: How much more probable their capital is than a small letter, within the sentence.
+    #: How much more probable their capital is than a small letter, within the sentence; 0 if not asked.
     capital: float
 
 
-def ask(model: LanguageModel, before: str, after: str, mark: str = ".") -> Opinion:
-    """The opinion of ``model``; ``mark`` is what the recogniser put, or a full stop.
+def ask(model: LanguageModel, before: str, after: str, is_large: bool | None = None) -> Opinion:
+    """The opinion of ``model``.
+
+    Args:
+        model: The model to ask.
+        before: The text before the seam with its mark, perhaps with earlier sentences, which help the model.
+        after: What is known of the text behind it.
+        is_large: Whether the first word behind it has a capital within a sentence; None to ask for that, too.
 
     Raises:
         ModelTrouble: the model failed.
     """
-    context = recent(parted(before)[0])
-    large, small = _spellings(beginning(after))
-    stop = mark if mark and mark in STRONG_STOPS else "."
-    continuations = [f"{stop} {large}", f" {small}", f", {small}", f" {large}", f", {large}"]
-    if small == large:
-        continuations = continuations[:3]
-    ends, plain, comma, *kept = model.log_probabilities(context, continuations)
-    small_best, large_best = max(plain, comma), max(kept, default=max(plain, comma))
-    comma_gap = comma - plain if small_best >= large_best or not kept else kept[1] - kept[0]
-    return Opinion(ends - max(small_best, large_best), comma_gap, large_best - small_best)
+    stem, mark, _ = parted(before)
+    words = parted(" ".join(after.split()[:AHEAD]))[0]
+    large, small = words[:1].upper() + words[1:], words[:1].lower() + words[1:]
+    stop = mark[:1] if mark and mark[0] in STRONG_STOPS else "."
+    within = [large if is_large else small] if is_large is not None or small == large else [small, large]
+    asked = [f"{stop} {large}", *(f"{seam}{one}" for one in within for seam in (" ", ", "))]
+    ends, *goes_on = model.log_probabilities(recent(stem), asked)
+    best = max(range(len(within)), key=lambda spelling: max(goes_on[2 * spelling : 2 * spelling + 2]))
+    plain, comma = goes_on[2 * best : 2 * best + 2]
+    capital = max(goes_on[2:]) - max(goes_on[:2]) if len(within) > 1 else 0.0
+    return Opinion(ends - max(plain, comma), comma - plain, capital)
 
 
-def beginning(after: str) -> str:
-    """The words that are judged, without the mark behind the last one."""
-    return parted(" ".join(after.split()[:AHEAD]))[0]
-
-
-def recent(before: str) -> str:
+def recent(text: str) -> str:
     """The last words of a text, cut so that a growing text seldom changes where it begins."""
-    words = before.split()
-    cut = max(0, len(words) - _CONTEXT) // _CONTEXT * _CONTEXT
-    return " ".join(words[cut:][-2 * _CONTEXT :])
-
-
-def _spellings(words: str) -> tuple[str, str]:
-    """The words with a capital and with a small letter first; with the same where there is no choice."""
-    first, _, rest = words.partition(" ")
-    if has_own_capitals(first):
-        return words, words
-    behind = f" {rest}" if rest else ""
-    return first[:1].upper() + first[1:] + behind, first[:1].lower() + first[1:] + behind
+    words = text.split()
+    return " ".join(words[max(0, len(words) // _CONTEXT - 1) * _CONTEXT :])
 
 
 def has_own_capitals(word: str) -> bool:

@@ -21,26 +21,21 @@ class SmallWords(NamedTuple):
     open: frozenset[str]
     #: Hardly a sentence ends with these.
     rarely_last: frozenset[str]
-    #: No sentence, and hardly one, begins with these.
-    inner: frozenset[str]
+    #: Hardly a sentence begins with these.
     rarely_first: frozenset[str]
-    #: Sentences often begin with these.
-    often_first: frozenset[str]
-    #: Other words that are written small within a sentence.
+    #: Others that have no capital within a sentence.
     small: frozenset[str]
 
     def is_small(self, word: str) -> bool:
-        """Whether the word is written small within a sentence, as far as these words tell."""
-        return word.casefold() in self.open | self.rarely_last | self.inner | self.rarely_first | (
-            self.often_first | self.small
-        ) and word.casefold() not in ("i", "sie", "ihr", "ihre", "ihnen")
+        """Whether the word has no capital within a sentence, as far as these words tell."""
+        return any(word.casefold() in words for words in self)
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_NONE = SmallWords(*[frozenset[str]()] * 6)
+_NONE = SmallWords(*[frozenset[str]()] * 4)
 _SMALL_WORDS: Mapping[str, SmallWords] = {
     "en": SmallWords(
         _set(
@@ -55,28 +50,20 @@ _SMALL_WORDS: Mapping[str, SmallWords] = {
             am will would can could should shall may might must have has had do does did not
             very about after before between through during without under upon against until his
             her this these those some any no each both either neither such like so what how
-            whether although though since unless i we he she they
-            """
-        ),
-        _set("which whose whom than nor"),
-        _set(
-            """
-            of to from into that who is are was were be been being has had have will would can
-            could may might must shall should or by with as because until upon through during
-            without under at for in on
+            whether although though since unless we he she they
             """
         ),
         _set(
             """
-            i we you he she it they there this these those so now then well yes no okay my our
-            but what how why
+            which whose whom than nor of to from into that who is are was were be been being has
+            had have will would can could may might must shall should or by with as because
+            until upon through during without under at for in on
             """
         ),
         _set(
             """
-            his her their its your some any all many most more one two three first after before
-            when while where if although though since unless let here just only also even not do
-            does did about like such each every both either neither us them me him
+            you it there now then well yes okay why all many most more one two three first let
+            here just only also even us them me him
             """
         ),
     ),
@@ -94,15 +81,18 @@ _SMALL_WORDS: Mapping[str, SmallWords] = {
             zu sehr nicht ich wir er
             """
         ),
-        _set("dass sondern"),
         _set(
             """
-            weil oder als von mit zu deren dessen welche welcher welches ist sind war waren hat
-            haben wird
+            dass sondern weil oder als von mit zu deren dessen welche welcher welches ist sind
+            war waren hat haben wird
             """
         ),
-        _set("ich wir du er es sie das dies da so nun also ja nein aber und hier dann was wie warum"),
-        _set("man mir mich uns euch dir ihm ihn auch nur noch schon sehr viele alle einige jetzt heute"),
+        _set(
+            """
+            du es dies da so nun also ja nein hier dann was warum man mir mich uns euch dir ihm
+            ihn auch nur noch schon viele alle einige jetzt heute
+            """
+        ),
     ),
     "fr": SmallWords(
         _set(
@@ -117,10 +107,13 @@ _SMALL_WORDS: Mapping[str, SmallWords] = {
             très ce cet cette ces je nous il
             """
         ),
-        _set("dont"),
-        _set("que qui de du des ou est sont était a ont"),
-        _set("je nous vous tu il elle ils elles on ce c'est il y donc alors oui non mais et voici voilà"),
-        _set("cette ces cet son sa ses tout tous toutes quand lorsque si après avant aussi même"),
+        _set("dont que qui de du des ou est sont était a ont"),
+        _set(
+            """
+            vous tu elle ils elles on c'est y donc alors oui non voici voilà tout tous toutes
+            quand lorsque après avant aussi même
+            """
+        ),
     ),
     "es": SmallWords(
         _set(
@@ -135,12 +128,15 @@ _SMALL_WORDS: Mapping[str, SmallWords] = {
             estos estas yo nosotros él
             """
         ),
-        _set("cuyo cuya cuyos cuyas"),
-        _set("que de del o es son era ha han"),
-        _set("yo nosotros tú usted él ella ellos esto eso así entonces bueno sí no pero y aquí"),
-        _set("se me te le nos les todo todos muchas muchos cuando después antes también sólo solo"),
+        _set("cuyo cuya cuyos cuyas que de del o es son era ha han"),
+        _set(
+            """
+            tú usted ella ellos esto eso así entonces bueno sí aquí se me te le nos les todo
+            todos muchas muchos cuando después antes también sólo solo
+            """
+        ),
     ),
-}  # fmt: skip
+}
 
 
 def small_words(code: str) -> SmallWords:
@@ -158,4 +154,4 @@ def parted(text: str) -> tuple[str, str, str]:
     text = text.rstrip()
     match = _END.search(text)
     assert match is not None, "every text has an end"
-    return text[: match.start()], match[1].strip(), match[2]
+    return text[: match.start()].rstrip(), match[1].strip(), match[2]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.models.continuations import LONGEST, MOST, Continuations
+from operators.models.continuations import LONGEST, MOST, Continuations, open_continuations
+from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.trouble import ModelTrouble
 from tests.toy import Letters, ToyCache, ToyStore
@@ -44,7 +45,10 @@ def test_a_text_that_grows_costs_only_its_new_words() -> None:
     before = sum(cache.evaluated for cache in store.caches)
     asked.log_probabilities("abcdefabcdefab", ["cd"])
     # Two new letters, the last one before the seam anew for its logits, and one letter of what follows.
-    assert sum(cache.evaluated for cache in store.caches) - before <= 4
+    after = sum(cache.evaluated for cache in store.caches)
+    assert after - before <= 4
+    asked.log_probabilities("abcdefabcdefab", ["cd"])
+    assert sum(cache.evaluated for cache in store.caches) == after, "the same question costs nothing"
 
 
 def test_long_continuations_count_with_their_beginning() -> None:
@@ -57,6 +61,15 @@ def test_long_continuations_count_with_their_beginning() -> None:
 def test_a_model_that_computes_no_numbers_is_trouble(continuations: Sequence[str]) -> None:
     with pytest.raises(ModelTrouble):
         _continuations(_Broken(MOST + 2)).log_probabilities("b", continuations)
+
+
+def test_the_base_model_knows_a_small_letter_from_a_capital_within_a_sentence(model: LlamaModel) -> None:
+    asked = open_continuations(model, 2)
+    assert asked is not None
+    small, large = asked.log_probabilities("The book is printed in letters", [" which were", " Which were"])
+    assert small > large + 3
+    again = asked.log_probabilities("The book is printed in letters", [" Which were"])
+    assert again == pytest.approx([large], abs=1), "a cache that other questions have used answers the same"
 
 
 class _Broken(ToyStore):

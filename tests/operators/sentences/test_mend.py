@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.languages import language
-from operators.sentences.mend import mend
+from operators.sentences.mend import ended, mend
 
 ENGLISH, GERMAN, JAPANESE = language("en"), language("de"), language("ja")
 
@@ -41,6 +41,19 @@ def test_a_quotation_is_closed_behind_the_mark_of_the_seam() -> None:
 def test_languages_without_spaces_are_joined_without_one_and_keep_their_commas() -> None:
     assert mend("昨日は、", "雨でした", JAPANESE) == "昨日は、雨でした"
     assert mend("昨日は。", "雨でした", JAPANESE) == "昨日は雨でした"
+
+
+@pytest.mark.parametrize(
+    ("heard", "sentence"),
+    [
+        ("the same operations,", "the same operations."),
+        ("昨日は、", "昨日は。"),
+        ("all of it", "all of it"),
+        ("So?", "So?"),
+    ],
+)
+def test_the_comma_behind_a_sentence_becomes_a_full_stop(heard: str, sentence: str) -> None:
+    assert ended(heard) == sentence
 
 
 @pytest.mark.parametrize(("before", "after"), [("", "And so"), ("And so.", "")])

@@ -53,9 +53,11 @@ def test_no_sentence_ends_with_such_a_word(before: str) -> None:
     assert decide(_seam(before, "House and", 0.2), _Prefers(ends=20)).verdict is Verdict.GOES_ON
 
 
-def test_a_small_letter_goes_on_unless_nothing_has_a_capital() -> None:
-    assert decide(_seam("It was the end.", "of the world", 0.4), None).verdict is Verdict.GOES_ON
-    assert decide(_seam("it was the end", "he went home and", 0.6), _Prefers(ends=9)).verdict is Verdict.ENDS
+def test_a_small_letter_in_a_final_goes_on_unless_nothing_has_a_capital() -> None:
+    ends, before = _Prefers(ends=9), "It was the end."
+    assert decide(_seam(before, "he went home and", is_whole=True), ends).verdict is Verdict.GOES_ON
+    assert decide(_seam(before, "he went home and"), ends).verdict is Verdict.ENDS, "partials may have none"
+    assert decide(_seam(before.lower(), "he went home and", is_whole=True), ends).verdict is Verdict.ENDS
 
 
 def test_the_model_is_heard_and_outvoted_by_a_question_mark() -> None:
@@ -64,8 +66,9 @@ def test_the_model_is_heard_and_outvoted_by_a_question_mark() -> None:
     assert decide(_seam("Was it late?", "Nobody came any", 0.1), _Prefers(plain=1)).verdict is Verdict.ENDS
 
 
-def test_one_word_is_too_little_for_a_firm_decision_in_doubt() -> None:
-    doubtful = _Prefers()
+def test_the_fewer_words_are_heard_the_surer_a_decision_must_be() -> None:
+    doubtful = _Prefers(plain=8)
+    assert decide(_seam("It was late.", "Nobody", 0.05), _Prefers(ends=15)).verdict is Verdict.ENDS
     assert decide(_seam("It was late.", "Nobody", 0.05), doubtful).verdict is Verdict.UNSURE
     assert (
         decide(_seam("It was late.", "Nobody", 0.05, is_whole=True), doubtful).verdict is not Verdict.UNSURE
@@ -73,11 +76,12 @@ def test_one_word_is_too_little_for_a_firm_decision_in_doubt() -> None:
     assert decide(_seam("It was late.", "Nobody came any", 0.05), doubtful).verdict is not Verdict.UNSURE
 
 
-def test_clear_ends_cost_no_question_to_the_model() -> None:
+def test_clear_cases_cost_no_question_to_the_model() -> None:
     model = _Prefers()
     decide(_seam("That is all.", "Next we", 2.0), model)
     decide(_seam("word " * MOST_WORDS, "And on", 0.1), model)
     decide(_seam("That is all.", "", 0.3), model)
+    decide(_seam("We went to the.", "And on", 0.3), model)
     assert model.asked == []
 
 
@@ -90,6 +94,8 @@ def test_the_better_spelling_is_chosen() -> None:
     seam = _seam("the earliest book.", "Gutenberg printed in", 0.0)
     assert decide(seam, _Prefers(plain=9, large=2)).keeps_capital
     assert not decide(seam, _Prefers(plain=9, large=-2)).keeps_capital
+    partial = _seam("He came from the city.", "berlin and", 0.0)
+    assert decide(partial, _Prefers(plain=9, large=2)).keeps_capital, "its final may have a capital"
     assert decide(seam, _Prefers(comma=9)).mark == ","
     assert decide(seam, _Prefers(plain=9)).mark == ""
 

@@ -1,0 +1,149 @@
+"""What pauses cost a translation: python docs/scripts/in_pieces.py SOURCES REFERENCES
+
+Cuts sentences into segments as a recogniser does at pauses, and prints chrF and BLEU of whole sentences, of
+the pieces translated one by one, and of the pieces joined to sentences again. Lines that were joined falsely
+are scored as one line, in all three. With ``--save-partials`` it writes the events of the recogniser for
+``surtitle replay``, partials growing by two words.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import msgspec
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from spoken_pieces import Piece, pieces, sentences
+
+from flows.engine.translation import open_engine
+from flows.settings.schema import TranslateSettings
+from operators.decoding.translator import SegmentState, Translator
+from operators.events import Partial
+from operators.languages import Language, language
+from operators.models.continuations import open_continuations
+from operators.sentences.mend import ended, mend
+from operators.sentences.opinion import LanguageModel
+from operators.sentences.seam import Decision, Seam, Verdict, decide
+from operators.sentences.spellings import Spellings
+
+_WORD_S = 0.35
+
+
+def measure() -> None:
+    """Measure what the command line names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sources", type=Path)
+    parser.add_argument("references", type=Path)
+    parser.add_argument("--from", dest="source", default="English")
+    parser.add_argument("--to", default="German")
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--lines", type=int, nargs=2, default=(101, 160))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rules-alone", action="store_true")
+    parser.add_argument("--save-partials", type=Path)
+    options = parser.parse_args()
+    first, last = options.lines
+    wholes = [
+        list(sentences(line)) or [line] for line in options.sources.read_text().splitlines()[first - 1 : last]
+    ]
+    references = options.references.read_text().splitlines()[first - 1 : last]
+    rng = Random(options.seed)
+    heard = [[piece for sentence in line for piece in pieces(sentence, rng)] for line in wholes]
+    if options.save_partials:
+        lines = (msgspec.json.encode(event) for event in _events([one for line in heard for one in line]))
+        options.save_partials.write_bytes(b"\n".join(lines) + b"\n")
+    settings = TranslateSettings(
+        source=options.source, target=options.to, model=options.model, method="retranslate", dictionary="none"
+    )
+    engine = open_engine(settings)
+    spoken = language(options.source)
+    model = None if options.rules_alone else open_continuations(engine.model, engine.context.threads)
+    groups = _joined(heard, spoken, model)
+    translator = engine.translator(settings)
+    scored = [" ".join(references[at] for at in lines) for lines, _ in groups]
+    bleu, chrf = BLEU(tokenize=language(options.to).tokenizer), CHRF()
+    for name, texts in {
+        "whole": [[one for at in lines for one in wholes[at]] for lines, _ in groups],
+        "pieces": [[one.final for at in lines for one in heard[at]] for lines, _ in groups],
+        "joined": [texts for _, texts in groups],
+    }.items():
+        made = [" ".join(_translate(translator, text) for text in own) for own in texts]
+        count = sum(map(len, texts))
+        print(
+            f"{name:7} {count:4} texts  chrF {chrf.corpus_score(made, [scored]).score:.1f}"
+            f"  BLEU {bleu.corpus_score(made, [scored]).score:.1f}"
+        )
+
+
+def _joined(
+    heard: Sequence[Sequence[Piece]], spoken: Language, model: LanguageModel | None
+) -> list[tuple[list[int], list[str]]]:
+    """Groups of lines that no sentence crosses, with their sentences; prints how many seams went wrong."""
+    stream = [(at, piece) for at, line in enumerate(heard) for piece in line]
+    spellings, earlier, sentence = Spellings(), "", stream[0][1].final
+    groups = [([0], list[str]())]
+    wrong = {False: 0, True: 0}
+    for (_, before), (at, after) in pairwise(stream):
+        decision = _decide(
+            Seam(sentence, "", before.pause_s, spoken, earlier=earlier), after, model, spellings
+        )
+        ends = decision.verdict is Verdict.ENDS
+        wrong[before.is_last] += ends is not before.is_last
+        spellings.learn(after.final)
+        if ends:
+            groups[-1][1].append(ended(sentence))
+            earlier, sentence = ended(sentence), after.final
+        else:
+            sentence = mend(
+                sentence, after.final, spoken, mark=decision.mark, keeps_capital=decision.keeps_capital
+            )
+        if at not in groups[-1][0]:
+            groups.append(([at], [])) if ends else groups[-1][0].append(at)
+    groups[-1][1].append(ended(sentence))
+    ends_count = sum(piece.is_last for _, piece in stream[:-1])
+    inside = len(stream) - 1 - ends_count
+    print(f"false ends {wrong[False]} of {inside}, false joins {wrong[True]} of {ends_count}")
+    return groups
+
+
+def _decide(seam: Seam, after: Piece, model: LanguageModel | None, spellings: Spellings) -> Decision:
+    """As the words behind the seam are heard, two at a time."""
+    for text, is_final in _growing(after):
+        decision = decide(seam._replace(after=text, is_whole=is_final), model, spellings)
+        if decision.verdict is not Verdict.UNSURE:
+            break
+    return decision
+
+
+def _growing(piece: Piece) -> Iterator[tuple[str, bool]]:
+    words = piece.heard.split()
+    for end in range(2, len(words), 2):
+        yield " ".join(words[:end]), False
+    yield piece.final, True
+
+
+def _translate(translator: Translator, text: str) -> str:
+    state, output = translator.update("one", SegmentState(), text, is_final=True)
+    translator.release("one", state)
+    return "".join(output.pieces).strip()
+
+
+def _events(stream: Sequence[Piece]) -> Iterator[Partial]:
+    start_s = 0.0
+    for segment, piece in enumerate(stream):
+        for revision, (text, is_final) in enumerate(_growing(piece)):
+            end_s = start_s + _WORD_S * len(text.split())
+            arrival_s = end_s + (0.26 if is_final else 0.05)
+            yield Partial(
+                stream="pieces", segment=segment, revision=revision, is_final=is_final, text=text,
+                start_s=round(start_s, 3), end_s=round(end_s, 3), arrival_s=round(arrival_s, 3),
+            )  # fmt: skip
+        start_s = end_s + max(0.0, piece.pause_s)
+
+
+if __name__ == "__main__":
+    measure()
