@@ -123,6 +123,7 @@ def translated(given: Iterable[Partial]) -> Iterator[Caption]:
         state, output = translator.update(partial.key, state, partial.text, is_final=partial.is_final)
         fields = msgspec.structs.asdict(partial)
         source = fields.pop("text")
+        fields.pop("is_sentence")
         yield caption(
             Translation(
                 source=source,

@@ -51,7 +51,7 @@ def repeated(path: Path) -> Iterator[Partials]:
 
 
 def write(path: Path, segments: Iterator[Partials], number: int) -> float:
-    """Write so many segments into a file, the last one as a sentence of its own; the seconds that they last."""
+    """Write so many segments, the last one as a sentence of its own; the seconds that they last."""
     last: dict[str, Any] = {}
     with path.open("w", encoding="utf-8") as file:
         for which, partials in zip(range(number), segments, strict=False):
