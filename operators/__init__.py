@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from operators.stages.display import display
     from operators.stages.measure import measure
     from operators.stages.recognize import recognize
-    from operators.stages.sentences import sentences
     from operators.stages.show import show
     from operators.stages.subtitle import subtitle
     from operators.stages.translate import translate
@@ -30,7 +29,7 @@ else:
             **dict.fromkeys(("VirtualClock", "WallClock"), "operators.clock"),
             **{
                 stage: f"operators.stages.{stage}"
-                for stage in ("display", "measure", "recognize", "sentences", "show", "subtitle", "translate")
+                for stage in ("display", "measure", "recognize", "show", "subtitle", "translate")
             },
         },
     )
@@ -48,7 +47,6 @@ __all__ = [
     "display",
     "measure",
     "recognize",
-    "sentences",
     "show",
     "subtitle",
     "translate",

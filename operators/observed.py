@@ -112,7 +112,7 @@ class SpeechEnded(Struct, frozen=True):
 
 
 class PartialHeard(Struct, frozen=True):
-    """A hypothesis came from a recogniser or a file, and now waits for its caption."""
+    """An update of a sentence came, and now waits for its caption."""
 
     partial: Partial
     at_s: float

@@ -37,7 +37,7 @@ class RunMetrics:
         ProcessCollector(registry=self.registry)
         build = Info("surtitle_build", "Versions.", registry=self.registry)
         build.info({"version": version("surtitle"), "python": platform.python_version()})
-        self._partials = self._counter("partials", "Hypotheses that came from the recogniser or a file.")
+        self._partials = self._counter("partials", "Updates of sentences that came to be translated.")
         self._skipped = self._counter(
             "skipped_messages", "Messages of the input's topic that were not used.", "kind"
         )

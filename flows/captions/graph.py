@@ -32,7 +32,7 @@ from operators.serving.admission import Door
 from operators.stages.display import display
 from operators.stages.measure import measure
 from operators.stages.recognize import Pause, listen
-from operators.stages.sentences import sentences
+from operators.stages.sentences import Merged, join
 from operators.stages.show import show
 from operators.stages.subtitle import subtitle
 from operators.stages.translate import translate
@@ -69,12 +69,14 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
         parts.observers.observe(RunEnded())
         end()
 
-    # The process that reads a file also has to know what the others have done of it.
-    counted = op.map("key-count", records, lambda record: (record.stream, None))
-    count = FirstProcessSink[None](lambda _: parts.given.pace.measured(), is_here=parts.process.has_files)
-    op.output("count", counted, count)
+    _count("count", op.map("each", records, lambda record: (record.stream, 1)), parts)
     op.output("records", records, CallbackSink[ErasureRecord](measured, over))
     return dataflow
+
+
+def _count(step_id: str, counts: Stream[tuple[str, int]], parts: Parts) -> None:
+    """Count events that got to the log, for the process that reads a file, whichever process logged them."""
+    op.output(step_id, counts, FirstProcessSink(parts.given.pace.measured, is_here=parts.process.has_files))
 
 
 def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
@@ -126,10 +128,13 @@ def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
     now = parts.given.now_of if parts.settings.is_live or parts.settings.input.kafka.topic else None
     # A recogniser that is stopped finishes what it heard; events from elsewhere go on where they were.
     goes_on_later = parts.given.event_type is Partial and parts.settings.recovery.folder is not None
-    return sentences(
+    joined = join(
         "sentences", heard, parts.shared.sentences(), now, ended,
         goes_on_later=lambda: goes_on_later and parts.shared.stop.is_set(),
     )  # fmt: skip
+    merged = op.filter_map("merged", joined, lambda one: one if isinstance(one, Merged) else None)
+    _count("count-merged", merged, parts)
+    return op.filter_map("joined", joined, lambda one: one if isinstance(one, Partial) else None)
 
 
 def _admits(door: Door) -> Callable[[Partial], bool]:

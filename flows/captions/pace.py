@@ -16,10 +16,13 @@ class Pace:
         self._lock = Lock()
         self._measured = 0
 
-    def measured(self) -> None:
-        """One more event got to the log; any worker may call it."""
+    def measured(self, more: int = 1) -> None:
+        """So many more events got to the log; any worker may call it.
+
+        Those that a stage has merged never will, so they count at once; those that it added count as -1.
+        """
         with self._lock:
-            self._measured += 1
+            self._measured += more
 
     def is_ahead(self, delivered: int) -> bool:
         """Whether a source that has emitted this many events must wait."""

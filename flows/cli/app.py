@@ -63,6 +63,7 @@ Profile = Annotated[bool, typer.Option("--profile", help="Print what an update c
     LISTENING,
     TRANSLATION,
     RECOGNITION,
+    SENTENCES,
     KEEPING_UP,
     OUTPUT,
     SPEECH_OUTPUT,

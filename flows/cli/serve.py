@@ -49,11 +49,10 @@ _ADDRESS: Group = {
     "host": WEB["host"]._replace(help="Address to listen on."),
     "port": WEB["port"]._replace(help="Its port, 0 for any."),
 }
-_SENTENCES: Group = {"sentences": SENTENCES["sentences"]}
 _MODEL: Group = {name: one for name, one in TRANSLATION.items() if name not in _LANGUAGES}
 
 
-@takes(_LANGUAGES, _ADDRESS, _MODEL, RECOGNITION, _SENTENCES, _FILES, SPEECH_OUTPUT, WATCHING)
+@takes(_LANGUAGES, _ADDRESS, _MODEL, RECOGNITION, SENTENCES, _FILES, SPEECH_OUTPUT, WATCHING)
 def serve(
     overrides: Overrides,
     settings: Annotated[

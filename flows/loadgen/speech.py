@@ -41,6 +41,8 @@ def _partial(update: Update, revision: int, prefix: str) -> Partial:
         start_s=update.arrival_s,
         end_s=update.arrival_s,
         arrival_s=update.arrival_s,
+        # Each update of a recording gets a caption, so that the captions can be told apart.
+        is_sentence=True,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
@@ -19,6 +20,13 @@ _LOOK_S = 0.25
 
 #: Makes what joins the segments of a stream, given its state.
 MakeSentences = Callable[[SentencesState], Sentences]
+
+
+class Merged(NamedTuple):
+    """How many more partials were taken than made of them; negative if more were made."""
+
+    stream: str
+    more: int
 
 
 @operator
@@ -61,6 +69,20 @@ def sentences(
         >>> out == [one]
         True
     """
+    joined = join("join", up, make, now, ended, goes_on_later)
+    return op.filter_map("partials", joined, lambda one: one if isinstance(one, Partial) else None)
+
+
+@operator
+def join(
+    step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
+    up: Stream[Partial | Pause],
+    make: MakeSentences | None,
+    now: Callable[[str], float] | None = None,
+    ended: Callable[[str, int], None] = lambda _stream, _sentences: None,
+    goes_on_later: Callable[[], bool] = lambda: False,
+) -> Stream[Partial | Merged]:
+    """Join segments as `sentences` does, which explains the arguments, and say how many partials merged."""
 
     def build(resume: bytes | None) -> _Stream:
         state = None if resume is None else unpack(resume, SentencesState)
@@ -70,7 +92,7 @@ def sentences(
     return op.key_rm("unkey", op.stateful_batch("stream", keyed, build))
 
 
-class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
+class _Stream(StatefulBatchLogic[Partial | Pause, Partial | Merged, bytes]):
     def __init__(
         self,
         make: MakeSentences | None,
@@ -88,22 +110,25 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
         self._silence = Silence()
 
     @override
-    def on_batch(self, values: list[Partial | Pause]) -> tuple[list[Partial], bool]:
+    def on_batch(self, values: list[Partial | Pause]) -> tuple[list[Partial | Merged], bool]:
         self._silence.broken()
         done: list[Partial] = []
+        taken = 0
         for value in values:
             if self._state is None:
                 self._state = SentencesState(value.stream)
                 self._sentences = self._make(self._state) if self._make else None
+            taken += isinstance(value, Partial)
             done += self._pass(value) if isinstance(value, Partial) else self._pause(value)
-        return done, self._state is None
+        return _counted(values[0].stream, done, taken), self._state is None
 
     @override
-    def on_notify(self) -> tuple[list[Partial], bool]:
+    def on_notify(self) -> tuple[list[Partial | Merged], bool]:
         if self._sentences is None or self._now is None or self._sentences.due_s is None:
             return [], self._silence.is_long()
-        now_s = self._now(self._sentences.state.stream)
-        return (self._sentences.end() if now_s >= self._sentences.due_s else []), self.RETAIN
+        stream = self._sentences.state.stream
+        is_due = self._now(stream) >= self._sentences.due_s
+        return _counted(stream, self._sentences.end() if is_due else []), self.RETAIN
 
     @override
     def notify_at(self) -> datetime | None:
@@ -113,11 +138,11 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
         return datetime.now(UTC) + timedelta(seconds=min(max(left_s, 0.0), _LOOK_S))
 
     @override
-    def on_eof(self) -> tuple[list[Partial], bool]:
+    def on_eof(self) -> tuple[list[Partial | Merged], bool]:
         # Only a pause that is the last ends a stream: a later run may continue it.
         if self._sentences is None or self._goes_on_later():
             return [], self.RETAIN
-        return self._sentences.end(), self.RETAIN
+        return _counted(self._sentences.state.stream, self._sentences.end()), self.RETAIN
 
     @override
     def snapshot(self) -> bytes:
@@ -138,3 +163,8 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial, bytes]):
             self._ended(pause.stream, self._state.ended)
             self._state = self._sentences = None
         return done
+
+
+def _counted(stream: str, done: list[Partial], taken: int = 0) -> list[Partial | Merged]:
+    """The partials that were made of so many, and how many that merged."""
+    return [*done, *([Merged(stream, taken - len(done))] if taken != len(done) else [])]

@@ -116,7 +116,7 @@ def _translated(trial: Trial) -> tuple[list[object], int]:
     path, model = trial.folder / "talk.jsonl", trial.folder / "model.gguf"
     speech(path, 5)
     write_model(model, pieces({}))
-    return [path, "--model", model, "--threads", "1"], 5
+    return [path, "--model", model, "--threads", "1", "--sentences", "off"], 5
 
 
 @contextlib.contextmanager

@@ -25,8 +25,8 @@ WORDS = {
     "commit", "commit_gap", "device", "draft_length", "draft_mask", "draft_threshold", "final_bias",
     "from_", "hold_back", "host", "kinds", "languages", "lengths", "log_format", "mask_k", "method",
     "methods", "metrics", "min_block", "modes", "proposal_bias", "ratio", "recognizer", "rooms",
-    "server", "server_metrics", "simulate", "split", "spoken", "stream", "subtitles", "sure", "target",
-    "thresholds", "to", "way",
+    "sentences", "server", "server_metrics", "simulate", "split", "spoken", "stream", "subtitles", "sure",
+    "target", "thresholds", "to", "way",
 }  # fmt: skip
 #: And in these.
 WORDS_OF = {
@@ -67,8 +67,9 @@ _KINDS = {
     "output": FILE, "pairs": "pairs", "partials": "partials", "plot": FILE, "plots": FOLDER,
     "recording": "partials", "recovery": FOLDER,
     "reference": "text", "replay": "text", "save_audio": FILE, "save_partials": FILE,
-    "save_translations": FILE, "settings": "settings", "simulstream": FILE, "source": "text",
-    "speech_model": "speech model", "srt": FILE, "summary": FILE, "svg": FOLDER, "template": "template",
+    "save_sentences": FILE, "save_translations": FILE, "settings": "settings", "simulstream": FILE,
+    "source": "text", "speech_model": "speech model", "srt": FILE, "summary": FILE, "svg": FOLDER,
+    "template": "template",
     "texts": "text", "trace": "trace", "trajectories": FILE, "vocabulary": "text", "vtt": FILE,
 }  # fmt: skip
 _KINDS_OF = {

@@ -19,6 +19,7 @@ from tests.chaos.trial import (
     Trial,
     cues,
     finals,
+    follow,
     is_free,
     lines,
     port,
@@ -90,7 +91,9 @@ def attempt(trial: Trial) -> None:
     given.make(trial.folder)
     is_remembered = random.random() < 0.7
     is_watched = random.random() < 0.5
+    is_joined = random.random() < 0.5
     arguments = _arguments(trial, given, is_remembered=is_remembered, is_watched=is_watched)
+    arguments += [] if is_joined else ["--sentences", "off"]
     trial.note(name, "with recovery" if is_remembered else "without recovery")
     for _ in range(random.randint(1, 3) if is_remembered else 1):
         is_over = _disturbed(trial, given, arguments)
@@ -100,7 +103,7 @@ def attempt(trial: Trial) -> None:
             break
     if is_remembered:
         _finish(trial, given, arguments)
-        _see_each_final_once(trial.folder, given)
+        _see_each_final_once(trial.folder, given, is_joined=is_joined)
 
 
 def _arguments(trial: Trial, given: _Input, *, is_remembered: bool, is_watched: bool) -> list[object]:
@@ -235,14 +238,18 @@ def _finish(trial: Trial, given: _Input, arguments: list[object]) -> None:
     trial.see_unlocked()
 
 
-def _see_each_final_once(folder: Path, given: _Input) -> None:
-    """See that every segment ended once in each file, and that times go on."""
+def _see_each_final_once(folder: Path, given: _Input, *, is_joined: bool) -> None:
+    """See that every segment or sentence ended once in each file, and that times go on."""
     names = [*LINES.values(), *([] if given.is_exact else ["partials.jsonl"])]
     events = {name: lines(folder / name) for name in names}
     ended = {name: finals(some) for name, some in events.items()}
-    for name, segments in ended.items():
-        see(segments == list(range(len(segments))), f"{name} has the finals {segments}")
-        see(segments == ended["captions.jsonl"], f"{name} and captions.jsonl do not have the same finals")
+    for name, numbers in ended.items():
+        is_heard = name == "partials.jsonl"
+        see(follow(numbers, is_joined=is_joined and not is_heard), f"{name} has the finals {numbers}")
+        see(
+            numbers == ended["captions.jsonl"] or (is_joined and is_heard),
+            f"{name} and captions.jsonl do not have the same finals",
+        )
     shown = [event["shown"] for event in events["captions.jsonl"] if event["is_final"]]
     for name in SUBTITLES.values():
         words = " ".join(cues(folder / name)).split()
@@ -256,7 +263,8 @@ def _see_each_final_once(folder: Path, given: _Input) -> None:
             )
             last_s = event["end_s"]
     if given.is_exact:
-        see(len(shown) == _SEGMENTS, f"there are {len(shown)} finals of {_SEGMENTS}")
+        see(is_joined or len(shown) == _SEGMENTS, f"there are {len(shown)} finals of {_SEGMENTS}")
+        see(last_s == lines(folder / "speech.jsonl")[-1]["end_s"], f"the last final ends at {last_s} s")
         _see_unbroken(events)
 
 

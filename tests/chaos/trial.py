@@ -207,6 +207,11 @@ def finals(events: Sequence[dict[str, Any]]) -> list[int]:
     return [event["segment"] for event in events if event["is_final"]]
 
 
+def follow(numbers: Sequence[int], *, is_joined: bool) -> bool:
+    """Whether the numbers of what ended rise from 0; they have gaps where segments were joined."""
+    return list(numbers) == (sorted({0, *numbers}) if is_joined and numbers else list(range(len(numbers))))
+
+
 def records(path: Path) -> list[Any]:
     """What a file holds, which is whole, whatever it is."""
     return cues(path) if path.suffix in (".srt", ".vtt") else list(lines(path))

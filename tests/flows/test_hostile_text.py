@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import msgspec
 import pytest
@@ -122,6 +123,7 @@ def translated(given: Iterable[Partial]) -> Iterator[Caption]:
         state, output = translator.update(partial.key, state, partial.text, is_final=partial.is_final)
         fields = msgspec.structs.asdict(partial)
         source = fields.pop("text")
+        fields.pop("is_sentence")
         yield caption(
             Translation(
                 source=source,
@@ -164,17 +166,21 @@ def strings(value: object) -> Iterator[str]:
             yield from (text for one in value for text in strings(one))
 
 
+@pytest.mark.parametrize("sentences", ["off", "auto"])
 def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    sentences: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     translator = echo_translator()
     monkeypatch.setattr(Shared, "translator", lambda _self: translator)
     texts = [[piece, piece + " and " + other] for piece, other in pairwise(NASTY)]
     texts.append(["".join(NASTY) * 2, "".join(NASTY) * 3])
     (tmp_path / "in").write_bytes(msgspec.json.Encoder().encode_lines(partials(texts)))
-    files = ("captions", "partials", "translations", "log", "srt", "vtt")
+    files = ("captions", "partials", "sentences", "translations", "log", "srt", "vtt")
     output = {name: str(tmp_path / name) for name in files}
-    settings = load_settings(None, {"input": {"partials": str(tmp_path / "in")}, "output": output})
+    given: dict[str, dict[str, Any]] = {
+        "input": {"partials": str(tmp_path / "in")}, "sentences": {"method": sentences}, "output": output,
+    }  # fmt: skip
+    settings = load_settings(None, given)
     parts = make_parts(settings, screen=open_screen(42, terminal := Tty()))
     run(build(parts), parts.shared.stop)
 
@@ -182,13 +188,24 @@ def test_a_run_over_hostile_text_ends_well_and_its_files_hold_every_update(
     assert len(caplog.messages) == 1
     assert is_harmless(caplog.messages[0])
     kinds: dict[str, type[SegmentEvent]] = {
-        "partials": Partial, "translations": Translation, "captions": Caption, "log": ErasureRecord,
+        "partials": Partial, "sentences": Partial, "translations": Translation, "captions": Caption,
+        "log": ErasureRecord,
     }  # fmt: skip
-    for name, kind in kinds.items():
-        events = msgspec.json.Decoder(kind).decode_lines((tmp_path / name).read_bytes())
-        assert [(one.segment, one.revision, one.is_final) for one in events] == [
-            (segment, revision, revision == 1) for segment in range(len(texts)) for revision in range(2)
+    updates = {
+        name: [
+            (one.segment, one.revision, one.is_final)
+            for one in msgspec.json.Decoder(kind).decode_lines((tmp_path / name).read_bytes())
         ]
+        for name, kind in kinds.items()
+    }
+    every = [(segment, revision, revision == 1) for segment in range(len(texts)) for revision in range(2)]
+    assert updates["partials"] == every
+    if sentences == "off":
+        assert updates["sentences"] == every
+    assert {segment for segment, _, is_final in updates["sentences"] if is_final} == {
+        segment for segment, _, _ in updates["sentences"]
+    }
+    assert all(updates[name] == updates["sentences"] for name in ("translations", "captions", "log"))
     check_subtitles(
         srt_text := (tmp_path / "srt").read_text(encoding="utf-8"),
         (tmp_path / "vtt").read_text(encoding="utf-8"),

@@ -88,7 +88,8 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
     with live(
         virtual_microphone, "--to", "German", "--threads", 2, "--captions", tmp_path / "captions.jsonl",
         "--save-audio", tmp_path / "heard.wav", "--save-partials", tmp_path / "partials.jsonl",
-        "--log", tmp_path / "log.jsonl", "--summary", tmp_path / "summary.json",
+        "--save-sentences", tmp_path / "sentences.jsonl", "--log", tmp_path / "log.jsonl",
+        "--summary", tmp_path / "summary.json",
     ) as process:  # fmt: skip
         heard(tmp_path / "heard.wav", 0.5)
         virtual_microphone.play(talk)
@@ -110,7 +111,7 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
 
     subprocess.run(
         [
-            SURTITLE, "replay", tmp_path / "partials.jsonl", "--quiet", "--threads", "2",
+            SURTITLE, "replay", tmp_path / "sentences.jsonl", "--quiet", "--threads", "2",
             "--captions", tmp_path / "again.jsonl",
         ],
         check=True,

@@ -39,6 +39,7 @@ def given(tmp_path: Path) -> dict[str, dict[str, Any]]:
             start_s=9.0 * segment,
             end_s=9.0 * segment + revision + 1,
             arrival_s=9.0 * segment + revision + 1.5,
+            is_sentence=True,
         )
         for segment, texts in enumerate(TALK)
         for revision, text in enumerate(texts)

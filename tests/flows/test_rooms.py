@@ -32,7 +32,7 @@ def partials(rooms: tuple[str, ...] = ROOMS, step_s: float = 0.05) -> list[dict[
     return [
         {
             "event": "partial", "stream": room, "segment": segment, "revision": revision,
-            "is_final": is_final, "text": text,
+            "is_final": is_final, "text": text, "is_sentence": True,
             "start_s": 0.0, "end_s": step_s * number, "arrival_s": step_s * number,
         }
         for number, (segment, revision, text, is_final, room) in enumerate(said)

@@ -75,10 +75,10 @@ def finals(path: Path, room: str) -> list[dict[str, Any]]:
     return [one for one in captions if one["is_final"] and one["stream"].startswith(f"{room}.")]
 
 
-def replayed(partials: Path, stream: str, to: str) -> list[tuple[int, int, str]]:
-    """What is shown of one stream if its partials alone are translated into one language."""
-    own, captions = partials.with_name(f"{to}.jsonl"), partials.with_name(f"{to}-captions.jsonl")
-    lines = partials.read_text().splitlines(keepends=True)
+def replayed(sentences: Path, stream: str, to: str) -> list[tuple[int, int, str]]:
+    """What is shown of one stream if its sentences alone are translated into one language."""
+    own, captions = sentences.with_name(f"{to}.jsonl"), sentences.with_name(f"{to}-captions.jsonl")
+    lines = sentences.read_text().splitlines(keepends=True)
     own.write_text("".join(line for line in lines if json.loads(line)["stream"] == stream))
     completed(
         [SURTITLE, "replay", str(own), "--to", to, "--threads", "2", "--captions", str(captions)],
@@ -95,10 +95,10 @@ def updates(captions: Path, stream: str) -> list[tuple[int, int, str]]:
 def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_language(
     speech: Path, tmp_path: Path
 ) -> None:
-    written, partials = tmp_path / "captions.jsonl", tmp_path / "partials.jsonl"
+    written, sentences = tmp_path / "captions.jsonl", tmp_path / "sentences.jsonl"
     rooms: dict[str, list[dict[str, Any]]] = {"German": [], "Spanish": []}
     with serve(
-        "--to", "German,Spanish", "--rooms", 2, "--captions", written, "--save-partials", partials
+        "--to", "German,Spanish", "--rooms", 2, "--captions", written, "--save-sentences", sentences
     ) as server:
         speakers = [
             threading.Thread(target=speak, args=(server.port, speech, heard), kwargs={"room": to, "to": to})
@@ -114,7 +114,9 @@ def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_la
         shown = finals(written, to)
         words = re.findall(r"\w+", " ".join(one["source"] for one in shown).lower())
         assert sum(word in words for word in SAID.split()) >= 3
-        assert [one["segment"] for one in shown] == list(range(len(shown)))
+        # With gaps where segments were joined.
+        numbers = [one["segment"] for one in shown]
+        assert numbers == sorted({0, *numbers})
         last = {one["segment"]: one for one in heard if one["type"] == "update"}
         assert len(last) == len(shown)
         assert all(one["final"] for one in last.values())
@@ -122,7 +124,7 @@ def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_la
         # The model for German and the one for Spanish have different tokens, so neither can stand in for the
         # other, and the base model writes other captions than both.
         stream = shown[0]["stream"]
-        assert replayed(partials, stream, to) == updates(written, stream)
+        assert replayed(sentences, stream, to) == updates(written, stream)
 
 
 def test_a_browser_speaks_and_another_one_reads_along(speech: Path, small: list[str], tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> SteppedClock:
 def partial(segment: int, arrival_s: float, *, revision: int = 0, is_final: bool = False) -> bytes:
     one = Partial(
         stream="talk", segment=segment, revision=revision, is_final=is_final, text="word " * (revision + 1),
-        start_s=float(segment), end_s=segment + 0.5, arrival_s=arrival_s,
+        start_s=3.0 * segment, end_s=3.0 * segment + 0.5, arrival_s=arrival_s,
     )  # fmt: skip
     return msgspec.json.encode(one) + b"\n"
 
@@ -50,7 +50,7 @@ def test_live_captions_and_subtitles_go_on_when_the_clock_is_set(
     tmp_path: Path, small: list[str], clock: SteppedClock, rooms: list[str]
 ) -> None:
     given, captions, subtitles = (tmp_path / name for name in ("in.jsonl", "captions.jsonl", "talk.srt"))
-    waits = [partial(1, 1.0 + 0.5 * number, revision=number) for number in range(200)]
+    waits = [partial(1, 3.0 + 0.5 * number, revision=number) for number in range(200)]
     given.write_bytes(partial(0, 0.5, is_final=True) + b"".join(waits))
     clock.set(0)
     command = [SURTITLE, "replay", given, "--realtime", "--quiet", *small, *rooms]

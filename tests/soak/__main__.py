@@ -87,8 +87,8 @@ def _watched(folder: Path, given: argparse.Namespace) -> list[Sample]:
 
 
 def _command(folder: Path, given: argparse.Namespace) -> list[str]:
-    output = {name: f"{name}.jsonl" for name in ("captions", "log", "translations", "partials")}
-    output["partials"] = "translated.jsonl"
+    output = {name: f"{name}.jsonl" for name in ("captions", "log", "translations", "sentences")}
+    output["partials"] = "heard.jsonl"
     output |= {"srt": "talk.srt", "vtt": "talk.vtt", "summary": "summary.json"}
     lines = [
         "[output]",

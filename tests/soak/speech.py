@@ -9,6 +9,8 @@ from typing import Any
 
 #: The one stream.
 STREAM = "talk"
+#: Seconds of a pause that ends a sentence.
+PAUSE_S = 1.6
 #: The recording that is repeated, beside the checkout; and what is in it, where there is none.
 RECORDED = Path("../shared/data/asr/lj001.moonshine.partials.jsonl")
 SAMPLE = Path("tests/samples/partials.jsonl")
@@ -17,7 +19,10 @@ Partials = Iterator[dict[str, Any]]
 
 
 def synthetic(seed: int = 0) -> Iterator[Partials]:
-    """Segments without end, of about four seconds each, in words that a model of few words knows."""
+    """Segments without end, of about four seconds each, in words that a model of few words knows.
+
+    The pauses between them end sentences.
+    """
     random, at_s = Random(seed), 0.0
     for number in count():
         words: list[str] = []
@@ -30,7 +35,7 @@ def synthetic(seed: int = 0) -> Iterator[Partials]:
             at_s += 1.6
             made.append(_partial(number, revision, " ".join(words), at_s))
         made[-1]["is_final"] = True
-        at_s += 0.3
+        at_s += PAUSE_S
         yield iter(made)
 
 
@@ -42,22 +47,23 @@ def repeated(path: Path) -> Iterator[Partials]:
     for number in count():
         turn, which = divmod(number, len(segments))
         shift_s = turn * length_s
-        yield (
-            one
-            | {"stream": STREAM, "segment": number}
-            | {name: round(one[name] + shift_s, 3) for name in ("start_s", "end_s", "arrival_s")}
-            for one in segments[which]
-        )
+        yield (_later(one, shift_s) | {"stream": STREAM, "segment": number} for one in segments[which])
 
 
 def write(path: Path, segments: Iterator[Partials], number: int) -> float:
-    """Write so many segments into a file; the seconds that they last."""
+    """Write so many segments, the last one as a sentence of its own; the seconds that they last."""
     last: dict[str, Any] = {}
     with path.open("w", encoding="utf-8") as file:
-        for _, partials in zip(range(number), segments, strict=False):
-            for last in partials:
+        for which, partials in zip(range(number), segments, strict=False):
+            for one in partials:
+                last = _later(one, PAUSE_S) if which == number - 1 else one
                 file.write(json.dumps(last) + "\n")
     return float(last["end_s"])
+
+
+def _later(partial: dict[str, Any], shift_s: float) -> dict[str, Any]:
+    times = ("start_s", "end_s", "arrival_s")
+    return partial | {name: round(partial[name] + shift_s, 3) for name in times}
 
 
 def _partial(segment: int, revision: int, text: str, end_s: float) -> dict[str, Any]:

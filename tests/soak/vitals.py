@@ -1,5 +1,6 @@
 """What a process holds and has used, from Linux' /proc, at every hundredth of its work."""
 
+import json
 import os
 from pathlib import Path
 from time import monotonic
@@ -42,7 +43,10 @@ class Progress:
             new, end, _ = file.read().rpartition(b"\n")
         self._offset += len(new) + len(end)
         self.updates += new.count(b"\n") + len(end)
-        self.segments += new.count(b'"is_final":true')
+        # A sentence has the number of its first segment.
+        ended = [line for line in new.splitlines() if b'"is_final":true' in line]
+        if ended:
+            self.segments = 1 + int(json.loads(ended[-1])["segment"])
 
 
 def sample(process: int, progress: Progress) -> Sample:

@@ -39,8 +39,8 @@ def run(tmp_path_factory: pytest.TempPathFactory, speech: Path, small: list[str]
     done = surtitle(
         "file", speech, "--to", "German", *small,
         "--log", folder / "log.jsonl", "--captions", folder / "captions.jsonl",
-        "--save-partials", folder / "partials.jsonl", "--save-translations", folder / "translations.jsonl",
-        "--summary", folder / "summary.json",
+        "--save-partials", folder / "partials.jsonl", "--save-sentences", folder / "sentences.jsonl",
+        "--save-translations", folder / "translations.jsonl", "--summary", folder / "summary.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (folder / "stdout").write_text(done.stdout)
@@ -83,7 +83,7 @@ def test_the_summary_holds_the_figures_and_the_settings_that_made_them(run: Path
     assert summary["settings"]["translate"]["accept"] == "auto"
 
 
-@pytest.mark.parametrize("events_name", ["partials", "translations", "captions"])
+@pytest.mark.parametrize("events_name", ["partials", "sentences", "translations", "captions"])
 def test_replaying_any_stage_gives_the_same_captions_and_erasure(
     run: Path, tmp_path: Path, events_name: str, small: list[str]
 ) -> None:
@@ -230,7 +230,9 @@ def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path, small
     lines = PARTIALS.read_text().splitlines()
     mixed.write_text("\n".join([*lines[:3], "not json", *lines[3:]]) + "\n")
     captions = tmp_path / "captions.jsonl"
-    done = surtitle("replay", mixed, *small, "--skip-bad", "--captions", captions, "--quiet")
+    done = surtitle(
+        "replay", mixed, *small, "--sentences", "off", "--skip-bad", "--captions", captions, "--quiet"
+    )
     assert done.returncode == 3
     assert "1 line" in done.stderr
     assert (tmp_path / "mixed.jsonl.rejected").read_text() == "not json\n"

@@ -275,8 +275,9 @@ def test_a_real_segment_is_traced_as_it_is_replayed_and_opens_in_a_browser(tmp_p
         "trace", log, "--segment", 1, *decoding, "-o", page, "--svg", tmp_path / "svg", "--json", trace
     )
     assert "How segment 1 of talk was decoded" in printed
-    run("replay", log, *decoding, "--quiet", "--save-translations", tmp_path / "translations.jsonl")
-    lines = (tmp_path / "translations.jsonl").read_text().splitlines()
+    translations = tmp_path / "translations.jsonl"
+    run("replay", log, *decoding, "--sentences", "off", "--quiet", "--save-translations", translations)
+    lines = translations.read_text().splitlines()
     wanted = [json.loads(line) for line in lines]
     assert len(wanted) == 3
     made = read_trace(trace)
