@@ -14,9 +14,9 @@ import msgspec
 
 from operators.events import Partial
 from operators.languages import Language
-from operators.sentences.mend import mend
+from operators.sentences.mend import ended, mend
 from operators.sentences.opinion import LanguageModel
-from operators.sentences.seam import LONG_PAUSE_S, Seam, Verdict, by_rules, decide
+from operators.sentences.seam import Seam, Verdict, by_rules, decide
 from operators.sentences.spellings import Spellings
 
 #: Maximum number of open sentences, as of segments; beyond that, the oldest is dropped.
@@ -30,7 +30,7 @@ class Bounds(NamedTuple):
     """When a sentence ends whatever its words are."""
 
     #: Seconds of silence after which it has ended.
-    pause_s: float = LONG_PAUSE_S
+    pause_s: float = 1.5
     #: Words, and seconds of speech, from which on it ends at the next pause.
     words: int = 40
     speech_s: float = 30.0
@@ -88,6 +88,8 @@ class SentencesState(msgspec.Struct, array_like=True):
     arrival_s: float = 0.0
     #: Number of sentences that have ended.
     ended: int = 0
+    #: The last sentence that has ended.
+    earlier: str = ""
     #: Which words have a capital within sentences.
     spellings: Spellings = msgspec.field(default_factory=Spellings)
 
@@ -202,7 +204,7 @@ class Sentences:
     def _ends(self, text: str, before: Piece, after: Piece) -> bool:
         """Whether a sentence ends between two pieces; if not, note how to join them."""
         pause_s = max(0.0, after.start_s - before.end_s)
-        seam = Seam(text, after.text, pause_s, self._language, after.is_final)
+        seam = Seam(text, after.text, pause_s, self._language, after.is_final, self.state.earlier)
         decision = decide(seam, self._model, self.state.spellings)
         after.mark, after.keeps_capital = decision.mark, decision.keeps_capital
         after.is_joined = decision.verdict is Verdict.GOES_ON
@@ -220,7 +222,8 @@ class Sentences:
     def _final(self, sentence: OpenSentence, count: int) -> Partial:
         """The final of the first pieces of a sentence; the others are another one."""
         state, pieces = self.state, sentence.pieces
-        final = self._partial(sentence, pieces[:count], self._spell(self._joined(pieces[:count])))
+        state.earlier = ended(self._joined(pieces[:count]))
+        final = self._partial(sentence, pieces[:count], self._spell(state.earlier))
         rest = [msgspec.structs.replace(pieces[count], mark="", is_joined=False)] if pieces[count:] else []
         sentence.pieces, sentence.revision, sentence.text = rest + pieces[count + 1 :], 0, ""
         if not rest:

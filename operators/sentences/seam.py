@@ -15,10 +15,6 @@ from operators.sentences.spellings import Spellings
 from operators.sentences.words import COMMAS, STRONG_STOPS, parted, small_words, words_of
 from operators.trouble import ModelTrouble
 
-#: Seconds of silence after which a sentence is over, and the same after a word such as "the".
-LONG_PAUSE_S, VERY_LONG_PAUSE_S = 1.5, 4.0
-#: Words after which a sentence ends at the next pause.
-MOST_WORDS = 60
 # Log odds that a decision needs for each word that is missing behind the seam: two are judged, and until a
 # third is heard the recogniser may revise the second.
 _SURE = 2.0
@@ -115,16 +111,11 @@ def by_rules(seam: Seam) -> Verdict | None:
     if not stem:
         return Verdict.GOES_ON
     if not seam.language.joint:
-        goes_on = mark and mark[-1] in COMMAS and seam.pause_s < LONG_PAUSE_S
-        return Verdict.GOES_ON if goes_on else Verdict.ENDS
+        return Verdict.GOES_ON if mark and mark[-1] in COMMAS else Verdict.ENDS
     words = words_of(stem)
     is_open = bool(words) and words[-1].casefold() in small_words(seam.language.code).open
-    if seam.pause_s >= (VERY_LONG_PAUSE_S if is_open else LONG_PAUSE_S):
-        return Verdict.ENDS
     if is_open:
         return Verdict.GOES_ON
-    if len(words) >= MOST_WORDS:
-        return Verdict.ENDS
     first = seam.after.lstrip()[:1]
     # Some recognisers put capitals and marks only into finals.
     if seam.is_whole and first.islower() and stem[:1].isupper() and mark[:1] not in STRONG_STOPS:
