@@ -6,7 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import soundfile
@@ -47,9 +49,14 @@ SETTINGS = [
 TEMPLATES = [block for page in PAGES for block in blocks(page, "toml") if block not in SETTINGS]
 
 
+@cache
+def program() -> Any:
+    return get_command(app)
+
+
 def understood(words: list[str]) -> None:
     """Raise whatever the command line says against these words; runs nothing."""
-    command = get_command(app)
+    command = program()
     while hasattr(command, "commands"):
         command, words = command.commands[words[0]], words[1:]
     command.make_context("surtitle", words)
