@@ -22,7 +22,7 @@ from tests.tiny_kinds import write_kind
 
 ROUNDS = '{"text": "a", "method": "x\\u001b[2J", "tokens": 3, "rounds": [[[1, 1], 2, 3, 2, 2]]}'
 ENDS = {"<|end|>": CONTROL}
-TEXTS = ["the weather", "the weather in the", "the weather in the hills", "the weather in the hills is the"]
+TEXTS = ["the weather", "the weather in the hills", "the weather in the hills is the"]
 
 
 def translator_of(settings: TranslateSettings) -> Translator:
