@@ -39,8 +39,9 @@ demo: $(READY) ## translate a recorded English talk into German captions; make d
 test-tools:
 	@.ci/test_tools
 
-test: test-tools $(READY) ## run the tests, two at a time
-	.venv/bin/pytest -n 2 --no-loadscope-reorder --ignore tests/train --ignore tests/package
+# More at a time than two processors: for a third of the time a test waits.
+test: test-tools $(READY) ## run the tests, three at a time
+	.venv/bin/pytest -n 3 --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
 test-long: test-tools $(READY) ## try more examples, and kill runs and clusters 350 times (30 minutes)
 	SURTITLE_EXAMPLES=300 .venv/bin/pytest -n 2 tests/operators tests/connectors
@@ -83,7 +84,7 @@ chaos-hour: test-tools $(READY) ## listen to a microphone for an hour and be kil
 	.venv/bin/python -m tests.chaos.hour
 
 test-anywhere: test-tools $(READY) ## run the tests 5 times in any order, on other hosts, in other zones and locales
-	PYTHONPATH=.:.ci .venv/bin/python -m tests.chaos.anywhere -n 2 --no-loadscope-reorder --ignore tests/train --ignore tests/package
+	PYTHONPATH=.:.ci .venv/bin/python -m tests.chaos.anywhere -n 3 --no-loadscope-reorder --ignore tests/train --ignore tests/package
 
 # make fuzz FUZZ_S=600 FUZZ='lines replay' asks these two longer; what is answered wrongly stays in .venv/fuzzed.
 FUZZ_S := 60

@@ -1,5 +1,6 @@
 """The real model and real speech that several tests share."""
 
+import gc
 import os
 from collections.abc import Iterator
 from importlib.resources import files
@@ -54,6 +55,24 @@ LONGEST_FIRST = (
 HEARD = {"test_examination.py", "test_live.py", "test_page_commands.py", "test_recording.py"}
 
 
+#: More than tests write side by side.
+ROOM_BYTES = 2_000_000_000
+
+
+def in_memory(place: str = "/dev/shm") -> str | None:
+    """A folder where no write waits for a disk; None without one that has room and may hold programs."""
+    try:
+        disk = os.statvfs(place)
+    except OSError:
+        return None
+    is_room = disk.f_bavail * disk.f_frsize > ROOM_BYTES and not disk.f_flag & os.ST_NOEXEC
+    return place if is_room and os.access(place, os.W_OK) else None
+
+
+if (memory := in_memory()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory)  # the folder that holds all folders tmp_path
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _quiet() -> Iterator[None]:
     """Training in the background pauses, as tests take long enough without it."""
@@ -65,6 +84,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest; the tests of a file stay together."""
     rank = {name: number for number, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
+
+def pytest_collection_finish() -> None:
+    """All that was imported stays: no search for garbage need look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

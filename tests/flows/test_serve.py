@@ -120,7 +120,8 @@ def test_rooms_in_different_languages_get_the_captions_of_the_model_for_their_la
         last = {one["segment"]: one for one in heard if one["type"] == "update"}
         assert len(last) == len(shown)
         assert all(one["final"] for one in last.values())
-        assert heard[-1]["type"] == "end"
+        # Figures come when they like.
+        assert [one["type"] for one in heard if one["type"] != "figures"][-1] == "end"
         # The model for German and the one for Spanish have different tokens, so neither can stand in for the
         # other, and the base model writes other captions than both.
         stream = shown[0]["stream"]

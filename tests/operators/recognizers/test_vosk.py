@@ -1,4 +1,4 @@
-"""Vosk is an extra: what it needs is asked for in one sentence, and its clock is the stream's."""
+"""Vosk is an extra: what it needs is asked for in one sentence."""
 
 import shutil
 import sys
@@ -8,8 +8,7 @@ import pytest
 
 from operators.errors import InputError, UsageError
 from operators.recognizers.vosk import VoskRecognizer
-from tests.operators.recognizers.speaking import chunks, pcm, silence
-from tests.operators.recognizers.test_protocol import VOSK_MODEL, hear
+from tests.operators.recognizers.test_protocol import VOSK_MODEL
 
 
 def test_without_the_package_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,22 +40,3 @@ def test_a_model_with_a_broken_file_is_refused(broken: str, tmp_path: Path) -> N
 
     with pytest.raises(InputError, match="cannot be loaded"):
         VoskRecognizer(model_path=model)
-
-
-def test_an_interval_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(UsageError, match="update_interval_s"):
-        VoskRecognizer(model_path=VOSK_MODEL, update_interval_s=0)
-
-
-def test_times_are_on_the_clock_of_the_chunks() -> None:
-    speech = silence(0.5) + pcm("beckett.wav", 1.6) + silence(1.0)
-    at_once = hear(VoskRecognizer(model_path=VOSK_MODEL), chunks(speech))
-    later = hear(VoskRecognizer(model_path=VOSK_MODEL), chunks(speech, start_s=3600.0))
-
-    assert [one.text for one in at_once] == [one.text for one in later]
-    for one, same in zip(at_once, later, strict=True):
-        assert same.start_s == pytest.approx(one.start_s + 3600)
-        assert same.end_s == pytest.approx(one.end_s + 3600)
-    assert at_once[-1].is_final
-    assert 0.4 < at_once[-1].start_s < 1.0
-    assert at_once[-1].end_s <= 3.1

@@ -1,5 +1,7 @@
 """What a lexicon keeps of aligned pairs."""
 
+from functools import cache
+
 import numpy as np
 
 from operators.lexicon import Translation
@@ -11,12 +13,14 @@ def pair(source: str, target: str, *links: tuple[int, int]) -> LinkedPair:
     return LinkedPair(source.split(), pieces, np.array(sorted(links), np.int32).reshape(-1, 2))
 
 
-#: So many other words that none of the few below is common.
-FILLER = [pair(f"word{number}", f"Wort{number}") for number in range(40_000)]
+@cache
+def filler() -> list[LinkedPair]:
+    """So many other words that none of the few below is common."""
+    return [pair(f"word{number}", f"Wort{number}") for number in range(40_000)]
 
 
 def entries(*pairs: LinkedPair) -> dict[str, list[Translation]]:
-    found = lexicon_entries([*FILLER, *pairs])
+    found = lexicon_entries([*filler(), *pairs])
     return {phrase: list(each) for phrase, each in found.items() if not phrase.startswith("word")}
 
 

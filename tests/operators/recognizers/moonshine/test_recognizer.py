@@ -12,7 +12,7 @@ import pytest
 
 from operators.decoding.forward import Forward, Logits
 from operators.decoding.session import PrefixSession
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.decoder import Heard, decode
 from operators.recognizers.moonshine.model import BEGIN, END, Encoded, MoonshineModel, load_model
@@ -146,15 +146,6 @@ def test_several_tokens_in_one_pass_are_judged_as_one_by_one() -> None:
     assert agree(together, alone)
 
 
-def test_audio_that_jumps_ends_the_segment_and_goes_on_at_its_new_place() -> None:
-    first, second = pcm("beckett.wav", 1.3), pcm("beckett.wav", 1.6)
-    said = finals(hear(chunks(first) + chunks(second, start_s=100.0)))
-
-    assert [final.segment for final in said] == [0, 1]
-    assert said[0].end_s <= 1.3
-    assert 100.0 <= said[1].start_s < 100.5
-
-
 def test_silence_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[object] = []
     monkeypatch.setattr(MoonshineModel, "encode", lambda _self, samples: encoded.append(samples))
@@ -219,11 +210,6 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path / "decoder_model_merged.ort")
     with pytest.raises(InputError, match="not a merged Moonshine decoder"):
         moonshine_recognizer(model_path=tmp_path)
-
-
-def test_an_interval_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(UsageError, match="update_interval_s"):
-        moonshine_recognizer(update_interval_s=0)
 
 
 def test_both_formats_of_a_vocabulary_spell_the_same(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Whisper as a recogniser: what it says of speech, of pauses, and when it fails."""
 
+from functools import cache
 from typing import NoReturn
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from operators.errors import UsageError
 from operators.languages import language
+from operators.recognizers.protocol import Hypothesis
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import WhisperTranscriber, whisper_recognizer
 from operators.recognizers.windowed.method import SpeechMethod
@@ -26,10 +28,13 @@ def failing(*_given: object) -> NoReturn:
 SPEECH = silence(0.5) + pcm("beckett.wav", 3.0) + silence(1.0)
 
 
+@cache
+def said() -> list[Hypothesis]:
+    return hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH))
+
+
 def test_speech_is_written_with_punctuation() -> None:
-    finals = [
-        one.text for one in hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH)) if one.is_final
-    ]
+    finals = [one.text for one in said() if one.is_final]
 
     assert "Ever tried" in finals[0]
     assert "failed." in " ".join(finals)
@@ -46,7 +51,7 @@ def test_nothing_is_said_again_after_a_pause() -> None:
 
 
 def test_a_pass_that_fails_costs_its_update_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH))
+    whole = said()
     encode, calls = WhisperModel.encode, iter(range(1000))
 
     def failing_later(*given: object) -> object:
@@ -86,18 +91,3 @@ def window(segment: int, audio: Samples, *, is_final: bool = False) -> Window:
 def test_another_language_than_the_models_is_refused() -> None:
     with pytest.raises(UsageError, match="knows English only; name a multilingual one for German"):
         whisper_recognizer(model_path=TINY_EN, spoken=language("German"))
-
-
-def test_an_interval_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(UsageError, match="update_interval_s"):
-        whisper_recognizer(model_path=TINY_EN, update_interval_s=0)
-
-
-def test_times_are_on_the_clock_of_the_chunks() -> None:
-    at_once = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH))
-    later = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH, start_s=3600.0))
-
-    assert [one.text for one in at_once] == [one.text for one in later]
-    assert [one.start_s + 3600 for one in at_once] == pytest.approx([one.start_s for one in later])
-    assert 0.1 < at_once[0].start_s < 1.0
-    assert at_once[-1].end_s <= 4.5
