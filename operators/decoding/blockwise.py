@@ -11,7 +11,7 @@ import numpy as np
 from operators.decoding.drafter import Drafter
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Decoded, Forward, Method, Origin, Request, Task, TreeForward
-from operators.decoding.repetition import FIGURE_TOKENS, repetition
+from operators.decoding.repetition import FIGURE_TOKENS, TIMES, repeats, repetition
 from operators.decoding.verify import verify
 from operators.decoding.words import last_word_end
 from operators.trouble import Trouble
@@ -69,6 +69,7 @@ class _Growing:
         self._piece = task.piece
         # As long as the source, figures may well be those of the source.
         self._figure_tokens = max(FIGURE_TOKENS, len(task.source))
+        self._source = task.source
         self._cut: Trouble | None = None
         self._proposed = 0
         # Tokens that have been searched for a repetition.
@@ -89,7 +90,10 @@ class _Growing:
         """Append accepted tokens; cut a repetition, or an output that is too long at its last whole word."""
         self.output += tokens
         self._origins += origins
-        kept = repetition(self.output, self._checked, self._piece, self._figure_tokens)
+        kept = self._repetition(TIMES)
+        if kept is not None and (spoken := repeats(self._source)) >= TIMES:
+            # A phrase may be repeated as often as the speaker repeats one, and two times more.
+            kept = self._repetition(spoken + 2)
         self._checked = len(self.output)
         if kept is not None:
             self._cut = Trouble.REPETITION
@@ -98,6 +102,9 @@ class _Growing:
         if kept is not None:
             self.ended = True
             del self.output[kept:], self._origins[kept:]
+
+    def _repetition(self, times: int) -> int | None:
+        return repetition(self.output, self._checked, self._piece, self._figure_tokens, times)
 
     def decoded(self) -> Decoded:
         """The result so far."""

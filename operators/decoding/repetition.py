@@ -19,8 +19,23 @@ TIMES, TOKENS = 3, 12
 FIGURE_TOKENS = 48
 
 
+def repeats(tokens: Sequence[int]) -> int:
+    """How often a phrase is said in a row at most: who says "no, no, no, no" is not a lost model."""
+    most = 1
+    for period in range(1, min(MAX_PERIOD, len(tokens) // 2) + 1):
+        run = 0
+        for at in range(period, len(tokens)):
+            run = run + 1 if tokens[at] == tokens[at - period] else 0
+            most = max(most, run // period + 1)
+    return most
+
+
 def repetition(
-    tokens: Sequence[int], begin: int = 0, piece: Piece = textless, figure_tokens: int = FIGURE_TOKENS
+    tokens: Sequence[int],
+    begin: int = 0,
+    piece: Piece = textless,
+    figure_tokens: int = FIGURE_TOKENS,
+    times: int = TIMES,
 ) -> int | None:
     """The length to which ``tokens`` should be cut, or None if no prefix ends in a repetition.
 
@@ -30,28 +45,29 @@ def repetition(
     Args:
         piece: Spells a token; without it, no token is part of a figure, and any place is the end of a word.
         figure_tokens: The minimum of tokens where the phrase has only digits and what stands between them.
+        times: The minimum number of repetitions.
     """
     for end in range(begin + 1, len(tokens) + 1):
-        kept = _ends_in_repetition(tokens[:end], piece, figure_tokens)
+        kept = _ends_in_repetition(tokens[:end], piece, figure_tokens, times)
         if kept is not None:
             return kept
     return None
 
 
-def _ends_in_repetition(tokens: Sequence[int], piece: Piece, figure_tokens: int) -> int | None:
-    for period in range(1, min(MAX_PERIOD, len(tokens) // TIMES) + 1):
-        span = _span(tokens, period, TOKENS)
+def _ends_in_repetition(tokens: Sequence[int], piece: Piece, figure_tokens: int, times: int) -> int | None:
+    for period in range(1, min(MAX_PERIOD, len(tokens) // times) + 1):
+        span = _span(tokens, period, TOKENS, times)
         if span and _is_figure(tokens[-period:], piece):
-            span = _span(tokens, period, figure_tokens)
+            span = _span(tokens, period, figure_tokens, times)
         if span:
             once = len(tokens) - span + period
             return next((end for end in range(once, once + period) if is_word_end(tokens, end, piece)), once)
     return None
 
 
-def _span(tokens: Sequence[int], period: int, least: int) -> int:
+def _span(tokens: Sequence[int], period: int, least: int, times: int) -> int:
     """How many tokens at the end repeat with this period, counted in whole phrases; 0 if too few."""
-    span = max(TIMES, -(-least // period)) * period
+    span = max(times, -(-least // period)) * period
     # A span repeats with a period if it equals itself shifted by that period.
     is_repeated = (
         span <= len(tokens)

@@ -9,7 +9,7 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import textless
-from operators.decoding.repetition import FIGURE_TOKENS, TIMES, TOKENS, repetition
+from operators.decoding.repetition import FIGURE_TOKENS, TIMES, TOKENS, repeats, repetition
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.words import last_word_end
@@ -26,6 +26,19 @@ def test_what_is_said_over_and_over_is_kept_once(lead: list[int], loop: list[int
     if repetition(lead) is None:
         assert repetition(tokens) == len(lead) + len(loop)
         assert repetition(tokens[:-1]) is None
+
+
+@given(
+    st.lists(st.integers(1, 3), max_size=4), st.lists(st.integers(4, 9), min_size=1, max_size=4, unique=True),
+    st.integers(3, 8),
+)  # fmt: skip
+def test_a_phrase_may_be_repeated_as_often_as_a_speaker_repeats_one(
+    lead: list[int], phrase: list[int], times: int
+) -> None:
+    spoken = lead + phrase * times
+    assert repeats(spoken) >= times
+    assert repetition(spoken, times=repeats(spoken) + 2) is None
+    assert repetition(lead + phrase * 40, times=repeats(spoken) + 2) is not None
 
 
 @given(st.permutations(list(range(30))))
