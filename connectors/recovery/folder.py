@@ -30,7 +30,7 @@ from operators.errors import InputError, OutputError, SurtitleError, UsageError
 #: Version of the stored data, including the states of all stages. Increase it when older ones can no longer
 #: be read (a new last field with a default is no obstacle), and when the position of a source or sink moves
 #: to another module, because its pickle names the module.
-SCHEMA = 5
+SCHEMA = 6
 
 _NAME = "run.json"
 # Initial size of a store and its journal.

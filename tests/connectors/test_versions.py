@@ -21,6 +21,7 @@ from operators.errors import InputError
 from operators.events import Event
 from operators.metrics.erasure import ErasureState
 from operators.recognizers.numbering import NumberingState
+from operators.sentences.joining import SentencesState
 from operators.snapshots import unpack
 from operators.stages.translation import OpenSegment, StageState
 from operators.subtitles.writer import WriterState
@@ -43,7 +44,7 @@ FIRST: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 #: The order in which the fields of an event are written: files of two versions can be compared byte by byte.
 ORDER = {
-    "partial": "stream segment revision is_final text start_s end_s arrival_s",
+    "partial": "stream segment revision is_final text start_s end_s arrival_s is_sentence",
     "translation": "stream segment revision is_final source text tokens pieces start_s end_s arrival_s "
     "started_s ready_s overtaken effort trouble",
     "caption": "stream segment revision is_final source shown withheld start_s end_s arrival_s "
@@ -58,8 +59,12 @@ STATES = {
     "MicrophonePosition": "samples",
     "NumberingState": "stream next_segment unfinished heard_s",
     "OpenSegment": "segment waiting overtaken",
-    "Partial": "stream segment revision is_final text start_s end_s arrival_s",
+    "OpenSentence": "pieces revision text",
+    "Partial": "stream segment revision is_final text start_s end_s arrival_s is_sentence",
+    "Piece": "segment text start_s end_s is_final mark keeps_capital is_joined",
     "SegmentState": "windows",
+    "SentencesState": "stream open arrival_s ended earlier spellings",
+    "Spellings": "is_capital",
     "StageState": "open pending",
     "SubtitlePosition": "size cues",
     "Final": "source target start_s end_s",
@@ -99,11 +104,11 @@ def test_a_file_of_a_later_version_is_refused_by_name(kind: str, tmp_path: Path)
 def test_states_change_only_with_the_schema_of_the_folder() -> None:
     found: dict[str, str] = {}
     for state in (
-        AudioPosition, ErasureState, JsonlPosition, MicrophonePosition, NumberingState, StageState,
-        SubtitlePosition, WavPosition, WriterState,
+        AudioPosition, ErasureState, JsonlPosition, MicrophonePosition, NumberingState, SentencesState,
+        StageState, SubtitlePosition, WavPosition, WriterState,
     ):  # fmt: skip
         _collect(state, found)
-    assert (SCHEMA, found) == (5, STATES), (
+    assert (SCHEMA, found) == (6, STATES), (
         "a state has changed: write down what it is now, and raise SCHEMA unless the older one is read"
     )
 

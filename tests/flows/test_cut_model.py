@@ -23,7 +23,8 @@ def test_a_model_that_is_cut_short_ends_the_run_in_one_sentence_and_it_goes_on_w
     model, whole = tmp_path / "model.gguf", Path(small[1]).read_bytes()
     model.write_bytes(whole)
     talk, captions = tmp_path / "talk.jsonl", tmp_path / "captions.jsonl"
-    talk.write_bytes(b"".join(partial(number, 0.2 * number, is_final=True) for number in range(_SEGMENTS)))
+    spoken = (partial(number, 0.2 * number, is_final=True, is_sentence=True) for number in range(_SEGMENTS))
+    talk.write_bytes(b"".join(spoken))
     files = [talk, "--model", model, "--captions", captions, "--recovery", tmp_path / "run"]
     command = [SURTITLE, "replay", "--realtime", "--quiet", "--threads", "2", *map(str, files)]
     with Program(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:

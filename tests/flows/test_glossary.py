@@ -111,7 +111,7 @@ def spoken(folder: Path, name: str, *options: str) -> str:
     text = (folder / "text.txt").read_text().strip()
     final = {
         "event": "partial", "stream": "one", "segment": 0, "revision": 0, "text": text, "is_final": True,
-        "start_s": 0.0, "end_s": 1.0, "arrival_s": 1.0,
+        "start_s": 0.0, "end_s": 1.0, "arrival_s": 1.0, "is_sentence": True,
     }  # fmt: skip
     (folder / "one.jsonl").write_text(json.dumps(final) + "\n")
     replay = ("replay", "one.jsonl", "--quiet", "--threads", 1, "--captions", f"{name}.jsonl")

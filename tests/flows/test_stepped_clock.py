@@ -28,10 +28,13 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> SteppedClock:
     return SteppedClock(tmp_path_factory.mktemp("clock"))
 
 
-def partial(segment: int, arrival_s: float, *, revision: int = 0, is_final: bool = False) -> bytes:
+def partial(
+    segment: int, arrival_s: float, *, revision: int = 0, is_final: bool = False, is_sentence: bool = False
+) -> bytes:
     one = Partial(
         stream="talk", segment=segment, revision=revision, is_final=is_final, text="word " * (revision + 1),
         start_s=3.0 * segment, end_s=3.0 * segment + 0.5, arrival_s=arrival_s,
+        is_sentence=is_sentence,
     )  # fmt: skip
     return msgspec.json.encode(one) + b"\n"
 
