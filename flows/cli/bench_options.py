@@ -38,6 +38,7 @@ GRID: Group = {
     ),
     "draft_mask": _crossed("draft_mask", integers, "Tokens cut from the end of SSBD's draft."),
     "commit": _crossed("commit", integers, "Clear passes after which a token is committed; 0: never."),
+    "keep": _crossed("keep", integers, "Source tokens heard before the draft is evaluated again; 0: always."),
     "commit_gap": _crossed(
         "commit_gap", floats, "Logits by which a token must be the best one for a pass to be clear."
     ),

@@ -50,7 +50,13 @@ def sequences(settings: TranslateSettings, memory: RecurrentMemory | None, heads
     """Number of sequences of a context: heads, sessions, and branches (one head with recurrent memory)."""
     if memory is not None:
         return memory.sequences(settings.sessions)
-    return settings.sessions + heads + branches(settings)
+    return settings.sessions + heads + branches(settings) + shifted(settings, heads)
+
+
+def shifted(settings: TranslateSettings, heads: int) -> int:
+    """Number of sequences in which kept tokens wait: one for each session, or none."""
+    fits = 2 * settings.sessions + heads + branches(settings) <= MAX_SEQUENCES
+    return settings.sessions if settings.keep and fits else 0
 
 
 def open_sessions(
@@ -71,7 +77,11 @@ def open_sessions(
     spare = 0 if memory else branches(settings)
     opened = LlamaContext(model, own)
     first, *further = heads
-    return opened, SessionPool(opened, first, settings.sessions, memory, branches=spare, further=further)
+    shifts = memory is None and shifted(settings, len(heads)) > 0 and opened.can_shift
+    pool = SessionPool(
+        opened, first, settings.sessions, memory, branches=spare, further=further, shifts=shifts
+    )
+    return opened, pool
 
 
 def check_drafted(settings: TranslateSettings) -> None:

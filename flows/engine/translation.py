@@ -268,6 +268,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         scripts=language(settings.target).scripts,
         conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
+        keep=settings.keep,
         draft_mask=settings.draft_mask,
         finals_differ=speculates and leans.is_biased and leans.final_bias != leans.bias,
         drop_revised=settings.drop_revised,

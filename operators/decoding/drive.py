@@ -106,7 +106,9 @@ def trunk(request: Forward | TreeForward) -> Forward | None:
     if isinstance(request, Forward):
         return request
     tokens = [*request.tokens, *request.tree.tokens[: request.tree.trunk]]
-    return Forward(tokens, request.logits_from) if request.logits_from < len(tokens) else None
+    if request.logits_from >= len(tokens):
+        return None
+    return Forward(tokens, request.logits_from, request.output_from, request.kept)
 
 
 #: The answer to a request for which nothing was evaluated.

@@ -43,6 +43,8 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     stood: tuple[int, ...] = ()
     #: What the output spells: a resumed run may have a model of another vocabulary.
     text: str = ""
+    #: Number of tokens of the source before which the whole output was last evaluated.
+    whole: int = 0
 
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
@@ -87,6 +89,8 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     scripts: tuple[str, ...] = ()
     conditioning: Conditioning = Conditioning()
     commit: CommitRule = CommitRule()
+    #: Number of tokens that the source may grow by before all of the output is evaluated again.
+    keep: int = 0
     #: Tokens removed from the end of the draft, except for finals (the paper's mask-k).
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
@@ -286,7 +290,8 @@ class Translator:
         # A space alone says nothing, and a final must not take it for an answer.
         tokens = decoded.tokens if cleaned(answer) else ()
         counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(tokens))
-        return _Answer(Window(source, tokens, counts, self._spelled(tokens)), effort, decoded.cut)
+        whole = before.whole if task.kept else len(source)
+        return _Answer(Window(source, tokens, counts, self._spelled(tokens), whole), effort, decoded.cut)
 
     def _readable(self, window: Window) -> Window:
         """The window, with its text tokenised anew if its tokens are those of another vocabulary."""
@@ -307,6 +312,11 @@ class Translator:
         committed = 0
         if not (is_final and settings.finals_differ):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
+        grown = len(source) - before.whole
+        import os
+        F = os.environ.get("KEEP_FINAL", "1") == "1"
+        kept = committed if (F or not is_final) and grown <= settings.keep else 0
+        kept = max(0, min(kept, committed - int(os.environ.get("KEEP_TAIL", "0"))))
         # A vocabulary that was not chosen for the language may spell it in small pieces.
         length = len(source) if self._prompt.knows_unfinished else 2 * len(source)
         return Task(
@@ -315,6 +325,7 @@ class Translator:
             stop=self._prompt.stop,
             limit=min(settings.max_output, output_limit(length)),
             committed=committed,
+            kept=kept,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,
