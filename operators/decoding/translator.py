@@ -16,6 +16,7 @@ from operators.decoding.drive import Cost
 from operators.decoding.figures import ending_figures
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.judgement import judge
+from operators.decoding.keep import KeepRule
 from operators.decoding.leaning import Leaning
 from operators.decoding.nonempty import nonempty
 from operators.decoding.pieces import decode_pieces, strip_pieces
@@ -89,8 +90,7 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     scripts: tuple[str, ...] = ()
     conditioning: Conditioning = Conditioning()
     commit: CommitRule = CommitRule()
-    #: Number of tokens that the source may grow by before all of the output is evaluated again.
-    keep: int = 0
+    keep: KeepRule = KeepRule()
     #: Tokens removed from the end of the draft, except for finals (the paper's mask-k).
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
@@ -312,11 +312,6 @@ class Translator:
         committed = 0
         if not (is_final and settings.finals_differ):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
-        grown = len(source) - before.whole
-        import os
-        F = os.environ.get("KEEP_FINAL", "1") == "1"
-        kept = committed if (F or not is_final) and grown <= settings.keep else 0
-        kept = max(0, min(kept, committed - int(os.environ.get("KEEP_TAIL", "0"))))
         # A vocabulary that was not chosen for the language may spell it in small pieces.
         length = len(source) if self._prompt.knows_unfinished else 2 * len(source)
         return Task(
@@ -325,7 +320,7 @@ class Translator:
             stop=self._prompt.stop,
             limit=min(settings.max_output, output_limit(length)),
             committed=committed,
-            kept=kept,
+            kept=settings.keep.kept(committed, len(source) - before.whole, is_final=is_final),
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,
