@@ -26,12 +26,20 @@ class ShiftingCache(KvCache, Protocol):
     """A `KvCache` in which tokens can move: what stands before them may grow."""
 
     def set_aside(self, begin: int, end: int, length: int) -> None:
-        """Take the positions from ``begin`` up to ``end`` out, and forget every position from ``length`` on."""
+        """Take the positions from ``begin`` up to ``end`` out, and forget all from ``length`` on."""
         ...
 
     def put_back(self, start: int) -> None:
         """Append what was taken out at position ``start``; only its positions change."""
         ...
+
+
+class Keeping(NamedTuple):
+    """How a session keeps tokens of an output behind a prompt that has changed."""
+
+    cache: ShiftingCache
+    #: Fewer tokens than this are evaluated: the source would need a pass of its own.
+    least: int = 1
 
 
 class Evaluation(NamedTuple):
@@ -48,7 +56,7 @@ class _Kept(NamedTuple):
     """Tokens that move behind a prompt that has changed."""
 
     start: int
-    count: int
+    moved: int
     #: What is to be evaluated after them.
     rest: Evaluation
 
@@ -60,12 +68,10 @@ class PrefixSession:
     the prompt is evaluated in one pass, then these move behind it, and the rest is evaluated in another.
     """
 
-    def __init__(
-        self, cache: KvCache, held: Sequence[int] = (), shifting: ShiftingCache | None = None
-    ) -> None:
-        """Start with a cache that already holds the tokens ``held``; ``shifting`` is the same, if it can."""
+    def __init__(self, cache: KvCache, held: Sequence[int] = (), keeping: Keeping | None = None) -> None:
+        """Start with a cache that already holds the tokens ``held``; ``keeping`` has the same, if it can."""
         self._cache = cache
-        self._shifting = shifting
+        self._keeping = keeping
         self._held = list(held)
         self._failed = False
         # Where the output begins among the held tokens, and the end of those computed behind another prompt.
@@ -103,9 +109,9 @@ class PrefixSession:
             raise ValueError(f"logits_from {logits_from} is not a position of {len(tokens)} tokens")
         prefix = self._usable_prefix(tokens, request)
         moved = self._movable(tokens, request, prefix)
-        if moved and self._shifting is not None:
+        if moved and self._keeping is not None:
             begin = self._output_from
-            self._shifting.set_aside(begin, begin + moved, prefix)
+            self._keeping.cache.set_aside(begin, begin + moved, prefix)
             self._forget(prefix)
         elif prefix < len(self._held) or self._failed:
             prefix = self._cache.cut(prefix)
@@ -123,11 +129,11 @@ class PrefixSession:
 
     def proceed(self) -> Evaluation | None:
         """What the caller must append next, after what `begin` named; None if that was all."""
-        if self._kept is None or self._shifting is None:
+        if self._kept is None or self._keeping is None:
             return None
         kept, self._kept = self._kept, None
-        self._shifting.put_back(kept.start)
-        self._stale_end = kept.start + kept.count
+        self._keeping.cache.put_back(kept.start)
+        self._stale_end = kept.start + kept.moved
         return kept.rest
 
     def end(self, request: Forward) -> None:
@@ -155,7 +161,14 @@ class PrefixSession:
     def _movable(self, tokens: Sequence[int], request: Forward, prefix: int) -> int:
         """How many tokens of the output can move behind the changed prompt."""
         start, begin = request.output_from, self._output_from
-        if self._shifting is None or self._failed or not 0 < begin or prefix >= start:
-            return 0
         most = min(request.kept, request.logits_from - start)
-        return common_prefix(self._held[begin : begin + most], tokens[start : start + most]) if most > 0 else 0
+        if (
+            self._keeping is None
+            or self._failed
+            or begin == 0
+            or prefix >= start
+            or most < self._keeping.least
+        ):
+            return 0
+        same = common_prefix(self._held[begin : begin + most], tokens[start : start + most])
+        return same if same >= self._keeping.least else 0

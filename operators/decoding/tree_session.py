@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from operators.decoding.forward import Forward, Logits, TreeForward
-from operators.decoding.session import KvCache, PrefixSession, ShiftingCache
+from operators.decoding.session import Keeping, KvCache, PrefixSession
 from operators.decoding.tree import TokenTree
 
 
@@ -34,11 +34,9 @@ class TreeCache(KvCache, Protocol):
 class BranchingSession(PrefixSession):
     """Answers requests for trees too, from a `TreeCache`."""
 
-    def __init__(
-        self, cache: TreeCache, held: Sequence[int] = (), shifting: ShiftingCache | None = None
-    ) -> None:
-        """Start with a cache that already holds the tokens ``held``; ``shifting`` is the same, if it can."""
-        super().__init__(cache, held, shifting)
+    def __init__(self, cache: TreeCache, held: Sequence[int] = (), keeping: Keeping | None = None) -> None:
+        """Start with a cache that already holds the tokens ``held``; ``keeping`` has the same, if it can."""
+        super().__init__(cache, held, keeping)
         self._branches = cache
         # The tree in the cache, and the position of its start; its trunk is the end of the held tokens.
         self._tree = TokenTree()
@@ -94,7 +92,7 @@ class BranchingSession(PrefixSession):
         return held if is_same and not self._failed and len(tokens) + held <= logits_from else None
 
     def _cut(self, request: TreeForward) -> int:
-        """Keep the part of the requested tokens and trunk that the sequence has; the number of nodes of it."""
+        """Keep the part of the requested tokens and trunk that the sequence has; returns its nodes."""
         tree, root = request.tree, len(request.tokens)
         keep = self._usable_prefix([*request.tokens, *tree.tokens[: tree.trunk]], request)
         if keep < len(self._held) or self._failed:

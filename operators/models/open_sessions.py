@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, cast
 
 from operators.decoding.forward import Forward, Logits, best_tokens
-from operators.decoding.session import PrefixSession
+from operators.decoding.session import Keeping, PrefixSession
 from operators.decoding.tree_session import BranchingSession
 from operators.models.aside import Aside
 from operators.models.branches import BranchStore
@@ -104,7 +104,7 @@ class OpenSessions:
         *,
         branches: int = 0,
         further: Sequence[Sequence[int]] = (),
-        shifts: bool = False,
+        least_kept: int | None = None,
     ) -> None:
         """Evaluate the heads once.
 
@@ -121,8 +121,9 @@ class OpenSessions:
             memory: The model's recurrent memory, if it has one.
             branches: Maximum number of branches of a tree.
             further: What other prompts begin with.
-            shifts: Whether tokens of an output can be kept behind a prompt that has changed. The store must
-                be a `ShiftingStore` then, and have ``size`` more sequences.
+            least_kept: Minimum number of tokens of an output that are kept behind a prompt that has changed;
+                fewer are evaluated. The store must be a `ShiftingStore` then, and have ``size`` more
+                sequences. None keeps none.
 
         Raises:
             ModelTrouble: if the model fails.
@@ -138,8 +139,10 @@ class OpenSessions:
         self._free = list(range(size, 0, -1))
         # Shared by all sessions: only one session is lent out at a time, and it returns them.
         self._spare = range(size + 1, size + 1 + branches)
-        # A session's own spare sequence has its number and this more.
-        self._aside_from = size + branches + len(self._heads) - 1 if shifts and memory is None else None
+        #: Minimum number of tokens that are kept behind a prompt that has changed; None if none are.
+        self.least_kept = least_kept if memory is None else None
+        # The sequence in which tokens of a session wait has the session's number and this more.
+        self._aside_from = size + branches + len(self._heads) - 1
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
         self._failures = 0
         self._is_head_there = False
@@ -147,11 +150,6 @@ class OpenSessions:
         #: Usage at the last count; it can be read on any thread.
         self.usage = Usage()
         self.count()
-
-    @property
-    def shifts(self) -> bool:
-        """Whether tokens of an output can be kept behind a prompt that has changed."""
-        return self._aside_from is not None
 
     @property
     def is_recurrent(self) -> bool:
@@ -221,17 +219,19 @@ class OpenSessions:
         shared = len(head.tokens)
         if head.tokens:
             self._store.copy_sequence(head.number, sequence.number)
-        shifting = sequence if isinstance(sequence, _Sequence) and self._aside_from is not None else None
+        keeping = None
+        if isinstance(sequence, _Sequence) and self.least_kept is not None:
+            keeping = Keeping(sequence, self.least_kept)
         if not self._spare:
-            return OpenSession(sequence, PrefixSession(sequence, head.tokens, shifting), shared)
+            return OpenSession(sequence, PrefixSession(sequence, head.tokens, keeping), shared)
         store = cast(BranchStore, self._store)
         branching = BranchingSequence(sequence, sequence.number, store, self._spare, self._drop_others)
-        return OpenSession(branching, BranchingSession(branching, head.tokens, shifting), shared)
+        return OpenSession(branching, BranchingSession(branching, head.tokens, keeping), shared)
 
     def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
         if self._memory is None:
             aside = None
-            if self._aside_from is not None:
+            if self.least_kept is not None:
                 aside = Aside(cast(ShiftingStore, self._store), self._aside_from + number)
             return _Sequence(self._store, number, self._drop_others, aside)
         return RecurrentSequence(

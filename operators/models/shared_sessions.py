@@ -83,7 +83,10 @@ class SharedSessions:
             self._store.evaluate_parts(leads)
         rests = [one.session.proceed() for one in opened]
         made = self._store.evaluate_parts(
-            [first if rest is None else Part(first.sequence, rest) for first, rest in zip(firsts, rests, strict=True)]
+            [
+                first if rest is None else Part(first.sequence, rest)
+                for first, rest in zip(firsts, rests, strict=True)
+            ]
         )
         for one, request in zip(opened, asked, strict=True):
             one.session.end(request.request)

@@ -97,7 +97,7 @@ def test_only_what_a_request_allows_is_kept_and_all_else_is_evaluated(
 ) -> None:
     """Whatever was asked before, and whatever was evicted."""
     store = AttendingStore(1 + 2 * size, cells)
-    pool = SessionPool(store, HEAD, size, shifts=True)
+    pool = SessionPool(store, HEAD, size, least_kept=1)
     for key, request in work:
         with pool.session(key) as session:
             rows = session.forward(request)
@@ -118,7 +118,7 @@ def test_only_what_a_request_allows_is_kept_and_all_else_is_evaluated(
 
 
 def test_a_longer_source_costs_itself_and_not_the_output() -> None:
-    pool = SessionPool(AttendingStore(3), HEAD, 1, shifts=True)
+    pool = SessionPool(AttendingStore(3), HEAD, 1, least_kept=1)
     output = [3] * 20
     with pool.session("a") as session:
         session.forward(Ask.of([1, 2], output, 0, 1))
@@ -132,8 +132,8 @@ def test_a_longer_source_costs_itself_and_not_the_output() -> None:
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), asks, min_size=1), max_size=6))
 def test_rooms_that_share_passes_keep_the_same_as_each_alone(turns: list[dict[str, Forward]]) -> None:
     store = AttendingStore(7)
-    shared = SharedSessions(store, OpenSessions(store, HEAD, 3, shifts=True))
-    pool = SessionPool(AttendingStore(7), HEAD, 3, shifts=True)
+    shared = SharedSessions(store, OpenSessions(store, HEAD, 3, least_kept=1))
+    pool = SessionPool(AttendingStore(7), HEAD, 3, least_kept=1)
     for turn in turns:
         asked = [Asked(key, request) for key, request in turn.items()]
         sizes = [shared.size(one) for one in asked]
@@ -157,7 +157,7 @@ def test_llama_moves_tokens_without_changing_what_they_mean(model: LlamaModel) -
 
     context = LlamaContext(model, ContextSettings(cells=512, sequences=3, threads=2))
     assert context.can_shift
-    with SessionPool(context, source[:3], 1, shifts=True).session("a") as session:
+    with SessionPool(context, source[:3], 1, least_kept=1).session("a") as session:
         want = session.forward(ask(source, label, kept=0)).copy()
         kept = len(output) - 2
         stale = session.forward(ask(source, more, label, kept=kept)).copy()
