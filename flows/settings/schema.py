@@ -137,7 +137,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     commit: NotNegative = 1
     #: Minimum gap between the two best logits for an acceptance to be clear.
     commit_gap: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
-    #: Number of tokens that the source may grow by before the whole draft is evaluated again. Until then, what
+    #: Number of tokens that the source may grow by before the whole draft is evaluated again. Until then what
     #: was computed for committed tokens is kept, although the source before them has grown, if that is faster
     #: on this machine. 0 evaluates all of it at each update.
     keep: NotNegative = 0

@@ -146,6 +146,8 @@ class Session(Protocol):
 
     #: Tokens of the last request that did not have to be evaluated again.
     reused: int
+    #: Of these, tokens of the output that were kept although the prompt has changed.
+    kept: int
 
     def forward(self, request: Forward) -> Logits:
         """Answer one request; the shape is (len(tokens) - logits_from, vocabulary)."""

@@ -79,6 +79,8 @@ class PrefixSession:
         self._kept: _Kept | None = None
         #: Tokens of the last request that were taken from the cache.
         self.reused = 0
+        #: Of these, tokens of the output that were kept although the prompt has changed.
+        self.kept = 0
 
     @property
     def held(self) -> int:
@@ -117,7 +119,7 @@ class PrefixSession:
             prefix = self._cache.cut(prefix)
             self._forget(prefix)
         self._failed = True  # a pass that breaks off may leave anything after what is held
-        self.reused = prefix + moved
+        self.reused, self.kept = prefix + moved, moved
         rows = len(tokens) - logits_from
         if not moved:
             self._kept = None

@@ -65,7 +65,7 @@ class BranchingSession(PrefixSession):
         self._failed, self._tree = True, TokenTree()
         there, logits = self._branches.evaluate_tree(tokens[start:], start, tree, held, length - logits_from)
         self._failed = False
-        self.reused = start + held
+        self.reused, self.kept = start + held, 0
         self._root, self._tree = len(tokens), tree.first(there)
         self._held = [*tokens, *self._tree.tokens[: self._tree.trunk]]
         self._output_from = request.output_from

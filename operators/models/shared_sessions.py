@@ -55,7 +55,7 @@ class SharedSessions:
             logits = session.forward(asked.request)
         except ModelTrouble as trouble:
             return Answered(trouble)
-        return Answered(logits, session.reused)
+        return Answered(logits, session.reused, session.kept)
 
     def _together(self, asked: Sequence[Asked]) -> list[Answered] | None:
         """All answers from one pass; None if each request must be answered alone."""
@@ -90,4 +90,7 @@ class SharedSessions:
         )
         for one, request in zip(opened, asked, strict=True):
             one.session.end(request.request)
-        return [Answered(logits, one.session.reused) for logits, one in zip(made, opened, strict=True)]
+        return [
+            Answered(logits, one.session.reused, one.session.kept)
+            for logits, one in zip(made, opened, strict=True)
+        ]
