@@ -36,7 +36,7 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     draft_mask: int
     commit: int
     commit_gap: float = 0.0
-    keep: int = 0
+    keep: bool = False
     glossary: str | None = None
     dictionary: str = "auto"
     hold_back: int

@@ -28,7 +28,6 @@ from operators.decoding.conditioning import Conditioning
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.heads import Heads
-from operators.decoding.keep import KeepRule
 from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.prediction import Prediction
 from operators.decoding.rules import acceptance
@@ -284,7 +283,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         scripts=language(settings.target).scripts,
         conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
-        keep=KeepRule(settings.keep),
+        keep=settings.keep,
         draft_mask=settings.draft_mask,
         finals_differ=speculates and leans.is_biased and leans.final_bias != leans.bias,
         drop_revised=settings.drop_revised,

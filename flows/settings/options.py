@@ -98,8 +98,8 @@ TRANSLATION: Group = {
         f"Acceptance rule for drafts: {NAMES}; auto is the bias if given, else what suits the model.",
     ),
     "keep": _option(
-        "translate", "keep", int,
-        "Source tokens heard before the whole draft is evaluated again; 0: at each update.",
+        "translate", "keep", bool, "Keep what was computed for committed tokens when the source grows.",
+        "--keep/--no-keep",
     ),
     "commit": _option(
         "translate", "commit", int, "Passes after which a draft token is accepted without a check; 0: never."

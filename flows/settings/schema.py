@@ -137,10 +137,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     commit: NotNegative = 1
     #: Minimum gap between the two best logits for an acceptance to be clear.
     commit_gap: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
-    #: Number of tokens that the source may grow by before the whole draft is evaluated again. Until then what
-    #: was computed for committed tokens is kept, although the source before them has grown, if that is faster
-    #: on this machine. 0 evaluates all of it at each update.
-    keep: NotNegative = 0
+    #: Keep what was computed for committed tokens when the source before them grows, if that is faster on
+    #: this machine. Otherwise all of the draft is evaluated at each update.
+    keep: bool = True
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
     #: Remove the closing punctuation of unfinished text.

@@ -16,7 +16,6 @@ from operators.decoding.drive import Cost
 from operators.decoding.figures import ending_figures
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.judgement import judge
-from operators.decoding.keep import KeepRule
 from operators.decoding.leaning import Leaning
 from operators.decoding.nonempty import nonempty
 from operators.decoding.pieces import decode_pieces, strip_pieces
@@ -44,8 +43,6 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     stood: tuple[int, ...] = ()
     #: What the output spells: a resumed run may have a model of another vocabulary.
     text: str = ""
-    #: Number of tokens of the source before which the whole output was last evaluated.
-    whole: int = 0
 
 
 class SegmentState(msgspec.Struct, frozen=True, array_like=True):
@@ -90,7 +87,8 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     scripts: tuple[str, ...] = ()
     conditioning: Conditioning = Conditioning()
     commit: CommitRule = CommitRule()
-    keep: KeepRule = KeepRule()
+    #: Whether what was computed for committed tokens is kept when the source grows.
+    keep: bool = False
     #: Tokens removed from the end of the draft, except for finals (the paper's mask-k).
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
@@ -291,8 +289,7 @@ class Translator:
         # A space alone says nothing, and a final must not take it for an answer.
         tokens = decoded.tokens if cleaned(answer) else ()
         counts = settings.commit.count(before.stood, task.committed, decoded.gaps, len(tokens))
-        whole = before.whole if task.kept else len(source)
-        return _Answer(Window(source, tokens, counts, self._spelled(tokens), whole), effort, decoded.cut)
+        return _Answer(Window(source, tokens, counts, self._spelled(tokens)), effort, decoded.cut)
 
     def _readable(self, window: Window) -> Window:
         """The window, with its text tokenised anew if its tokens are those of another vocabulary."""
@@ -321,7 +318,7 @@ class Translator:
             stop=self._prompt.stop,
             limit=min(settings.max_output, output_limit(length)),
             committed=committed,
-            kept=settings.keep.kept(committed, len(source) - before.whole, is_final=is_final),
+            kept=committed if settings.keep else 0,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,
