@@ -395,6 +395,6 @@ def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     nodes = Prediction().nodes if settings.draft_tree else 0
     # Rooms must not displace each other. Elsewhere all cells are turned where tokens are kept, and segments
     # that are open at the same time are rarely as long: where they are, the oldest session is evicted.
-    whole = settings.sessions if settings.rooms else 1 + (settings.sessions - 1) / 4
+    whole = settings.sessions if settings.rooms else 1 + (settings.sessions - 1) / 8
     cells = sum(len(prompt.head) for prompt in prompts) + math.ceil(whole * window) + nodes
     return -(-cells // 256) * 256
