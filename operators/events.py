@@ -137,6 +137,8 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: Count = 0
     #: Prompt tokens that were still in the KV cache.
     prompt_reused: Count = 0
+    #: Tokens of the last output that were kept in the KV cache although the prompt has changed.
+    kept: Count = 0
     #: Tokens that the passes evaluated: new prompt tokens, the draft, proposals and decoded tokens.
     evaluated: Count = 0
     #: Forward passes through the draft model.

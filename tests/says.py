@@ -24,6 +24,7 @@ class Says:
     """A session that answers by ``after``, told the output; and remembers what it was asked."""
 
     reused = 0
+    kept = 0
 
     def __init__(self, prompt: Sequence[int], after: Callable[[tuple[int, ...]], Said]) -> None:
         self.prompt = list(prompt)

@@ -18,10 +18,10 @@ from platformdirs import user_cache_path
 from connectors.files.damage import DAMAGED
 from connectors.machine.cpu import cpu_name
 from operators.decoding.pass_cost import PassCosts
-from operators.models.pass_times import RowStep
+from operators.models.pass_times import KeepCosts, RowStep
 from operators.models.tuning import Tuning
 
-Measured = TypeVar("Measured", Tuning, RowStep, PassCosts)
+Measured = TypeVar("Measured", Tuning, RowStep, KeepCosts, PassCosts)
 
 #: Seconds after which a measurement is retried that failed because the machine was too busy.
 _RETRY_AFTER_S = 3600.0
@@ -60,7 +60,7 @@ def remembered(key: str, kind: type[Measured]) -> Measured | None:
     return measured if measured.is_steady or age_s < _RETRY_AFTER_S else None
 
 
-def remember(key: str, measured: Tuning | RowStep | PassCosts) -> None:
+def remember(key: str, measured: Tuning | RowStep | KeepCosts | PassCosts) -> None:
     """Store ``measured`` for the next start."""
     path = _path(key)
     with suppress(OSError):

@@ -43,6 +43,8 @@ class Grid(NamedTuple):
     mask_k: Sequence[int] = (DisplaySettings().mask_k,)
     commit: Sequence[int] = (USUAL.commit,)
     commit_gap: Sequence[float] = (USUAL.commit_gap,)
+    #: Whether what was computed for committed tokens is kept when the source grows.
+    keep: Sequence[bool] = (USUAL.keep,)
     draft_mask: Sequence[int] = (USUAL.draft_mask,)
     #: Biases of a segment's last update; "same" for the bias of the row, None for the model's default.
     final_bias: Sequence[float | Same | None] = (USUAL.final_bias,)
@@ -100,7 +102,8 @@ class Plan(NamedTuple):
         more = [one for one in self.variants if one.draft_model is not None or one.heads is not None]
         common = max(more, key=lambda variant: variant.draft_tree, default=self.variants[0])
         glossaries = (one.glossary for one in self.variants if one.glossary is not None)
-        return replace(common, glossary=next(glossaries, None))
+        keep = any(one.keep for one in self.variants)
+        return replace(common, glossary=next(glossaries, None), keep=keep)
 
 
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
@@ -144,6 +147,7 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
         "draft_mask": settings.draft_mask,
         "commit": settings.commit,
         "commit_gap": settings.commit_gap,
+        "keep": settings.keep,
         "draft_model": settings.draft_model,
         "draft_length": settings.draft_length if settings.draft_model else None,
         "draft_threshold": settings.draft_threshold if settings.draft_model else None,
@@ -180,7 +184,7 @@ def _own(values: dict[str, Any]) -> dict[str, Any]:
     own["final_bias"] = bias if own["final_bias"] == "same" else own["final_bias"]
     own["proposal_bias"] = bias if own["proposal_bias"] == "same" else own["proposal_bias"]
     if own["commit"] == 0:
-        own["commit_gap"] = 0.0
+        own |= {"commit_gap": 0.0, "keep": False}
     if own["draft_model"] is None:
         own |= {name: getattr(USUAL, name) for name in ("draft_length", "draft_threshold", "draft_tree")}
     return own
@@ -188,5 +192,5 @@ def _own(values: dict[str, Any]) -> dict[str, Any]:
 
 def _variant(common: dict[str, Any], **own: Any) -> TranslateSettings:
     if own["method"] not in SPECULATIVE:
-        own["commit"] = 0  # the default is that of methods with a draft
+        own |= {"commit": 0, "keep": False}  # the default is that of methods with a draft
     return load_settings(None, {"translate": {**common, **own}}).translate

@@ -36,6 +36,7 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     draft_mask: int
     commit: int
     commit_gap: float = 0.0
+    keep: bool = False
     glossary: str | None = None
     dictionary: str = "auto"
     hold_back: int
@@ -96,3 +97,5 @@ class MethodRow(msgspec.Struct, frozen=True, kw_only=True):
     #: The speedup if a pass over a hundred tokens costs twice as much as one over a single token.
     speedup_simulated: float
     updates: int
+    #: Mean number of tokens evaluated per update.
+    evaluated: float = 0.0

@@ -101,6 +101,7 @@ class Scorer:
             passes_saved=base.passes / max(1, effort.passes),
             speedup_simulated=gpu_cost(base) / max(1.0, gpu_cost(effort)),
             updates=len(updates),
+            evaluated=effort.evaluated / len(updates),
         )
 
     def _effort(self, which: int) -> Effort:

@@ -63,6 +63,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     ubatch: int
     row_step: int
     cells: int
+    #: Fewer tokens of a draft are not kept when the source grows; None if none are ever.
+    least_kept: int | None = None
     repeats: int
     order: str
     max_source: int
@@ -104,6 +106,7 @@ def sign(
         ubatch=engine.context.ubatch,
         row_step=engine.context.row_step,
         cells=engine.context.cells,
+        least_kept=engine.pool.sessions.least_kept,
         repeats=repeats,
         order="rotating",
         max_source=common.max_source,

@@ -33,6 +33,7 @@ def label(row: MethodRow, *, mask: bool) -> str:
         f"sure={row.sure or 0:g}": row.sure not in (None, USUAL.sure),
         f"commit={row.commit}": row.method in SPECULATIVE and row.commit != USUAL.commit,
         f"gap={row.commit_gap:g}": row.commit_gap != USUAL.commit_gap,
+        "no-keep": row.method in SPECULATIVE and row.commit > 0 and not row.keep,
         f"draft-mask={row.draft_mask}": row.draft_mask != USUAL.draft_mask,
         "+ draft model": row.draft_model is not None,
         f"length={row.draft_length}": row.draft_length not in (None, USUAL.draft_length),

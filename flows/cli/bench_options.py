@@ -38,6 +38,10 @@ GRID: Group = {
     ),
     "draft_mask": _crossed("draft_mask", integers, "Tokens cut from the end of SSBD's draft."),
     "commit": _crossed("commit", integers, "Clear passes after which a token is committed; 0: never."),
+    "keep": Option(
+        "translate", "keep", bool, ("--no-keep",),
+        "Add SSBD that evaluates its whole draft at each update.", "", lambda _flag, _given: (True, False),
+    ),
     "commit_gap": _crossed(
         "commit_gap", floats, "Logits by which a token must be the best one for a pass to be clear."
     ),

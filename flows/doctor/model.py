@@ -24,6 +24,8 @@ class ModelFacts(msgspec.Struct, frozen=True):
     mb: float = 0.0
     #: Whether it was trained for captions.
     is_for_captions: bool = False
+    #: Whether tokens of a draft can be kept when the source grows.
+    can_keep: bool = True
     direction: str = ""
     #: The directions that the models for captions know.
     captioned: tuple[str, ...] = ()
@@ -56,6 +58,8 @@ def judge(facts: ModelFacts) -> list[Finding]:
     if facts.error is not None:
         return [from_error(facts.error, is_problem=True)]
     sentence = f"{facts.name or facts.path} ({facts.architecture}, {facts.mb:,.0f} MB) can be loaded"
+    if not facts.can_keep:
+        sentence += "; its memory cannot shift, so each update evaluates the whole draft"
     if facts.is_for_captions:
         return [Finding.ok(f"{sentence}; it was trained for captions, {facts.direction}")]
     found = [Finding.ok(f"{sentence}; it translates {facts.direction}, but was not trained for captions")]

@@ -1,6 +1,6 @@
 """The draft model: loaded alongside the main model if their vocabularies match, with its own sessions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -50,7 +50,13 @@ def sequences(settings: TranslateSettings, memory: RecurrentMemory | None, heads
     """Number of sequences of a context: heads, sessions, and branches (one head with recurrent memory)."""
     if memory is not None:
         return memory.sequences(settings.sessions)
-    return settings.sessions + heads + branches(settings)
+    return settings.sessions + heads + branches(settings) + shifted(settings, heads)
+
+
+def shifted(settings: TranslateSettings, heads: int) -> int:
+    """Number of sequences in which kept tokens wait: one for each session, or none."""
+    fits = 2 * settings.sessions + heads + branches(settings) <= MAX_SEQUENCES
+    return settings.sessions if settings.keep and fits else 0
 
 
 def open_sessions(
@@ -59,10 +65,17 @@ def open_sessions(
     heads: Sequence[tuple[int, ...]],
     context: ContextSettings,
     memory: RecurrentMemory | None,
+    least_kept: Callable[[], int] | None = None,
 ) -> tuple[LlamaContext, SessionPool]:
     """The context and the sessions of one of the two models.
 
-    ``memory`` must be this model's own, even if ``context`` was made for the other model.
+    Args:
+        settings: The settings of the translate stage.
+        model: The model.
+        heads: The beginnings of its prompts.
+        context: The size of the context, perhaps made for the other model.
+        memory: The model's own recurrent memory.
+        least_kept: Gives the number of tokens from which on keeping them pays; absent to keep none.
     """
     rollback = memory.rollback if memory else 0
     own = msgspec.structs.replace(
@@ -71,7 +84,13 @@ def open_sessions(
     spare = 0 if memory else branches(settings)
     opened = LlamaContext(model, own)
     first, *further = heads
-    return opened, SessionPool(opened, first, settings.sessions, memory, branches=spare, further=further)
+    least = None
+    if least_kept is not None and memory is None and shifted(settings, len(heads)) and opened.can_shift:
+        least = least_kept()
+    pool = SessionPool(
+        opened, first, settings.sessions, memory, branches=spare, further=further, least_kept=least
+    )
+    return opened, pool
 
 
 def check_drafted(settings: TranslateSettings) -> None:

@@ -1,5 +1,6 @@
 """Builds a translator from its settings: the model, the prompt, the sessions, the method."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -38,7 +39,16 @@ from operators.lexicon import Dictionary
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import Footprint, footprint, recurrent_memory
-from operators.models.pass_times import ROWS, RowStep, measure_costs, measure_fill, measure_row_step
+from operators.models.pass_times import (
+    ROWS,
+    TURNED_CELLS,
+    KeepCosts,
+    RowStep,
+    measure_costs,
+    measure_fill,
+    measure_keep,
+    measure_row_step,
+)
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
@@ -74,6 +84,8 @@ class Engine(NamedTuple):
     draft_costs: Callable[[], PassCosts | None]
     #: The same for passes that many segments share.
     fill_costs: Callable[[], PassCosts]
+    #: The number of tokens from which on keeping them behind a longer source pays.
+    least_kept: Callable[[], int]
 
     def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translator:
         """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
@@ -114,7 +126,9 @@ class Engine(NamedTuple):
         """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
         memory = recurrent_memory(self.model, settings.sessions)
         context = replace(self.context, cells=_cells(settings, [self.prompt]))
-        return Opened(*open_sessions(settings, self.model, (self.prompt.head,), context, memory))
+        return Opened(
+            *open_sessions(settings, self.model, (self.prompt.head,), context, memory, self.least_kept)
+        )
 
     @property
     def pool(self) -> SessionPool:
@@ -225,14 +239,15 @@ def _open(
     path, model, settings, prompts, memory, context, fill_costs = loaded
     heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
     with _usable(path):
-        opened = Opened(*open_sessions(settings, model, heads, context, memory))
+        least_kept = cache(lambda: _least_kept(path, model, context, progress))
+        opened = Opened(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
     return Engine(
         path, model, next(iter(prompts.values())), prompts, opened, draft, open_heads(settings, path),
         context, glossary, lexicon,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
-        fill_costs,
+        fill_costs, least_kept,
     )  # fmt: skip
 
 
@@ -268,6 +283,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         scripts=language(settings.target).scripts,
         conditioning=conditioning(settings, closes_unfinished(settings, prompt)),
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
+        keep=settings.keep,
         draft_mask=settings.draft_mask,
         finals_differ=speculates and leans.is_biased and leans.final_bias != leans.bias,
         drop_revised=settings.drop_revised,
@@ -309,6 +325,21 @@ def _row_step(path: Path, model: LlamaModel, tuning: Tuning, progress: Progress)
             )
 
     return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
+
+
+def _least_kept(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> int:
+    """The number of tokens from which on keeping them behind a longer source pays in this context."""
+
+    def measure() -> KeepCosts:
+        with LlamaProbe(model, cells=TURNED_CELLS) as probe:
+            return measure_keep(
+                lambda tokens: probe.pass_s(context.threads, context.ubatch, tokens, 0),
+                lambda: probe.turned_s(context.threads, context.ubatch),
+                lambda fraction: progress("measuring what keeping tokens saves", fraction),
+            )
+
+    key = f"{tuning_key(path)}-{context.threads}-{context.ubatch}-keep"
+    return recalled(key, KeepCosts, measure).least(context.cells)
 
 
 def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
@@ -362,5 +393,8 @@ def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.
     nodes = Prediction().nodes if settings.draft_tree else 0
-    cells = sum(len(prompt.head) for prompt in prompts) + settings.sessions * window + nodes
+    # Rooms must not displace each other. Elsewhere all cells are turned where tokens are kept, and segments
+    # that are open at the same time are rarely as long: where they are, the oldest session is evicted.
+    whole = settings.sessions if settings.rooms else 1 + (settings.sessions - 1) / 8
+    cells = sum(len(prompt.head) for prompt in prompts) + math.ceil(whole * window) + nodes
     return -(-cells // 256) * 256

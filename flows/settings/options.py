@@ -97,6 +97,10 @@ TRANSLATION: Group = {
         "translate", "accept", str,
         f"Acceptance rule for drafts: {NAMES}; auto is the bias if given, else what suits the model.",
     ),
+    "keep": _option(
+        "translate", "keep", bool, "Keep what was computed for committed tokens when the source grows.",
+        "--keep/--no-keep",
+    ),
     "commit": _option(
         "translate", "commit", int, "Passes after which a draft token is accepted without a check; 0: never."
     ),

@@ -154,6 +154,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     commit: NotNegative = 1
     #: Minimum gap between the two best logits for an acceptance to be clear.
     commit_gap: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
+    #: Keep what was computed for committed tokens when the source before them grows, if that is faster on
+    #: this machine. Otherwise all of the draft is evaluated at each update.
+    keep: bool = True
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
     #: Remove the closing punctuation of unfinished text.

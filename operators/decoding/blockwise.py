@@ -32,7 +32,7 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = ()) -> Method:
         draft = (yield from drafter.draft(growing.output)) or Draft()
         draft = draft.only(draft.tree.kept(lambda token, depth: _may_stand(token, depth, task, growing)))
         begin = len(growing.output)
-        rows = yield _request([*task.prompt, *growing.output], draft)
+        rows = yield _request(task, growing.output, draft)
         verified = verify(begin, draft, rows)
         drafter.learn(verified)
         growing.take(verified)
@@ -49,11 +49,13 @@ def _may_stand(token: int, depth: int, task: Task, growing: "_Growing") -> bool:
     return depth < task.limit - len(growing.output) and token not in task.stop
 
 
-def _request(tokens: list[int], draft: Draft) -> Request:
-    logits_from = len(tokens) - 1
+def _request(task: Task, output: Sequence[int], draft: Draft) -> Request:
+    tokens = [*task.prompt, *output]
+    logits_from, output_from = len(tokens) - 1, len(task.prompt)
     if not draft.tree.is_chain:
-        return TreeForward(tokens, draft.tree, logits_from)
-    return Forward([*tokens, *draft.tokens[: len(draft.tokens) - draft.left_out]], logits_from)
+        return TreeForward(tokens, draft.tree, logits_from, output_from, task.kept)
+    tokens += draft.tokens[: len(draft.tokens) - draft.left_out]
+    return Forward(tokens, logits_from, output_from, task.kept)
 
 
 class _Growing:

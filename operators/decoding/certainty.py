@@ -11,14 +11,14 @@ class Certainty:
     def __init__(self, session: Session) -> None:
         self._session = session
         #: Tokens of the last request that were already in the cache.
-        self.reused = 0
+        self.reused = self.kept = 0
         # The row that judges each place; a later pass replaces it.
         self._rows: dict[int, Logits] = {}
 
     def forward(self, request: Forward) -> Logits:
         """Answer ``request``, and keep the rows: the next pass may overwrite them."""
         rows = self._session.forward(request)
-        self.reused = self._session.reused
+        self.reused, self.kept = self._session.reused, self._session.kept
         self._rows.update(enumerate(rows.copy(), start=request.logits_from + 1))
         return rows
 

@@ -24,6 +24,8 @@ class Cost(NamedTuple):
     passes: int = 0
     #: Tokens of the first request that were in the cache.
     reused: int = 0
+    #: Of these, tokens of the output that were kept although the prompt has changed.
+    kept: int = 0
     #: Tokens evaluated by all passes together.
     evaluated: int = 0
     #: Seconds in forward passes, and in the first one.
@@ -54,6 +56,7 @@ def drive(method: Method, session: Session, draft: Session | None = None) -> tup
         cost = Cost(
             passes=model.passes,
             reused=model.reused,
+            kept=model.kept,
             evaluated=model.evaluated,
             model_s=model.seconds,
             first_s=model.first_s,
@@ -69,7 +72,7 @@ class _Asked:
 
     def __init__(self, session: Session | None) -> None:
         self._session = session
-        self.passes = self.reused = self.evaluated = 0
+        self.passes = self.reused = self.kept = self.evaluated = 0
         self.seconds = self.first_s = 0.0
 
     def answer(self, request: Forward | TreeForward) -> Logits:
@@ -87,7 +90,7 @@ class _Asked:
             return NO_ROWS
         self.seconds += perf_counter() - began
         if self.passes == 0:
-            self.reused, self.first_s = self._session.reused, self.seconds
+            self.reused, self.kept, self.first_s = self._session.reused, self._session.kept, self.seconds
         self.passes += 1
         # The rows end with the last evaluated token.
         self.evaluated += max(0, request.logits_from + len(logits) - self._session.reused)
@@ -106,7 +109,9 @@ def trunk(request: Forward | TreeForward) -> Forward | None:
     if isinstance(request, Forward):
         return request
     tokens = [*request.tokens, *request.tree.tokens[: request.tree.trunk]]
-    return Forward(tokens, request.logits_from) if request.logits_from < len(tokens) else None
+    if request.logits_from >= len(tokens):
+        return None
+    return Forward(tokens, request.logits_from, request.output_from, request.kept)
 
 
 #: The answer to a request for which nothing was evaluated.

@@ -30,6 +30,11 @@ class Forward(NamedTuple):
 
     tokens: Sequence[int]
     logits_from: int
+    #: Where the output begins, if its place matters: see ``kept``.
+    output_from: int = 0
+    #: Number of tokens from there on for which the cache may hold what was computed behind another prompt. A
+    #: session that cannot keep these evaluates them.
+    kept: int = 0
 
 
 class TreeForward(NamedTuple):
@@ -43,6 +48,9 @@ class TreeForward(NamedTuple):
     tokens: Sequence[int]
     tree: TokenTree
     logits_from: int
+    #: As in `Forward`.
+    output_from: int = 0
+    kept: int = 0
 
 
 class AskDraftModel(NamedTuple):
@@ -111,6 +119,8 @@ class Task(NamedTuple):
     limit: int
     #: Number of draft tokens, from the first on, that are kept without a check.
     committed: int = 0
+    #: Number of committed tokens whose cells may be kept though the prompt has changed.
+    kept: int = 0
     #: Whether to measure the margin by which draft tokens were accepted.
     want_gaps: bool = False
     #: True for the last update of a segment.
@@ -136,6 +146,8 @@ class Session(Protocol):
 
     #: Tokens of the last request that did not have to be evaluated again.
     reused: int
+    #: Of these, tokens of the output that were kept although the prompt has changed.
+    kept: int
 
     def forward(self, request: Forward) -> Logits:
         """Answer one request; the shape is (len(tokens) - logits_from, vocabulary)."""

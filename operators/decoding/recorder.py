@@ -22,7 +22,7 @@ from operators.decoding.forward import (
 )
 from operators.decoding.trace import Decoding, LogitsRow
 from operators.decoding.tree import TokenTree
-from operators.decoding.watched import watched
+from operators.decoding.watched import Took, watched
 
 
 class Recorder:
@@ -32,8 +32,8 @@ class Recorder:
         self._method = method
         self._sessions = sessions
         self._seen: list[Seen] = []
-        # The last pass, until the method gets its logits: the request, evaluated tokens, and seconds.
-        self._passed: tuple[Forward | TreeForward, int, float] | None = None
+        # The last pass, until the method gets its logits.
+        self._passed: tuple[Forward | TreeForward, Took] | None = None
         self._key = ""
         self._decodings: dict[str, Decoding] = {}
 
@@ -68,13 +68,13 @@ class Recorder:
         taken, self._decodings = self._decodings, {}
         return taken
 
-    def _pass(self, request: Forward | TreeForward, _logits: Logits, evaluated: int, model_s: float) -> None:
-        self._passed = request, evaluated, model_s
+    def _pass(self, request: Forward | TreeForward, _logits: Logits, took: Took) -> None:
+        self._passed = request, took
 
     def _see(self, task: Task, logits: Logits) -> None:
         if self._passed is None:  # it was an answer of the draft model, or none
             return
-        (request, evaluated, model_s), self._passed = self._passed, None
+        (request, took), self._passed = self._passed, None
         prompt = len(task.prompt)
         output, first = list(request.tokens[prompt:]), request.logits_from + 1 - prompt
         tree = request.tree if isinstance(request, TreeForward) else TokenTree()
@@ -82,7 +82,8 @@ class Recorder:
         rows = tuple(
             _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
         )
-        self._seen.append(Seen(tuple(output[:first]), rows, evaluated, round(1000 * model_s, 3), tree))
+        ms = round(1000 * took.seconds, 3)
+        self._seen.append(Seen(tuple(output[:first]), rows, took.evaluated, ms, tree, took.kept))
 
 
 def _first_children(tree: TokenTree) -> list[int | None]:

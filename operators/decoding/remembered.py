@@ -70,7 +70,7 @@ class Remembered:
         self._memory = memory
         # The outputs that the cache of such a session would hold.
         self._held: set[tuple[int, ...]] = set()
-        self.reused = 0
+        self.reused = self.kept = 0
 
     def forward(self, request: Forward) -> Logits:
         """Answer one request."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from operators.decoding.forward import Forward, Logits
+from operators.decoding.forward import Forward, Logits, TreeForward
 from operators.prefix import common_prefix
 
 
@@ -22,26 +22,65 @@ class KvCache(Protocol):
         ...
 
 
+class ShiftingCache(KvCache, Protocol):
+    """A `KvCache` in which tokens can move: what stands before them may grow."""
+
+    def set_aside(self, begin: int, end: int, length: int) -> None:
+        """Take the positions from ``begin`` up to ``end`` out, and forget all from ``length`` on."""
+        ...
+
+    def put_back(self, start: int) -> None:
+        """Append what was taken out at position ``start``; only its positions change."""
+        ...
+
+
+class Keeping(NamedTuple):
+    """How a session keeps tokens of an output behind a prompt that has changed."""
+
+    cache: ShiftingCache
+    #: Fewer tokens than this are evaluated: the source would need a pass of its own.
+    least: int = 1
+
+
 class Evaluation(NamedTuple):
     """What to append to a cache in order to answer a request."""
 
     tokens: Sequence[int]
     #: Position of the first token.
     start: int
-    #: How many tokens at the end need logits.
+    #: How many tokens at the end need logits; none if there is more to append before the answer.
     rows: int
 
 
-class PrefixSession:
-    """Answers requests from a `KvCache`, reusing the longest unchanged prefix of the tokens."""
+class _Kept(NamedTuple):
+    """Tokens that move behind a prompt that has changed."""
 
-    def __init__(self, cache: KvCache, held: Sequence[int] = ()) -> None:
-        """Start with a cache that already holds the tokens ``held``."""
+    start: int
+    moved: int
+    #: What is to be evaluated after them.
+    rest: Evaluation
+
+
+class PrefixSession:
+    """Answers requests from a `KvCache`, reusing the longest unchanged prefix of the tokens.
+
+    If a request allows it and the cache can, tokens of the output are kept behind a prompt that has changed:
+    the prompt is evaluated in one pass, then these move behind it, and the rest is evaluated in another.
+    """
+
+    def __init__(self, cache: KvCache, held: Sequence[int] = (), keeping: Keeping | None = None) -> None:
+        """Start with a cache that already holds the tokens ``held``; ``keeping`` has the same, if it can."""
         self._cache = cache
+        self._keeping = keeping
         self._held = list(held)
         self._failed = False
+        # Where the output begins among the held tokens, and the end of those computed behind another prompt.
+        self._output_from = self._stale_end = 0
+        self._kept: _Kept | None = None
         #: Tokens of the last request that were taken from the cache.
         self.reused = 0
+        #: Of these, tokens of the output that were kept although the prompt has changed.
+        self.kept = 0
 
     @property
     def held(self) -> int:
@@ -51,31 +90,87 @@ class PrefixSession:
     def size(self, request: Forward) -> int:
         """Number of tokens to evaluate in order to answer ``request``."""
         tokens = list(request.tokens)
-        return len(tokens) - min(common_prefix(self._held, tokens), request.logits_from)
+        prefix = self._usable_prefix(tokens, request)
+        return len(tokens) - prefix - self._movable(tokens, request, prefix)
 
     def forward(self, request: Forward) -> Logits:
-        """Answer ``request`` in one pass; positions whose logits are requested are evaluated anew."""
+        """Answer ``request``; positions whose logits are requested are evaluated anew."""
         logits = self._cache.evaluate(*self.begin(request))
+        if (rest := self.proceed()) is not None:
+            logits = self._cache.evaluate(*rest)
         self.end(request)
         return logits
 
     def begin(self, request: Forward) -> Evaluation:
-        """Cut the cache, and return what the caller must append to it to answer ``request``.
+        """Cut the cache, and return what the caller must append to it first in order to answer ``request``.
 
         If that fails, the next request may still begin normally.
         """
         tokens, logits_from = list(request.tokens), request.logits_from
         if not 0 <= logits_from < len(tokens):
             raise ValueError(f"logits_from {logits_from} is not a position of {len(tokens)} tokens")
-        keep = min(common_prefix(self._held, tokens), logits_from)
-        if keep < len(self._held) or self._failed:
-            keep = self._cache.cut(keep)
-            del self._held[keep:]
+        prefix = self._usable_prefix(tokens, request)
+        moved = self._movable(tokens, request, prefix)
+        if moved and self._keeping is not None:
+            begin = self._output_from
+            self._keeping.cache.set_aside(begin, begin + moved, prefix)
+            self._forget(prefix)
+        elif prefix < len(self._held) or self._failed:
+            prefix = self._cache.cut(prefix)
+            self._forget(prefix)
         self._failed = True  # a pass that breaks off may leave anything after what is held
-        self.reused = keep
-        return Evaluation(tokens[keep:], keep, len(tokens) - logits_from)
+        self.reused, self.kept = prefix + moved, moved
+        rows = len(tokens) - logits_from
+        if not moved:
+            self._kept = None
+            return Evaluation(tokens[prefix:], prefix, rows)
+        start = request.output_from
+        end = start + moved
+        self._kept = _Kept(start, moved, Evaluation(tokens[end:], end, rows))
+        return Evaluation(tokens[prefix:start], prefix, 0)
+
+    def proceed(self) -> Evaluation | None:
+        """What the caller must append next, after what `begin` named; None if that was all."""
+        if self._kept is None or self._keeping is None:
+            return None
+        kept, self._kept = self._kept, None
+        self._keeping.cache.put_back(kept.start)
+        self._stale_end = kept.start + kept.moved
+        return kept.rest
 
     def end(self, request: Forward) -> None:
-        """Record that the tokens named by `begin` are now in the cache."""
+        """Record that the tokens of ``request`` are now in the cache."""
         self._failed = False
         self._held = list(request.tokens)
+        self._output_from = request.output_from
+
+    def _forget(self, length: int) -> None:
+        """Record that the cache was cut."""
+        del self._held[length:]
+        self._stale_end = min(self._stale_end, length)
+
+    def _usable_prefix(self, tokens: Sequence[int], request: Forward | TreeForward) -> int:
+        """How many of the held tokens may begin the answer.
+
+        Of those computed behind another prompt only as many as the request allows.
+        """
+        prefix = min(common_prefix(self._held, tokens), request.logits_from)
+        allowed = request.output_from + request.kept
+        if prefix > self._output_from and allowed < self._stale_end:
+            prefix = min(prefix, max(allowed, self._output_from))
+        return prefix
+
+    def _movable(self, tokens: Sequence[int], request: Forward, prefix: int) -> int:
+        """How many tokens of the output can move behind the changed prompt."""
+        start, begin = request.output_from, self._output_from
+        most = min(request.kept, request.logits_from - start)
+        if (
+            self._keeping is None
+            or self._failed
+            or begin == 0
+            or prefix >= start
+            or most < self._keeping.least
+        ):
+            return 0
+        same = common_prefix(self._held[begin : begin + most], tokens[start : start + most])
+        return same if same >= self._keeping.least else 0

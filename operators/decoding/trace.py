@@ -45,6 +45,8 @@ class Pass(msgspec.Struct, frozen=True):
     #: Tokens evaluated, including the new part of the prompt.
     evaluated: Count
     model_ms: Annotated[float, msgspec.Meta(ge=0.0)]
+    #: Tokens of the output that were kept in the cache although the prompt has changed.
+    kept: Count = 0
 
     @property
     def decided(self) -> int:

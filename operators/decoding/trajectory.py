@@ -13,7 +13,7 @@ import msgspec
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Session, Task, TreeForward
 from operators.decoding.pass_cost import PassCosts
-from operators.decoding.watched import See, watched
+from operators.decoding.watched import See, Took, watched
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 
@@ -111,10 +111,10 @@ def record(
 def _watcher(known_prompt: Sequence[int], passes: list[_Pass], *, is_draft: bool) -> See:
     prompt = len(known_prompt)
 
-    def see(request: Forward | TreeForward, logits: Logits, evaluated: int, _model_s: float) -> None:
+    def see(request: Forward | TreeForward, logits: Logits, took: Took) -> None:
         end = request.logits_from + len(logits)
         known = request.logits_from + 1 - prompt
         # The prompt's last token is always evaluated.
-        passes.append(_Pass(is_draft, min(evaluated, end - prompt + 1), known, end - prompt - known))
+        passes.append(_Pass(is_draft, min(took.evaluated, end - prompt + 1), known, end - prompt - known))
 
     return see

@@ -87,6 +87,8 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     scripts: tuple[str, ...] = ()
     conditioning: Conditioning = Conditioning()
     commit: CommitRule = CommitRule()
+    #: Whether what was computed for committed tokens is kept when the source grows.
+    keep: bool = False
     #: Tokens removed from the end of the draft, except for finals (the paper's mask-k).
     draft_mask: int = 0
     #: Whether the method decodes the last update of a segment differently from the earlier ones.
@@ -271,7 +273,8 @@ class Translator:
             passes=cost.passes,
             evaluated=cost.evaluated,
             prompt_tokens=len(task.prompt),
-            prompt_reused=min(cost.reused, len(task.prompt)),
+            prompt_reused=min(cost.reused - cost.kept, len(task.prompt)),
+            kept=cost.kept,
             draft_passes=cost.draft_passes,
             draft_s=cost.draft_s,
             model_s=cost.model_s + cost.draft_s,
@@ -315,6 +318,7 @@ class Translator:
             stop=self._prompt.stop,
             limit=min(settings.max_output, output_limit(length)),
             committed=committed,
+            kept=committed if settings.keep else 0,
             want_gaps=settings.commit.is_on and settings.commit.gap > 0,
             is_final=is_final,
             source=source,

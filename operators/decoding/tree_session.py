@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from operators.decoding.forward import Forward, Logits, TreeForward
-from operators.decoding.session import KvCache, PrefixSession
+from operators.decoding.session import Keeping, KvCache, PrefixSession
 from operators.decoding.tree import TokenTree
-from operators.prefix import common_prefix
 
 
 class TreeCache(KvCache, Protocol):
@@ -35,9 +34,9 @@ class TreeCache(KvCache, Protocol):
 class BranchingSession(PrefixSession):
     """Answers requests for trees too, from a `TreeCache`."""
 
-    def __init__(self, cache: TreeCache, held: Sequence[int] = ()) -> None:
-        """Start with a cache that already holds the tokens ``held``."""
-        super().__init__(cache, held)
+    def __init__(self, cache: TreeCache, held: Sequence[int] = (), keeping: Keeping | None = None) -> None:
+        """Start with a cache that already holds the tokens ``held``; ``keeping`` has the same, if it can."""
+        super().__init__(cache, held, keeping)
         self._branches = cache
         # The tree in the cache, and the position of its start; its trunk is the end of the held tokens.
         self._tree = TokenTree()
@@ -60,15 +59,16 @@ class BranchingSession(PrefixSession):
         held = self._held_nodes(tokens, tree, logits_from)
         if held is None:
             self.settle([*tokens, *tree.tokens[: tree.trunk]])
-            held = self._cut([*tokens, *tree.tokens[: tree.trunk]], logits_from, len(tokens))
+            held = self._cut(request)
         start = min(len(self._held), len(tokens))
         # A failed pass leaves no branches, and anything after the held tokens.
         self._failed, self._tree = True, TokenTree()
         there, logits = self._branches.evaluate_tree(tokens[start:], start, tree, held, length - logits_from)
         self._failed = False
-        self.reused = start + held
+        self.reused, self.kept = start + held, 0
         self._root, self._tree = len(tokens), tree.first(there)
         self._held = [*tokens, *self._tree.tokens[: self._tree.trunk]]
+        self._output_from = request.output_from
         return logits
 
     def settle(self, tokens: Sequence[int] = ()) -> None:
@@ -91,13 +91,10 @@ class BranchingSession(PrefixSession):
         is_same = held > 0 and tokens == self._held[: self._root] and tree.begins_with(self._tree)
         return held if is_same and not self._failed and len(tokens) + held <= logits_from else None
 
-    def _cut(self, tokens: list[int], logits_from: int, root: int) -> int:
-        """Keep the part of ``tokens`` that the sequence has.
-
-        This includes the nodes of a tree from position ``root`` on.
-        """
-        keep = min(common_prefix(self._held, tokens), logits_from)
+    def _cut(self, request: TreeForward) -> int:
+        """Keep the part of the requested tokens and trunk that the sequence has; returns its nodes."""
+        tree, root = request.tree, len(request.tokens)
+        keep = self._usable_prefix([*request.tokens, *tree.tokens[: tree.trunk]], request)
         if keep < len(self._held) or self._failed:
-            keep = self._cache.cut(keep)
-            del self._held[keep:]
-        return max(0, keep - root)
+            self._forget(self._cache.cut(keep))
+        return max(0, len(self._held) - root)

@@ -2,12 +2,22 @@
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from operators.decoding.forward import Forward, Logits, Session, TreeForward, TreeSession
 
-#: Receives a request, its answer, the number of tokens evaluated for it, and the seconds that it took.
-See = Callable[[Forward | TreeForward, Logits, int, float], None]
+
+class Took(NamedTuple):
+    """What an answer took."""
+
+    #: Tokens evaluated for it, and tokens of the output that were kept although the prompt has changed.
+    evaluated: int
+    kept: int
+    seconds: float
+
+
+#: Receives a request, its answer, and what it took.
+See = Callable[[Forward | TreeForward, Logits, Took], None]
 
 _Request = TypeVar("_Request", Forward, TreeForward)
 _Session = TypeVar("_Session", bound=Session)
@@ -24,7 +34,7 @@ class _Watched(Generic[_Session]):
     def __init__(self, session: _Session, see: See) -> None:
         self._session = session
         self._see = see
-        self.reused = 0
+        self.reused = self.kept = 0
 
     def forward(self, request: Forward) -> Logits:
         """Answer the request as the session does."""
@@ -34,9 +44,10 @@ class _Watched(Generic[_Session]):
         began = perf_counter()
         logits = answer(request)
         model_s = perf_counter() - began
-        self.reused = self._session.reused
+        self.reused, self.kept = self._session.reused, self._session.kept
         # Before the method gets them: it may overwrite them.
-        self._see(request, logits, request.logits_from + len(logits) - self.reused, model_s)
+        evaluated = request.logits_from + len(logits) - self.reused
+        self._see(request, logits, Took(evaluated, self.kept, model_s))
         return logits
 
 

@@ -51,6 +51,7 @@ class LlamaContext:
     def __init__(self, model: LlamaModel, settings: ContextSettings) -> None:
         """Raises `InputError` if there is no memory for so many cells."""
         self._check_weights = model.check
+        self._is_rotary = model.is_rotary
         self._vocabulary_size = model.vocabulary_size
         self._tokens = settings.tokens or model.vocabulary_size
         self._size = settings.batch
@@ -112,6 +113,18 @@ class LlamaContext:
         """Let ``target`` hold what ``source`` holds from ``start`` up to ``end``, sharing its cells."""
         if start < end:
             llama.llama_memory_seq_cp(self._memory, source, target, start, end)
+
+    def shift(self, sequence: int, start: int, end: int, by: int) -> None:
+        """Add ``by`` to the positions from ``start`` up to ``end``, which belong to ``sequence`` alone.
+
+        The next pass turns the keys of these tokens to their new positions.
+        """
+        llama.llama_memory_seq_add(self._memory, sequence, start, end, by)
+
+    @property
+    def can_shift(self) -> bool:
+        """Whether tokens can move: only where positions are in the keys, as rotations."""
+        return self._is_rotary and bool(llama.llama_memory_can_shift(self._memory))
 
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Drop what ``sequence`` holds from position ``length`` on.

@@ -12,6 +12,8 @@ from operators.errors import InputError
 from operators.mapped import MappedFile
 from operators.models.kinds import USE_ANOTHER, is_recurrent, other_kind
 
+_ROTARY = (llama.LLAMA_ROPE_TYPE_NORM, llama.LLAMA_ROPE_TYPE_NEOX)
+
 
 class LlamaModel:
     """The weights and the vocabulary of a GGUF model, loaded once per process."""
@@ -31,6 +33,8 @@ class LlamaModel:
             self.check()
             raise
         self.is_recurrent = is_recurrent(self.handle)
+        #: Whether a token's position is one rotation of its keys, so that it can move.
+        self.is_rotary = llama.llama_model_rope_type(self.handle) in _ROTARY
         kind = other_kind(self.handle)
         if kind is not None:
             self.refuse(kind)

@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, cast
 
 from operators.decoding.forward import Forward, Logits, best_tokens
-from operators.decoding.session import PrefixSession
+from operators.decoding.session import Keeping, PrefixSession
 from operators.decoding.tree_session import BranchingSession
+from operators.models.aside import Aside
 from operators.models.branches import BranchStore
 from operators.models.branching_sequence import BranchingSequence
 from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
-from operators.models.store import SequenceStore
+from operators.models.store import SequenceStore, ShiftingStore
 from operators.prefix import common_prefix
 from operators.trouble import NoRoom
 
@@ -38,15 +39,29 @@ class Usage(NamedTuple):
 class _Sequence:
     """One numbered sequence as the `KvCache` of a session; it can be cut at any position."""
 
-    def __init__(self, store: SequenceStore, number: int, make_room: Callable[[int], None]) -> None:
+    def __init__(
+        self, store: SequenceStore, number: int, make_room: Callable[[int], None], aside: Aside | None
+    ) -> None:
         """``make_room`` drops all sequences except the one with that number."""
         self._store = store
         self.number = number
         self._make_room = make_room
+        self._aside = aside
 
     def cut(self, length: int) -> int:
         self._store.cut_sequence(self.number, length)
+        if self._aside is not None:
+            self._aside.forget()
         return length
+
+    def set_aside(self, begin: int, end: int, length: int) -> None:
+        if self._aside is not None:
+            self._aside.take(self.number, begin, end)
+            self._store.cut_sequence(self.number, length)
+
+    def put_back(self, start: int) -> None:
+        if self._aside is not None:
+            self._aside.put_back(self.number, start)
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
         try:
@@ -54,7 +69,7 @@ class _Sequence:
         except NoRoom:
             self._make_room(self.number)
             # Part of the pass may already be in the cache.
-            self.cut(start)
+            self._store.cut_sequence(self.number, start)
             return self._store.evaluate(self.number, tokens, start, rows)
 
 
@@ -89,6 +104,7 @@ class OpenSessions:
         *,
         branches: int = 0,
         further: Sequence[Sequence[int]] = (),
+        least_kept: int | None = None,
     ) -> None:
         """Evaluate the heads once.
 
@@ -105,6 +121,9 @@ class OpenSessions:
             memory: The model's recurrent memory, if it has one.
             branches: Maximum number of branches of a tree.
             further: What other prompts begin with.
+            least_kept: Minimum number of tokens of an output that are kept behind a prompt that has changed;
+                fewer are evaluated. The store must be a `ShiftingStore` then, and have ``size`` more
+                sequences. None keeps none.
 
         Raises:
             ModelTrouble: if the model fails.
@@ -120,6 +139,10 @@ class OpenSessions:
         self._free = list(range(size, 0, -1))
         # Shared by all sessions: only one session is lent out at a time, and it returns them.
         self._spare = range(size + 1, size + 1 + branches)
+        #: Minimum number of tokens that are kept behind a prompt that has changed; None if none are.
+        self.least_kept = least_kept if memory is None else None
+        # The sequence in which tokens of a session wait has the session's number and this more.
+        self._aside_from = size + branches + len(self._heads) - 1
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
         self._failures = 0
         self._is_head_there = False
@@ -196,15 +219,21 @@ class OpenSessions:
         shared = len(head.tokens)
         if head.tokens:
             self._store.copy_sequence(head.number, sequence.number)
+        keeping = None
+        if isinstance(sequence, _Sequence) and self.least_kept is not None:
+            keeping = Keeping(sequence, self.least_kept)
         if not self._spare:
-            return OpenSession(sequence, PrefixSession(sequence, head.tokens), shared)
+            return OpenSession(sequence, PrefixSession(sequence, head.tokens, keeping), shared)
         store = cast(BranchStore, self._store)
         branching = BranchingSequence(sequence, sequence.number, store, self._spare, self._drop_others)
-        return OpenSession(branching, BranchingSession(branching, head.tokens), shared)
+        return OpenSession(branching, BranchingSession(branching, head.tokens, keeping), shared)
 
     def _sequence(self, number: int) -> _Sequence | RecurrentSequence:
         if self._memory is None:
-            return _Sequence(self._store, number, self._drop_others)
+            aside = None
+            if self.least_kept is not None:
+                aside = Aside(cast(ShiftingStore, self._store), self._aside_from + number)
+            return _Sequence(self._store, number, self._drop_others, aside)
         return RecurrentSequence(
             self._store,
             number,

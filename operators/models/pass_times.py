@@ -15,6 +15,10 @@ FILL_SIZES = (1, 2, 4, 8, 16, 32)
 #: Positions with logits that are tried; a tile has four. A pass with exactly that many tokens tells as much
 #: as a larger one, and takes less time.
 ROWS = (9, 10, 11, 12)
+#: Passes that tell what keeping tokens costs and saves: over a source, and over a long draft as well.
+_LEAD, _LONG = 8, 40
+#: Stands for the pass that turns keys.
+_TURNED = 0
 #: Repetitions of each measurement; few are enough because the effect is large.
 _ROW_TURNS = 3
 
@@ -35,6 +39,50 @@ def measure_row_step(seconds: Callable[[int], float], done: Done = nobody) -> Ro
     (*rest, whole), is_steady = _least(ROWS, seconds, _ROW_TURNS, done)
     mean = sum(rest) / len(rest)
     return RowStep(4 if whole < (1 - MIN_GAIN) * mean else 1, is_steady)
+
+
+class KeepCosts(msgspec.Struct, frozen=True):
+    """What it costs to keep tokens behind a prompt that has grown, in milliseconds.
+
+    The default has the ratios of the default model on two cores.
+    """
+
+    #: What it costs to evaluate the source in a pass of its own.
+    lead_ms: float = 6.0
+    #: Turning the keys of a cache of 1,024 cells.
+    turn_ms: float = 14.0
+    #: A token more in a pass, without logits: what each kept token saves.
+    token_ms: float = 1.0
+    is_steady: bool = True
+
+    def least(self, cells: int) -> int:
+        """The number of kept tokens from which on keeping pays, in a cache of so many cells."""
+        cost_ms = self.lead_ms + self.turn_ms * cells / TURNED_CELLS
+        return 1 + int(cost_ms / max(self.token_ms, 1e-6))
+
+
+#: Cells of the cache in which turning is measured.
+TURNED_CELLS = 1024
+
+
+def measure_keep(
+    seconds: Callable[[int], float], turned_s: Callable[[], float], done: Done = nobody
+) -> KeepCosts:
+    """Measure what keeping costs and saves.
+
+    Args:
+        seconds: Times a pass over so many tokens, with the logits of none.
+        turned_s: Times a pass over one token that turns the keys of all cells first.
+        done: Receives the fraction that is done.
+    """
+    sizes = (_TURNED, 1, _LEAD, _LONG)
+    (turned, one, lead, long), is_steady = _least(
+        sizes, lambda size: turned_s() if size == _TURNED else seconds(size), TURNS, done
+    )
+    if not is_steady:
+        return KeepCosts(is_steady=False)
+    token = max(0.0, long - lead) / (_LONG - _LEAD)
+    return KeepCosts(1000 * max(0.0, lead - _LEAD * token), 1000 * max(0.0, turned - one), 1000 * token)
 
 
 def measure_costs(

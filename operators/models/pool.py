@@ -29,10 +29,13 @@ class SessionPool:
         *,
         branches: int = 0,
         further: Sequence[Sequence[int]] = (),
+        least_kept: int | None = None,
     ) -> None:
         """Evaluate the heads once; takes the arguments of `OpenSessions` and raises the same errors."""
         #: For an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread.
-        self.sessions = OpenSessions(store, head, size, memory, branches=branches, further=further)
+        self.sessions = OpenSessions(
+            store, head, size, memory, branches=branches, further=further, least_kept=least_kept
+        )
         self._lock = Lock()
 
     @property

@@ -55,7 +55,7 @@ class SharedSessions:
             logits = session.forward(asked.request)
         except ModelTrouble as trouble:
             return Answered(trouble)
-        return Answered(logits, session.reused)
+        return Answered(logits, session.reused, session.kept)
 
     def _together(self, asked: Sequence[Asked]) -> list[Answered] | None:
         """All answers from one pass; None if each request must be answered alone."""
@@ -74,11 +74,23 @@ class SharedSessions:
             return None
 
     def _pass(self, asked: Sequence[Asked], opened: Sequence[OpenSession]) -> list[Answered]:
-        parts = [
+        firsts = [
             Part(one.sequence.number, one.session.begin(request.request))
             for one, request in zip(opened, asked, strict=True)
         ]
-        made = self._store.evaluate_parts(parts)
+        # Sources that have grown before tokens that are kept: these wait for a pass of their own.
+        if leads := [part for part in firsts if not part.evaluation.rows]:
+            self._store.evaluate_parts(leads)
+        rests = [one.session.proceed() for one in opened]
+        made = self._store.evaluate_parts(
+            [
+                first if rest is None else Part(first.sequence, rest)
+                for first, rest in zip(firsts, rests, strict=True)
+            ]
+        )
         for one, request in zip(opened, asked, strict=True):
             one.session.end(request.request)
-        return [Answered(logits, part.evaluation.start) for logits, part in zip(made, parts, strict=True)]
+        return [
+            Answered(logits, one.session.reused, one.session.kept)
+            for logits, one in zip(made, opened, strict=True)
+        ]

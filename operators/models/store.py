@@ -26,6 +26,18 @@ class SequenceStore(Protocol):
         ...
 
 
+class ShiftingStore(SequenceStore, Protocol):
+    """A store in which tokens can move to other positions."""
+
+    def copy_part(self, source: int, target: int, start: int, end: int) -> None:
+        """Let ``target`` hold what ``source`` holds from position ``start`` up to ``end``."""
+        ...
+
+    def shift(self, sequence: int, start: int, end: int, by: int) -> None:
+        """Add ``by`` to the positions from ``start`` up to ``end``, which belong to ``sequence`` alone."""
+        ...
+
+
 class Part(NamedTuple):
     """One sequence's part of a pass over several sequences."""
 

@@ -175,7 +175,18 @@ class LlamaProbe:
         context.use_threads(threads)
         self._begin(context)
         began = perf_counter()
-        context.evaluate(0, self._tokens[:tokens], _PROMPT, rows or tokens)
+        context.evaluate(0, self._tokens[:tokens], _PROMPT, tokens if rows is None else rows)
+        return perf_counter() - began
+
+    def turned_s(self, threads: int, ubatch: int) -> float:
+        """Seconds of a pass over one token, without logits, that has to turn the keys of all cells first."""
+        context = self._context(threads, ubatch)
+        context.use_threads(threads)
+        self._begin(context)
+        context.evaluate(0, self._tokens[:1], _PROMPT, 0)
+        context.shift(0, _PROMPT, _PROMPT + 1, 1)
+        began = perf_counter()
+        context.evaluate(0, self._tokens[:1], _PROMPT + 2, 0)
         return perf_counter() - began
 
     def _begin(self, context: LlamaContext) -> None:

@@ -41,6 +41,7 @@ class Job:
         return self._decoded, Cost(
             passes=model.passes,
             reused=model.reused,
+            kept=model.kept,
             evaluated=model.evaluated,
             model_s=model.seconds,
             first_s=model.first_s,
@@ -53,11 +54,11 @@ class Job:
         """Run the method up to its first request."""
         self._run(lambda: next(self._method))
 
-    def answer(self, logits: Logits, reused: int) -> int:
+    def answer(self, logits: Logits, reused: int, kept: int = 0) -> int:
         """Resume the method with the answer to its request; return the number of tokens evaluated for it."""
         assert self.request is not None, "only a request is answered"
         evaluated = max(0, self.request.logits_from + len(logits) - reused)
-        self._counts[self.is_of_draft].add(evaluated, reused)
+        self._counts[self.is_of_draft].add(evaluated, reused, kept)
         self._run(lambda: self._method.send(logits))
         return evaluated
 
@@ -103,12 +104,12 @@ class _Count:
     """The cost of the passes of one model."""
 
     def __init__(self) -> None:
-        self.passes = self.reused = self.evaluated = 0
+        self.passes = self.reused = self.kept = self.evaluated = 0
         self.seconds = self.first_s = 0.0
 
-    def add(self, evaluated: int, reused: int) -> None:
+    def add(self, evaluated: int, reused: int, kept: int) -> None:
         if self.passes == 0:
-            self.reused = reused
+            self.reused, self.kept = reused, kept
         self.passes += 1
         self.evaluated += evaluated
 

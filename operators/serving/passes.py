@@ -21,6 +21,8 @@ class Answered(NamedTuple):
     logits: Logits | ModelTrouble
     #: Number of tokens of the request that were still in the cache.
     reused: int = 0
+    #: Of these, tokens of the output that were kept although the prompt has changed.
+    kept: int = 0
 
 
 class Passes(Protocol):

@@ -152,7 +152,7 @@ class Scheduler:
                 job.fail(answered.logits)
                 evaluated.append(0)
             else:
-                evaluated.append(job.answer(answered.logits, answered.reused))
+                evaluated.append(job.answer(answered.logits, answered.reused, answered.kept))
                 self._learn(passes, job)
             began = self._clock()
         total = sum(evaluated)

@@ -97,7 +97,7 @@ def test_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
     assert process.stderr is not None
     try:
         told = [process.stderr.readline() for _ in range(4)]
-        assert all("cannot be written: File too large" in sentence for sentence in told)
+        assert all("cannot be written: File too large" in sentence for sentence in told), told
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
         assert process.stdout is not None
         while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():

@@ -79,7 +79,7 @@ def summary(trace: Trace) -> str:
     return (
         f"{len(trace.updates)} updates, {tokens} tokens in {len(passes)} passes{rate}; "
         f"{sum(one.evaluated for one in passes)} tokens evaluated, "
-        f"{sum(len(one.rows) for one in passes)} rows of logits"
+        f"{sum(one.kept for one in passes)} kept, {sum(len(one.rows) for one in passes)} rows of logits"
     )
 
 

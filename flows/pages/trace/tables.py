@@ -47,7 +47,7 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
 def _counts(trace: Trace) -> Table:
     return Table(
         f"How segment {trace.segment} of {safe(trace.stream)} was decoded",
-        ("update", "passes", "evaluated", "rows", "tokens", *(origin.value for origin in Origin)),
+        ("update", "passes", "evaluated", "kept", "rows", "tokens", *(origin.value for origin in Origin)),
         tuple(_row(update) for update in trace.updates),
     )
 
@@ -58,6 +58,7 @@ def _row(update: UpdateTrace) -> tuple[str, ...]:
     counts = (
         len(passes),
         sum(one.evaluated for one in passes),
+        sum(one.kept for one in passes),
         sum(len(one.rows) for one in passes),
         len(tokens),
         *(sum(token.origin is origin for token in tokens) for origin in Origin),

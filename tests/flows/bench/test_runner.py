@@ -127,6 +127,7 @@ SIGNATURE = msgspec.convert(
         "model": {"file": "m.gguf", "bytes": 1, "sha256": "0"},
         "draft_model": None,
         "heads": None,
+        "least_kept": None,
         "close_unfinished": True,
         "knows_unfinished": False,
     },

@@ -124,6 +124,7 @@ class Scripted:
     """A session whose model has said beforehand what it will say: one token after each prefix."""
 
     reused = 0
+    kept = 0
 
     def __init__(self, prompt: list[int], script: list[int], after: dict[tuple[int, ...], int]) -> None:
         self.prompt, self.script, self.after = prompt, script, after

@@ -20,12 +20,12 @@ texts = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
 tokens = st.lists(st.integers(1, 6), max_size=10)
 
 
-def outputs(updates: list[str], commit: CommitRule, bias: float = 0.2) -> list[Output]:
+def outputs(updates: list[str], commit: CommitRule, bias: float = 0.2, *, keep: bool = False) -> list[Output]:
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
     acceptance = BiasedAcceptance(bias)
-    settings = TranslatorSettings(max_source=50, max_output=40, commit=commit)
+    settings = TranslatorSettings(max_source=50, max_output=40, commit=commit, keep=keep)
     model = Translator(prompt, OneAtATime(pool), lambda task: ssbd(task, acceptance), settings)
     state, results = SegmentState(), []
     for number, text in enumerate(updates):
@@ -46,6 +46,14 @@ def test_where_every_draft_token_stands_committing_changes_nothing(updates: list
     plain = outputs(updates, CommitRule(0), bias=1.0)
     assert [one.tokens for one in outputs(updates, CommitRule(1, gap=0.0), bias=1.0)] == [
         one.tokens for one in plain
+    ]
+
+
+@given(texts)
+def test_where_a_session_cannot_keep_tokens_all_of_them_are_evaluated(updates: list[str]) -> None:
+    kept, anew = (outputs(updates, CommitRule(1, 0.0), keep=keep) for keep in (True, False))
+    assert [(one.tokens, one.effort.evaluated) for one in kept] == [
+        (one.tokens, one.effort.evaluated) for one in anew
     ]
 
 

@@ -78,6 +78,7 @@ class Counting:
     """The state behind each of its rows is that of what it says."""
 
     reused = 0
+    kept = 0
 
     def forward(self, request: Forward) -> Logits:
         said = [(token + 1) % SIZE for token in request.tokens[request.logits_from :]]

@@ -7,7 +7,15 @@ import pytest
 from operators.decoding.forward import Logits
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.pass_times import FILL_SIZES, PASS_SIZES, measure_costs, measure_fill, measure_row_step
+from operators.models.pass_times import (
+    FILL_SIZES,
+    PASS_SIZES,
+    KeepCosts,
+    measure_costs,
+    measure_fill,
+    measure_keep,
+    measure_row_step,
+)
 from tests.near_ties import agree
 
 
@@ -51,6 +59,15 @@ def test_larger_passes_are_measured_for_as_long_as_a_token_gets_cheaper() -> Non
     bent = measure_fill(lambda tokens: max(0.064, 0.001 * tokens), 512)
     assert bent.tokens == (*FILL_SIZES, 64, 128)
     assert bent.ms[-1] == 128.0
+
+
+def test_tokens_are_kept_from_the_number_on_that_pays_for_the_second_pass_and_the_turning() -> None:
+    costs = measure_keep(lambda tokens: 0.010 + 0.001 * tokens, lambda: 0.041)
+    # The second pass costs 10 ms, and turning 1,024 cells 30 ms.
+    assert (costs.least(1024), costs.least(2048), costs.least(0)) == (41, 71, 11)
+    turns = count()
+    busy = measure_keep(lambda _tokens: 1.0 if next(turns) % 9 == 0 else 2.0, lambda: 2.0)
+    assert busy == KeepCosts(is_steady=False)
 
 
 def test_no_pass_is_measured_that_is_larger_than_allowed() -> None:
