@@ -72,6 +72,11 @@ class OpenSentence(msgspec.Struct, array_like=True):
         return all(piece.is_final for piece in self.pieces)
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether it is uncertain that all its segments belong to it."""
+        return not all(piece.is_joined for piece in self.pieces[1:])
+
+    @property
     def end_s(self) -> float:
         """The end of its speech so far, on the stream's clock."""
         return max(piece.end_s for piece in self.pieces)
@@ -137,7 +142,9 @@ class Sentences:
             state.spellings.learn(partial.text)
         while sentence.pieces and (count := self._settled(sentence.pieces)) is not None:
             done.append(self._final(sentence, count))
-        return done + self._update(sentence) if sentence.pieces else done
+        # The first word or two behind a pause wait until it is certain whose they are: shown too early, they
+        # would have to be taken back.
+        return done if not sentence.pieces or sentence.is_doubtful else done + self._update(sentence)
 
     def end(self, known_s: float = inf) -> list[Partial]:
         """End what waits, because no more speech comes for now; segments without a final stay open.
