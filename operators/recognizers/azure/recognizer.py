@@ -9,7 +9,7 @@ import atexit
 from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Condition, Thread
-from time import monotonic
+from time import monotonic, sleep
 
 from msgspec.structs import replace
 from typing_extensions import override
@@ -31,6 +31,8 @@ _TICK_S = 0.1
 _MAX_LAST_WAIT_S = 0.5
 # A connection takes at most two seconds to close; a slower one is left to the end of the process.
 _CLOSE_S = 4.0
+# Seconds that closing may take on a busy machine while the process exits, and for callbacks after that.
+_EXIT_S, _LAST_CALLBACK_S = 30.0, 0.1
 
 
 class AzureRecognizer(Recognizer):
@@ -79,8 +81,7 @@ class AzureRecognizer(Recognizer):
             if self._thread is None:
                 self._thread = Thread(target=self._work, name="azure recogniser", daemon=True)
                 self._thread.start()
-                # The SDK aborts a process that exits while it is working, as after an error elsewhere.
-                atexit.register(self.close)
+                atexit.register(self._close_at_exit)
             self._changed.notify_all()
             return self._take()
 
@@ -114,7 +115,19 @@ class AzureRecognizer(Recognizer):
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
-            atexit.unregister(self.close)
+            atexit.unregister(self._close_at_exit)
+
+    def _close_at_exit(self) -> None:
+        """Close while the process exits, as after an error elsewhere.
+
+        Python ends threads that ask for the interpreter while it exits, and the SDK's abort the process then.
+        """
+        self.close()
+        for thread in (self._thread, self._leaving):
+            if thread is not None:
+                thread.join(_EXIT_S)
+        # A callback of the SDK that began before it was disconnected gets its turn.
+        sleep(_LAST_CALLBACK_S)
 
     def _take(self) -> list[Hypothesis]:
         hypotheses, self._hypotheses = self._hypotheses, []
