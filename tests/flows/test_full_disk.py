@@ -96,8 +96,12 @@ def test_what_waited_is_written_when_there_is_room(tmp_path: Path) -> None:
     process = start(talk(tmp_path / "talk.jsonl", is_endless=True), tmp_path, LIMIT, "--realtime")
     assert process.stderr is not None
     try:
-        told = [process.stderr.readline() for _ in range(4)]
-        assert all("cannot be written: File too large" in sentence for sentence in told), told
+        told: list[str] = []
+        while sum("cannot be written: File too large" in sentence for sentence in told) < 4:
+            # The long wait for the last caption is told, too, on a busy machine before the last of the files.
+            told.append(process.stderr.readline())
+            assert told[-1], told
+            assert len(told) <= 5, told
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
         assert process.stdout is not None
         while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():

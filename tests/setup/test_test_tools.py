@@ -19,7 +19,7 @@ def test_who_is_not_root_is_told_in_one_line_what_to_install(tmp_path: Path) -> 
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert "sudo apt-get install pulseaudio pulseaudio-utils" in done.stderr
-    assert done.stderr.endswith("tmux chromium-headless-shell\n")
+    assert done.stderr.endswith("tmux chromium\n")
 
 
 def test_where_nothing_is_missing_nothing_is_said() -> None:

@@ -125,6 +125,7 @@ class SpaceAlone(ToyVocabulary):
 )
 @example("b b c c", None, False, SpaceAlone())
 @example("c c b c", None, True, SpaceAlone())
+@example("bc bc acc", None, True, SpaceAlone())
 def test_a_model_that_may_wait_says_something_in_the_end(
     text: str, bias: float | None, is_new: bool, vocabulary: ToyVocabulary
 ) -> None:
@@ -134,7 +135,9 @@ def test_a_model_that_may_wait_says_something_in_the_end(
         state = SegmentState()
     _, final = model.update("s/000000", state, text, is_final=True)
     assert bool("".join(final.pieces)) == bool(text.strip())
-    if partial.tokens and bias is None:
+    # A final that begins with two spaces might go on so for ever.
+    is_blank = isinstance(vocabulary, SpaceAlone) and partial.tokens[:2] == (1, 1)
+    if partial.tokens and bias is None and not is_blank:
         assert final.tokens == partial.tokens
 
 

@@ -57,7 +57,8 @@ def test_a_connection_lost_in_mid_utterance_loses_and_repeats_nothing(
     # On display the open segment went on where it was.
     texts = [update.text for update in by_segment[1]]
     assert all(len(one) <= len(other) for one, other in pairwise(texts))
-    connected, lost, again = listener.told
+    # A busy machine may be late for the next connection, too.
+    connected, lost, *_, again = listener.told
     assert connected.startswith("connected to Azure")
     assert lost.startswith("connection to Azure lost, trying again in 0.")
     assert again == "connected again"
