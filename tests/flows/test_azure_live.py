@@ -41,15 +41,3 @@ def test_a_lost_connection_is_told_nothing_is_lost_and_the_key_is_nowhere(
     written = [path.read_text() for path in tmp_path.iterdir() if path.suffix != ".wav"]
     assert not any(KEY in text for text in (done.stdout, done.stderr, *written))
     assert json.loads((tmp_path / "summary.json").read_text())["settings"]["recognize"]["engine"] == "azure"
-
-
-def test_without_a_key_one_sentence_says_what_to_set(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("AZURE_")}
-    with wave.open(str(tmp_path / "talk.wav"), "wb") as talk:
-        talk.setparams((1, 2, 16_000, 0, "NONE", ""))
-        talk.writeframes(say([1]))
-    done = completed(
-        [SURTITLE, "file", tmp_path / "talk.wav", "--recognizer", "azure", "--realtime"], env=environment,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "AZURE_SPEECH_KEY" in done.stderr

@@ -7,7 +7,6 @@ import json
 import resource
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ import srt as srt_reader
 import webvtt
 
 from operators.events import Caption
+from tests.program import SURTITLE, surtitle
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 SEGMENTS = 120
 #: Bytes that a file may have: too few for each, and enough for the summary.
 LIMIT = 6000
@@ -152,10 +151,7 @@ def test_a_report_goes_on_with_the_lines_before_the_one_that_a_crash_cut(tmp_pat
     captions = talk(tmp_path / "talk.jsonl", 3)
     with captions.open("a") as lines:
         lines.write('{"event":"caption","str')
-    done = subprocess.run(
-        [SURTITLE, "report", captions, "-o", tmp_path / "report.html", "--simulstream", tmp_path / "log"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = surtitle("report", captions, "-o", tmp_path / "report.html", "--simulstream", tmp_path / "log")
     told = f"surtitle: {captions}, line 4: the file was cut there; all lines before it are used\n"
     assert done.stderr == told
     assert "\ntalk           3 " in done.stdout

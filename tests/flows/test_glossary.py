@@ -17,16 +17,6 @@ SAID = {
     "hall": ["Good morning, everyone,", "Good morning, everyone, and welcome to the city."],
 }
 TERMS = "lexical borrowing\tlexikalische Entlehnung\nwelcome party\tWillkommensfeier\n"
-SETTINGS = """
-[input]
-partials = "partials.jsonl"
-[translate]
-threads = 1
-glossary = "terms.tsv"
-[output]
-terminal = false
-captions = "job.jsonl"
-"""
 
 
 @pytest.fixture
@@ -41,7 +31,6 @@ def folder(tmp_path: Path) -> Path:
                 }  # fmt: skip
                 file.write(json.dumps(partial) + "\n")
     (tmp_path / "terms.tsv").write_text(TERMS)
-    (tmp_path / "surtitle.toml").write_text(SETTINGS)
     return tmp_path
 
 
@@ -53,7 +42,7 @@ def captions(folder: Path, name: str, *arguments: object) -> dict[str, str]:
     return {one["stream"]: one["shown"] for one in map(json.loads, lines) if one["is_final"]}
 
 
-def test_captions_say_the_glossarys_words_in_every_kind_of_run(folder: Path) -> None:
+def test_captions_say_the_glossarys_words_alone_and_in_rooms(folder: Path) -> None:
     replay = ("replay", "partials.jsonl", "--quiet", "--threads", 1)
     plain = captions(folder, "plain.jsonl", *replay, "--captions", "plain.jsonl")
     assert "lexikalische Entlehnung" not in plain["talk"]
@@ -62,7 +51,6 @@ def test_captions_say_the_glossarys_words_in_every_kind_of_run(folder: Path) -> 
     assert "lexikalische Entlehnung" in leaning["talk"]
     # Nobody has said a term there.
     assert leaning["hall"] == plain["hall"]
-    assert captions(folder, "job.jsonl", "job", "surtitle.toml") == leaning
     rooms = captions(folder, "rooms.jsonl", *replay, *terms, "--rooms", 2, "--captions", "rooms.jsonl")
     assert "lexikalische Entlehnung" in rooms["talk"]
 
@@ -79,15 +67,6 @@ def test_a_benchmark_counts_the_terms_that_came_out_right(folder: Path) -> None:
     assert found == [("retranslate", None, 0.0), ("ssbd", None, 0.0), ("ssbd", "terms.tsv", 1.0)]
     assert results["signature"]["glossary"].startswith("terms.tsv|")
     assert "ssbd accept=worth-0.6 + glossary" in done.stdout
-
-
-def test_a_glossary_that_cannot_be_used_is_told_before_a_model_is_loaded(folder: Path) -> None:
-    (folder / "terms.tsv").write_text("lexical borrowing = lexikalische Entlehnung\n")
-    done = surtitle("replay", "partials.jsonl", "--glossary", "terms.tsv", "--model", "none.gguf", cwd=folder)
-    assert done.returncode == 3
-    assert done.stderr.strip() == (
-        "surtitle: terms.tsv, line 1: there is no tab; write the term, a tab, and its translation"
-    )
 
 
 def test_captions_lean_towards_a_dictionary_of_ones_own_and_terms_come_first(folder: Path) -> None:
@@ -116,13 +95,3 @@ def spoken(folder: Path, name: str, *options: str) -> str:
     (folder / "one.jsonl").write_text(json.dumps(final) + "\n")
     replay = ("replay", "one.jsonl", "--quiet", "--threads", 1, "--captions", f"{name}.jsonl")
     return captions(folder, f"{name}.jsonl", *replay, *options)["one"]
-
-
-def test_a_dictionary_that_cannot_be_used_is_told_before_a_model_is_loaded(folder: Path) -> None:
-    (folder / "words.tsv").write_text("some prose\n")
-    done = surtitle("replay", "partials.jsonl", "--dictionary", "words.tsv", cwd=folder)
-    assert done.returncode == 3
-    assert done.stderr.strip() == (
-        "surtitle: words.tsv is not a dictionary; write a word, a tab and its translation on each line, or "
-        "give a file of dict.cc, Ding or FreeDict"
-    )

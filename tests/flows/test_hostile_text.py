@@ -32,7 +32,6 @@ from flows.pages.report.reading import Reading
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import SegmentState
-from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Partial, SegmentEvent, Translation
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
@@ -235,10 +234,3 @@ def test_a_hundred_thousand_characters_take_no_longer_than_their_length(piece: s
     assert mask_tail((text[:-3], text[-3:], ""), 1) <= len(text)
     # Where the time grows with the square of the length it takes half a minute.
     assert process_time() - began < 5
-
-
-def test_a_lone_surrogate_in_a_file_is_an_error_that_says_where(tmp_path: Path) -> None:
-    line = msgspec.json.encode(partials([["x"]])[0]).replace(b'"x"', b'"\\ud800 x"')
-    (tmp_path / "in").write_bytes(line)
-    with pytest.raises(InputError, match=r"in, line 1: not valid JSON: .*surrogate"):
-        list(read_events(tmp_path / "in", Partial))

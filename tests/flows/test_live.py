@@ -143,20 +143,3 @@ def test_ctrl_c_in_mid_sentence_translates_the_last_words(
     captions = events(tmp_path / "captions.jsonl")
     assert captions[-1]["is_final"]
     assert captions[-1]["shown"] in stdout
-
-
-def test_a_microphone_that_is_not_there_is_one_clear_sentence(virtual_microphone: VirtualMicrophone) -> None:
-    with live(virtual_microphone, "--device", "no such thing") as process:
-        stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout) == (2, "")
-    assert "no such thing" in stderr
-    assert "surtitle devices" in stderr
-    assert stderr.count("\n") == 1
-
-
-def test_devices_lists_the_microphone(virtual_microphone: VirtualMicrophone) -> None:
-    listed = subprocess.run(
-        [SURTITLE, "devices"], env=virtual_microphone.environment, capture_output=True, text=True, check=False
-    )
-    assert listed.returncode == 0
-    assert "stage" in listed.stdout

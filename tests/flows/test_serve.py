@@ -21,7 +21,7 @@ from flows.observe.rooms import room_registry
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.browser import complaints, open_browser
-from tests.program import SURTITLE, Program, completed
+from tests.program import SURTITLE, Program, completed, surtitle
 
 #: A recording at its own pace, in pieces as a browser sends them.
 PIECE, PIECE_S = 3200, 0.1
@@ -197,10 +197,7 @@ def test_a_server_whose_recogniser_cannot_be_loaded_ends_before_anybody_speaks(
     small: list[str], tmp_path: Path
 ) -> None:
     missing = tmp_path / "missing"
-    done = subprocess.run(
-        [SURTITLE, "serve", "--port", "0", "--speech-model", missing, *small],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = surtitle("serve", "--port", "0", "--speech-model", missing, *small)
     assert done.returncode == 3
     # It has not said where captions are.
     assert done.stderr.startswith(f"surtitle: {missing}: there is no such folder")

@@ -1,6 +1,5 @@
 """Subtitle files from end to end, through the command line and as a pipeline job."""
 
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
-from tests.program import completed, surtitle
+from tests.program import surtitle
 from tests.subtitled import caption
 
 CAPTIONS = Path(__file__).parent.parent / "samples" / "captions.jsonl"
@@ -70,29 +69,6 @@ def test_japanese_has_shorter_lines(tmp_path: Path) -> None:
     lines = [line for cue in webvtt.read(str(tmp_path / "a.vtt")).captions for line in cue.lines]
     assert "".join(lines) == text
     assert all(len(line) <= 15 for line in lines)
-
-
-def test_a_pipeline_job_writes_the_same_files(replayed: Path, tmp_path: Path) -> None:
-    settings = tmp_path / "surtitle.toml"
-    settings.write_text(
-        f"[input]\ncaptions = {str(CAPTIONS)!r}\n"
-        f"[output]\nterminal = false\nsrt = {str(tmp_path / 'job.srt')!r}\n"
-    )
-    completed([sys.executable, "-m", "bytewax.run", f"flows.captions:flow({str(settings)!r})"], check=True)
-    assert (tmp_path / "job.srt").read_bytes() == (replayed / "talk.srt").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [(["--srt", "none/talk.srt"], "there is no folder"), (["--vtt", CAPTIONS], "the same run reads it")],
-)
-def test_a_place_that_cannot_be_written_gets_one_clear_sentence(options: list[str], words: str) -> None:
-    before = CAPTIONS.read_bytes()
-    done = surtitle("replay", CAPTIONS, *options)
-    assert done.returncode == 4
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert CAPTIONS.read_bytes() == before
 
 
 def test_settings_that_cannot_be_are_refused(tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.tmux import Terminal, terminal
 
 SURTITLE = Path(sys.executable).with_name("surtitle")
@@ -97,12 +95,11 @@ def test_a_second_ctrl_c_ends_at_once_on_a_line_of_its_own(tmp_path: Path) -> No
         assert ended(window) == ["surtitle: stopping", "listening^C", "status 130"]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_job_draws_what_is_open_at_its_end(tmp_path: Path, workers: int) -> None:
+def test_a_job_draws_what_is_open_at_its_end(tmp_path: Path) -> None:
     path = captions(tmp_path, segments=2, seconds=0.1, is_cut=True)
     (tmp_path / "job.toml").write_text(f'[input]\ncaptions = "{path}"\n')
     flow = f'"flows.captions:flow(\\"{tmp_path}/job.toml\\")"'
-    command = f"{sys.executable} -m bytewax.run {flow} -w {workers}".replace('\\"', "'")
+    command = f"{sys.executable} -m bytewax.run {flow} -w 2".replace('\\"', "'")
     script = tmp_path / "job.sh"
     script.write_text(f"{command}\necho status $?\nread -r _\n")
     with terminal(tmp_path, f"bash --norc {script}") as window:

@@ -178,13 +178,3 @@ def test_a_port_that_is_taken_ends_it_with_one_sentence(captions: Path) -> None:
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith(f"surtitle: captions cannot be served at 127.0.0.1:{port}: ")
     assert done.stderr.count("\n") == 1
-
-
-def test_an_error_of_the_run_does_not_leave_the_server_behind(captions: Path) -> None:
-    with captions.open("a", encoding="utf-8") as lines:
-        lines.write("not an event\n")
-    done = completed(
-        [SURTITLE, "replay", captions, "--web", "--port", "0"], timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 3
-    assert "captions at" not in done.stderr

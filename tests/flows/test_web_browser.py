@@ -53,13 +53,3 @@ def test_the_program_serves_its_captions_to_a_browser_and_text_stays_text(addres
     expect(page.locator("body")).to_contain_text(HOSTILE)
     assert page.title() != "taken"
     assert [one for one in said if not one.startswith(address)] == []
-
-
-def test_the_overlay_is_transparent_and_the_control_room_has_figures(address: str, page: Page) -> None:
-    stream = page.request.get(f"{address}/streams.json").json()[0]["name"]
-    page.goto(f"{address}/streams/{stream}?overlay=1")
-    expect(page.locator("body")).to_contain_text("ist Text")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
-    page.goto(f"{address}/streams/{stream}/control")
-    expect(page.locator("body")).to_contain_text("Latency from speech")
-    expect(page.locator("body")).to_contain_text("updates")

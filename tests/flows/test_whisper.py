@@ -9,23 +9,16 @@ from tests.program import surtitle
 
 def test_a_recording_is_heard_by_whisper(tmp_path: Path, speech: Path, small: list[str]) -> None:
     settings = tmp_path / "surtitle.toml"
-    settings.write_text(f"[recognize]\nengine = 'whisper'\nmodel = '{TINY_EN}'\nthreads = 1\n")
-    by_settings, by_options = tmp_path / "settings.jsonl", tmp_path / "options.jsonl"
-    for partials, how in (
-        (by_settings, ("--settings", settings)),
-        (by_options, ("--recognizer", "whisper", "--speech-model", TINY_EN)),
-    ):
-        done = surtitle("file", speech, *how, *small, "--save-partials", partials)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-    said = [json.loads(line) for line in by_settings.read_text().splitlines()]
+    settings.write_text(f"[recognize]\nmodel = '{TINY_EN}'\nthreads = 1\n")
+    partials = tmp_path / "partials.jsonl"
+    options = ("--settings", settings, "--recognizer", "whisper", *small, "--save-partials", partials)
+    done = surtitle("file", speech, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = [json.loads(line) for line in partials.read_text().splitlines()]
     text = " ".join(one["text"] for one in said if one["is_final"])
 
     assert "Ever tried" in text
     assert "No matter." in text
-    assert [one["text"] for one in said] == [
-        json.loads(line)["text"] for line in by_options.read_text().splitlines()
-    ]
 
 
 def test_what_is_missing_is_said_in_a_sentence(speech: Path, tmp_path: Path, small: list[str]) -> None:

@@ -4,7 +4,6 @@ import pytest
 from rich.console import Console
 
 from flows.bench.paper import MASKS, paper_tables
-from flows.bench.published import TABLE_2, TABLE_3, TABLE_4, TABLE_6, ByLanguage, PublishedFigures
 from flows.pages.table import Table
 from tests.flows.bench.made_rows import made
 
@@ -19,25 +18,6 @@ def lines(table: Table) -> dict[str, tuple[str, ...]]:
         if name != pair:
             named[f"{pair} {name}".strip()] = tuple(cells)
     return named
-
-
-@pytest.mark.parametrize("table", [TABLE_2, TABLE_6], ids=["table 2", "table 6"])
-def test_a_published_speedup_is_the_ratio_of_the_published_tokens_per_second(table: ByLanguage) -> None:
-    for (code, method), models in table.items():
-        for model, figures in enumerate(models):
-            base = table[code, "RT"][model]
-            assert figures.tps is not None
-            assert base.tps is not None
-            assert figures.speedup == pytest.approx(figures.tps / base.tps, abs=0.03)
-            assert (figures.accepted_over_drafted is None) == (method == "RT")
-
-
-def test_the_published_tables_agree_where_they_tell_of_the_same_run() -> None:
-    def without_tps(figures: PublishedFigures) -> PublishedFigures:
-        return figures._replace(tps=None)
-
-    assert TABLE_3["RT"] == without_tps(TABLE_2["zh", "RT"][0])
-    assert TABLE_3["0.2"] == TABLE_4["no mask"] == without_tps(TABLE_2["zh", "SSBD"][0])
 
 
 def test_tables_2_and_6_have_the_papers_lines_with_our_own_cells_before_the_papers() -> None:

@@ -4,7 +4,6 @@ import os
 import xml.etree.ElementTree as ET
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -67,15 +66,13 @@ def test_without_a_bias_there_is_the_picture_that_needs_none(tmp_path: Path, gri
     assert path.name == "acceptance.svg"
 
 
-@pytest.mark.parametrize("figures", [{}, {"chrf": None}])
-def test_pictures_are_valid_and_the_same_figures_give_the_same_file(
-    tmp_path: Path, figures: dict[str, Any]
-) -> None:
-    paths = write_plots(rows(**figures), "caption", tmp_path)
+def test_pictures_are_valid_and_the_same_figures_give_the_same_file(tmp_path: Path) -> None:
+    paths = write_plots(rows(), "caption", tmp_path)
     first = [path.read_bytes() for path in paths]
     assert [path.name for path in paths] == ["acceptance.svg", "bias.svg"]
     assert all(ET.fromstring(data).tag.endswith("svg") for data in first)
-    assert [path.read_bytes() for path in write_plots(rows(**figures), "caption", tmp_path)] == first
+    assert [path.read_bytes() for path in write_plots(rows(), "caption", tmp_path)] == first
+    assert len(write_plots(rows(chrf=None), "caption", tmp_path)) == 2
 
 
 def program(folder: Path, script: str) -> None:

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 import soundfile
 
+from flows.cli import app as cli
+from operators.errors import SurtitleError
 from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.program import surtitle
 
 SAID = {
     "file": "talk.wav",
-    "text": "It was the best of times, it was the worst of times, it was the age of wisdom, "
-    "it was the age of foolishness, it was the epoch of belief,",
+    "text": "It was the best of times, it was the worst of times,",
 }
 
 
@@ -22,7 +23,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first seconds of a reading."""
     samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
     path = tmp_path_factory.mktemp("talk") / "talk.wav"
-    soundfile.write(path, samples[: round(10.7 * rate)], rate)
+    soundfile.write(path, samples[: round(5.0 * rate)], rate)
     return path
 
 
@@ -60,7 +61,7 @@ def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None
         next(row for row in written["rows"] if row["method"] == method) for method in ("scratch", "draft")
     )
 
-    assert 0 < draft["finals_equal"] <= draft["finals"] >= 2
+    assert 0 < draft["finals_equal"] <= draft["finals"]
     assert draft["passes_per_update"] < scratch["passes_per_update"]
     assert written["signature"]["model"] == TINY_EN.name
 
@@ -70,8 +71,6 @@ def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None
     [
         (["nothing.wav"], "nothing.wav"),
         (["{speech}", "--bias", "2"], "--bias: '2' is not a number from 0 to 1"),
-        (["{speech}", "--reference", "{broken}"], "line 1"),
-        (["{speech}", "--reference", "{other}"], "names none of the recordings"),
         (["{speech}", "--speech-model", "nowhere"], "no such folder"),
         (["{speech}", "--recognizer", "vosk"], "'vosk' cannot be measured; choose moonshine or whisper"),
         (["{speech}", "--recognizer", "whisper"], "whisper comes without a model"),
@@ -79,16 +78,8 @@ def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None
         (["{speech}", "--recognizer", "whisper", "--native"], "only moonshine"),
     ],
 )
-def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
-    (tmp_path / "broken").write_text("{}\n")
-    (tmp_path / "other").write_text(json.dumps({"file": "x.wav", "text": "x"}) + "\n")
-    places = {
-        "speech": bundled_model().parent / "beckett.wav",
-        "broken": tmp_path / "broken",
-        "other": tmp_path / "other",
-    }
-    done = surtitle("bench-speech", *(argument.format(**places) for argument in arguments))
-
-    assert done.returncode in (2, 3)
-    assert said in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str) -> None:
+    speech = str(bundled_model().parent / "beckett.wav")
+    with pytest.raises(SurtitleError, match=said) as refused:
+        cli.app(["bench-speech", *(one.format(speech=speech) for one in arguments)], standalone_mode=False)
+    assert "\n" not in str(refused.value)

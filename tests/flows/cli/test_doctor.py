@@ -91,12 +91,6 @@ def test_a_model_that_is_not_there_ends_with_1_and_is_named_last() -> None:
     assert done.stdout.splitlines()[-1] == "Captions will not work yet: see model."
 
 
-def test_a_language_that_does_not_exist_is_a_mistake_of_the_command_line() -> None:
-    done = run(SURTITLE, "doctor", "--to", "Germna")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("did you mean German?\n")
-
-
 def test_the_doctor_does_not_load_llama_cpp_which_the_other_commands_refuse_without_a_trial() -> None:
     def begun(*arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-c", WITHOUT_LIBRARY, *arguments]
@@ -115,13 +109,6 @@ def test_a_library_that_is_not_there_is_a_problem_of_the_processor(tmp_path: Pat
     assert (done.returncode, done.stderr) == (1, "")
     assert "llama.cpp does not run on this processor" in " ".join(done.stdout.split())
     assert done.stdout.splitlines()[-1] == "Captions will not work yet: see processor."
-
-
-@pytest.mark.parametrize("typed", ["--langauge", "--language"])
-def test_an_option_of_another_name_is_told_as_for_the_other_commands(typed: str) -> None:
-    done = run(SURTITLE, "doctor", typed, "de")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"surtitle: surtitle doctor has no option {typed}; did you mean --to?\n"
 
 
 def test_ctrl_c_ends_it_with_its_child_processes() -> None:

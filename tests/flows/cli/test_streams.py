@@ -45,8 +45,9 @@ def without_figures(printed: str) -> str:
 COMMANDS = (["report", CAPTIONS], ["replay", CAPTIONS], ["--version"], ["live", "--help"])
 
 
-@pytest.mark.parametrize("closed", [[1], [2], [0, 1, 2]], ids=str)
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command[0]))
+@pytest.mark.parametrize(
+    ("command", "closed"), [*zip(COMMANDS, ([1], [2], [0, 1, 2], [1]), strict=True), (COMMANDS[0], [0, 1, 2])]
+)
 def test_a_stream_that_is_closed_is_like_one_that_leads_nowhere(
     command: list[object], closed: list[int]
 ) -> None:
@@ -55,8 +56,7 @@ def test_a_stream_that_is_closed_is_like_one_that_leads_nowhere(
     assert without_figures(done.stdout) == ("" if 1 in closed else usual(*command))
 
 
-@pytest.mark.parametrize("at_once", ["", "1"])
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command[0]))
+@pytest.mark.parametrize(("command", "at_once"), [*((one, "") for one in COMMANDS), (COMMANDS[1], "1")])
 def test_output_on_a_full_disk_is_an_error_of_the_output(command: list[object], at_once: str) -> None:
     with Path("/dev/full").open("w") as full:
         environment = {**os.environ, "PYTHONUNBUFFERED": at_once}

@@ -2,8 +2,6 @@
 
 import logging
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +9,9 @@ import pytest
 from connectors.models.terms import tell_non_commercial
 from flows.engine.terms import tell_moonshine_terms
 from operators.languages import language
+from tests.program import surtitle
 from tests.tiny_gguf import pieces, write_model
 
-SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 PARTIALS = Path(__file__).parents[2] / "samples" / "partials.jsonl"
 
 
@@ -21,14 +19,9 @@ def test_the_terms_of_a_language_model_are_told_once(tmp_path: Path) -> None:
     model = write_model(
         tmp_path / "x.gguf", pieces({}), general_name="Tower Plus 2B", general_license="cc-by-nc-sa-4.0"
     )
-    command = [SURTITLE, "replay", str(PARTIALS), "--model", str(model), "--threads", "1", "--quiet"]
-    said = [
-        subprocess.run(
-            command, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}, capture_output=True,
-            text=True, stdin=subprocess.DEVNULL, timeout=240, check=True,
-        ).stderr
-        for _start in range(2)
-    ]  # fmt: skip
+    command = ["replay", PARTIALS, "--model", model, "--threads", 1, "--quiet"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    said = [surtitle(*command, env=environment).stderr for _start in range(2)]
     sentence = "surtitle: Tower Plus 2B is for non-commercial use (cc-by-nc-sa-4.0); read its terms"
     assert said[0].startswith(sentence)
     assert said[0].count("\n") == 1

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from operators.errors import InputError, OutputError, UsageError
+from operators.errors import InputError, UsageError
 from operators.events import Caption, Event
 from operators.metrics.erasure import ErasureMeter
 from tests.browser import complaints, open_browser
@@ -259,49 +259,37 @@ def test_a_segment_with_more_text_than_a_page_holds_is_listed_and_not_drawn(
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("field", "number", "words"),
     [
-        (b'"latency_from_speech_s":1.7e308', "a number of at most 10,000,000,000"),
-        (b'"latency_from_speech_s":-1e300', "a number of at least -10,000,000,000"),
+        (b"latency_from_speech_s", b"1.7e308", "a number of at most 10,000,000,000"),
+        (b"latency_from_speech_s", b"-1e300", "a number of at least -10,000,000,000"),
+        (b"erased", b"%d" % (2 * 10**9), r"log\.jsonl"),
+        (b"erased", b"%d" % 10**400, r"log\.jsonl"),
     ],
 )
-def test_a_log_of_impossible_latencies_is_refused(tmp_path: Path, change: bytes, words: str) -> None:
-    log = tmp_path / "log.jsonl"
-    meter = ErasureMeter("13a")
-    write(log, [meter.record(one) for one in captions([["a"]])])
-    log.write_bytes(re.sub(rb'"latency_from_speech_s":[\d.]+', change, log.read_bytes()))
+def test_a_log_of_impossible_numbers_is_refused(
+    tmp_path: Path, field: bytes, number: bytes, words: str
+) -> None:
+    log = write(tmp_path / "log.jsonl", list(map(ErasureMeter("13a").record, captions([["a"]]))))
+    log.write_bytes(re.sub(rb'("%b"):[\d.]+' % field, rb"\1:%b" % number, log.read_bytes()))
     with pytest.raises(InputError, match=words):
         report(log, "-o", tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
 
 
-@pytest.mark.parametrize("count", [2 * 10**9, 2**63, 2**64, 10**400])
-def test_a_log_of_impossible_counts_is_refused(tmp_path: Path, count: int) -> None:
-    log = tmp_path / "log.jsonl"
-    meter = ErasureMeter("13a")
-    write(log, [meter.record(one) for one in captions([["a"]])])
-    log.write_bytes(log.read_bytes().replace(b'"erased":0', b'"erased":%d' % count))
-    with pytest.raises(InputError, match=r"log\.jsonl"):
-        report(log, "-o", tmp_path / "x.html")
-
-
 def test_many_updates_give_a_page_that_opens(browser: Browser, tmp_path: Path) -> None:
-    updates = [f"Wort{number} " * 12 for number in range(7)]
-    many = captions([updates for _ in range(1500)])
+    updates = [f"Wort{number} " * 12 for number in range(4)]
+    many = captions([updates for _ in range(1100)])
     page, said = opened(browser, tmp_path, write(tmp_path / "many.jsonl", many))
     assert said == []
     assert (tmp_path / "report.html").stat().st_size < 5_000_000
-    assert "1000 of 1500 segments are listed" in page.locator("main").inner_text()
-    assert page.locator("details").count() < 1500
+    assert "1000 of 1100 segments are listed" in page.locator("main").inner_text()
+    assert page.locator("details").count() < 1100
     assert page.locator("figure").first.locator(".mark").count() <= 200
 
 
 def test_what_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -> None:
     talk = write(tmp_path / "talk.jsonl", captions())
-    with pytest.raises(OutputError, match="the same run reads it"):
-        report(talk, "-o", talk)
-    with pytest.raises(UsageError, match="--output and --json are both"):
-        report(talk, "-o", tmp_path / "x", "--json", tmp_path / "x")
     with pytest.raises(UsageError, match="3 files were given"):
         report(talk, talk, talk)
     with pytest.raises(UsageError, match=re.escape("--json cannot tell two files apart")):
