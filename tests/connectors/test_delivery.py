@@ -6,12 +6,11 @@ import os
 import pkgutil
 import sys
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow
@@ -35,6 +34,7 @@ from operators.clock import VirtualClock
 from operators.events import AudioChunk, Caption, Partial
 from operators.stages.show import show
 from operators.subtitles.timing import Cue
+from tests.connectors.jsonl.partials import drained, events, write_events
 from tests.fake_sound import FakeSound, device
 from tests.flows.talk import captions
 
@@ -65,15 +65,7 @@ def test_every_source_and_sink_states_its_guarantee() -> None:
 
 
 def partials(path: Path) -> JsonlSource[Partial]:
-    spoken = [
-        Partial(
-            stream="talk", segment=number, revision=0, text=f"word {number}", is_final=True, start_s=0.0,
-            end_s=1.0, arrival_s=1.0,
-        )
-        for number in range(20)
-    ]  # fmt: skip
-    path.write_bytes(msgspec.json.Encoder().encode_lines(spoken))
-    return JsonlSource(path, Partial, batch_size=3)
+    return JsonlSource(write_events(path, events(20)), Partial, batch_size=3)
 
 
 def recording(path: Path) -> AudioFileSource:
@@ -96,15 +88,6 @@ def test_a_source_hands_each_event_over_exactly_once(make: Callable[[Path], Any]
     assert kept + list(drained(resumed)) == list(drained(unbroken))
     for part in (unbroken, killed, resumed):
         part.close()
-
-
-def drained(part: Any) -> Iterator[Any]:
-    """All that a partition still has."""
-    while True:
-        try:
-            yield from part.next_batch()
-        except StopIteration:
-            return
 
 
 def test_a_microphone_hands_over_what_it_hears_at_most_once(monkeypatch: pytest.MonkeyPatch) -> None:

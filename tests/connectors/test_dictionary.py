@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.dictionary import MAX_DICTIONARY_BYTES, read_dictionary
+from connectors.dictionary import read_dictionary
 from operators.errors import InputError
 from operators.languages import Direction
 
@@ -107,11 +107,14 @@ def test_what_is_no_dictionary_is_refused_in_one_sentence(
     assert str(path) in refused(path)
 
 
-def test_a_file_that_is_missing_none_or_too_large_when_unpacked_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_none_or_too_large_when_unpacked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.dictionary.MAX_DICTIONARY_BYTES", 100_000)
     assert "there is no such file" in refused(tmp_path / "none")
     assert "is not a regular file" in refused(tmp_path)
-    bomb = written(tmp_path, gzip.compress(bytes(MAX_DICTIONARY_BYTES + 1), 1))
-    assert "has more than 100,000,000 bytes" in refused(bomb)
+    bomb = written(tmp_path, gzip.compress(bytes(100_001), 1))
+    assert "has more than 100,000 bytes" in refused(bomb)
 
 
 def refused(path: Path) -> str:

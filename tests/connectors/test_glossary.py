@@ -74,9 +74,9 @@ def test_a_translation_gives_a_terminal_nothing_to_obey(tmp_path: Path) -> None:
     assert term.target == "Token"
 
 
-def test_of_a_hundred_thousand_terms_those_in_a_text_are_found(tmp_path: Path) -> None:
-    path = written(tmp_path, "".join(f"the term {number}\tZiel {number}\n" for number in range(100_000)))
-    assert dict(read_glossary(path).occurring("the term 7 and the term 99999")) == {
+def test_of_twenty_thousand_terms_those_in_a_text_are_found(tmp_path: Path) -> None:
+    path = written(tmp_path, "".join(f"the term {number}\tZiel {number}\n" for number in range(20_000)))
+    assert dict(read_glossary(path).occurring("the term 7 and the term 19999")) == {
         "Ziel 7": 1,
-        "Ziel 99999": 1,
+        "Ziel 19999": 1,
     }

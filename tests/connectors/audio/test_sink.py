@@ -1,7 +1,6 @@
 """A recorded session is a valid WAV file at every moment, and replays with the same times."""
 
 import resource
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from connectors.audio.wav_file import WavPosition
 from connectors.files.records import Held
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
-from tests.program import completed
 
 
 def noise(samples: int, seed: int = 7) -> NDArray[np.int16]:
@@ -70,21 +68,6 @@ def test_after_every_chunk_the_file_is_whole_though_nobody_closed_it(tmp_path: P
         sink.write_batch([chunk(number / 10, samples)])
 
         assert np.array_equal(read(path), np.tile(samples, number + 1))
-
-
-def test_a_process_that_is_killed_leaves_a_readable_file(tmp_path: Path) -> None:
-    path = tmp_path / "talk.wav"
-    program = (
-        "import os, signal, sys; from pathlib import Path; from connectors.audio.sink import WavSink;"
-        "from operators.events import AudioChunk;"
-        "sink = WavSink(Path(sys.argv[1])).build_part('', '', None);"
-        "sink.write_batch([AudioChunk(stream='talk', start_s=0.0, pcm=bytes([1, 2]) * 1600)]);"
-        "os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    killed = completed([sys.executable, "-c", program, path], cwd=Path.cwd(), timeout=60)
-
-    assert killed.returncode == -9
-    assert len(read(path)) == 1600
 
 
 def test_what_was_not_heard_is_silence_so_that_times_stay(tmp_path: Path) -> None:

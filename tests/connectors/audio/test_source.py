@@ -101,13 +101,6 @@ def test_any_recording_becomes_contiguous_chunks_of_its_duration(
     assert [chunk.is_last for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
 
 
-def test_16_khz_mono_passes_unchanged(tmp_path: Path) -> None:
-    samples = noise(20_000)
-    soundfile.write(tmp_path / "talk.wav", samples, SAMPLE_RATE)
-
-    assert np.array_equal(samples_of(run(tmp_path / "talk.wav")), samples)
-
-
 @pytest.mark.parametrize("rate", [SAMPLE_RATE, 48_000])
 def test_inverted_channels_are_heard(tmp_path: Path, rate: int) -> None:
     one = tone(2, rate)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import webvtt
 from hypothesis import example, given
@@ -209,15 +208,3 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="this folder cannot be created"):
         RoomFiles(tmp_path / "file" / "rooms", OutputWatch(print)).begin()
-
-
-def test_the_finals_of_a_room_can_be_replayed(tmp_path: Path) -> None:
-    written, _ = files(tmp_path)
-    said = [caption("hall.aa", segment, "Hallo", at_s=3.0 * segment) for segment in range(3)]
-    for one in said:
-        written.write(one, GERMAN, 0.0)
-    written.close()
-    assert list(read_events(tmp_path / "hall.aa.jsonl", Caption)) == said
-    assert (
-        msgspec.json.decode((tmp_path / "hall.aa.jsonl").read_bytes().splitlines()[0])["event"] == "caption"
-    )

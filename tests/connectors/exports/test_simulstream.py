@@ -42,18 +42,11 @@ def test_emissions_in_order_give_the_text_and_delete_only_what_is_there(
         kept = len(screen) - len(emission.deleted)
         assert kept >= 0
         assert tuple(screen[kept:]) == emission.deleted
+        if emission.deleted and emission.generated:
+            assert emission.deleted[0] != emission.generated[0], "it is added again at once"
         screen = screen[:kept] + list(emission.generated)
         shown[segment] = text
         assert screen == " ".join(shown[number] for number in sorted(shown)).split()
-
-
-@given(histories)
-def test_nothing_is_deleted_that_is_added_again_at_once(history: list[tuple[int, str]]) -> None:
-    meter = EmissionMeter(word)
-    for number, (segment, text) in enumerate(history):
-        emission = meter.emit(caption(segment, text, number))
-        if emission.deleted and emission.generated:
-            assert emission.deleted[0] != emission.generated[0]
 
 
 def test_the_log_names_the_recording_first_and_then_tells_each_update(tmp_path: Path) -> None:

@@ -84,16 +84,6 @@ def test_a_resumed_run_cuts_the_file_back_and_counts_on(path: Path) -> None:
         assert path.read_text(encoding="utf-8").split("\n\n")[1].startswith("2\n00:00:03,000")
 
 
-def test_a_resumed_run_refuses_a_file_that_became_shorter(path: Path) -> None:
-    with pytest.raises(OutputError, match="has become shorter"):
-        partition(path, SubtitlePosition(size=1000, cues=3))
-
-
-def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="there is no folder"):
-        SubtitleSink(tmp_path / "none" / "out.srt", "srt")
-
-
 def test_half_a_cue_is_taken_back_when_the_disk_fills_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     part = partition(path)
     part.write_batch([CUE])

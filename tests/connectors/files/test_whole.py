@@ -83,8 +83,7 @@ def test_a_link_stays_a_link_and_a_device_is_written(tmp_path: Path) -> None:
         write_whole(Path("/dev/full"), b"new")
 
 
-@pytest.mark.parametrize("mode", ["w", "a"])
-@pytest.mark.parametrize("command", ["page", "trace", "log"])
+@pytest.mark.parametrize(("command", "mode"), [("page", "w"), ("trace", "a"), ("log", "w")])
 def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
     tmp_path: Path, small: list[str], command: str, mode: str
 ) -> None:

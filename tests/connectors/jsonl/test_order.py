@@ -63,15 +63,3 @@ def test_what_a_resumed_run_knows_of_segments_is_what_the_run_before_it_knew(tmp
     resumed = JsonlSource(path, Partial).build_part("in", "part", position)
     assert len(list(drained(resumed))) == 3
     resumed.close()
-
-
-def test_the_order_of_segments_is_remembered_over_a_resume(tmp_path: Path) -> None:
-    path = write(tmp_path / "p.jsonl", line(is_final=True), line(revision=1))
-    source = JsonlSource(path, Partial, batch_size=1)
-    part = source.build_part("in", "part", None)
-    part.next_batch()
-    resumed = source.build_part("in", "part", part.snapshot())
-    with pytest.raises(InputError, match=r"line 2: .*already ended"):
-        resumed.next_batch()
-    part.close()
-    resumed.close()

@@ -139,18 +139,6 @@ def test_a_driver_that_hangs_keeps_nobody_from_leaving(
     assert probe(tmp_path / "heard.wav").duration_s == pytest.approx(chunks[-1]["end_s"])
 
 
-def test_a_microphone_that_is_not_there_is_an_error_that_names_those_that_are(
-    virtual_microphone: VirtualMicrophone, tmp_path: Path
-) -> None:
-    with Listening(virtual_microphone.environment, tmp_path / "heard.wav", device="stave") as listening:
-        refused = listening.wait_for(lambda event: "error" in event)
-
-    assert refused["error"] == "UsageError"
-    assert refused["sentence"].startswith("there is no microphone stave; the nearest: ")
-    assert f"({NAME})" in refused["sentence"].partition(",")[0]
-    assert "`surtitle devices`" in refused["sentence"]
-
-
 def test_a_microphone_that_cannot_be_opened_is_an_error_at_once(
     virtual_microphone: VirtualMicrophone, tmp_path: Path
 ) -> None:

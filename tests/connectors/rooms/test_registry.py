@@ -206,13 +206,13 @@ def test_sound_is_taken_at_the_rate_and_never_slower_than_it_is_spoken(
     assert not any(quick.wait_s(3200, 0.1 * number) for number in range(1000))
 
 
-@pytest.mark.parametrize("drift", [-3e-4, -1e-4, 1e-4, 3e-4])
+@pytest.mark.parametrize("drift", [-3e-4, 3e-4])
 def test_a_speaker_whose_clock_is_slow_or_fast_is_followed_without_a_gap(drift: float) -> None:
     clock = Clock()
     rooms = registry(clock)
     room, sound = rooms.open("hall", None, None), bytes(BYTES_PER_SECOND // 2)
     end_s = 0.5 * drift
-    for _ in range(2 * 4 * 3600):
+    for _ in range(2 * 3600):
         clock.now_s += 0.5 * (1 + drift)
         assert rooms.accept(room, sound, rooms.now())
         chunks = rooms.take()

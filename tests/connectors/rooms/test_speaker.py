@@ -125,41 +125,26 @@ def test_silence_ends_a_room_and_says_so() -> None:
         soon(lambda: len(served.rooms) == 0)
 
 
-@pytest.mark.parametrize(
-    ("message", "code", "sentence"),
-    [
-        (bytes(65_538), 1009, "a message of 65538 bytes is too long; send 65536 bytes at most"),
-        (bytes(3), 1008, "a message has half a sample; send 16-bit samples, 16,000 a second, in whole"),
-        ("hello", 1008, 'after the opening, send sound in binary messages, or {"type": "end"}'),
-        ('{"type": "open"}', 1008, 'after the opening, send sound in binary messages, or {"type": "end"}'),
-    ],
-)
-def test_a_message_that_is_none_is_answered_with_one_sentence(
-    served: Serving, message: str | bytes, code: int, sentence: str
-) -> None:
-    with served.speaker({}) as speaker:
-        speaker.open().socket.send(message)
-        assert speaker.until_closed() == code
-        assert speaker.refused == sentence
+NONE = 'after the opening, send sound in binary messages, or {"type": "end"}'
+HALF = "a message has half a sample; send 16-bit samples, 16,000 a second, in whole"
+LONG = "a message of 65538 bytes is too long; send 65536 bytes at most"
 
 
-@pytest.mark.parametrize(
-    "opening",
-    [
-        "",
-        "{",
-        "[]",
-        '{"type": "end"}',
-        b"\x00" * 4,
-        '{"type": "open", "room": 3}',
-        "[" * 60_000,
-        "\ud7ff" * 10,
-    ],
-)
-def test_an_opening_that_is_none_is_answered_with_an_example(served: Serving, opening: str | bytes) -> None:
-    with served.speaker(opening) as speaker:
-        assert speaker.until_closed() == 1008
-        assert speaker.refused.startswith("the first message must open a room, such as {")
+def test_a_message_that_is_none_is_answered_with_one_sentence(served: Serving) -> None:
+    wrong: dict[bytes | str, str] = {bytes(65_538): LONG, bytes(3): HALF, "hello": NONE}
+    for message, sentence in [*wrong.items(), ('{"type": "open"}', NONE)]:
+        with served.speaker({}) as speaker:
+            speaker.open().socket.send(message)
+            assert speaker.until_closed() == (1009 if sentence == LONG else 1008)
+            assert speaker.refused == sentence
+
+
+def test_an_opening_that_is_none_is_answered_with_an_example(served: Serving) -> None:
+    nearly = ('{"type": "end"}', '{"type": "open", "room": 3}')
+    for opening in ("", "{", "[]", *nearly, b"\0" * 4, "[" * 60_000, "\ud7ff"):
+        with served.speaker(opening) as speaker:
+            assert speaker.until_closed() == 1008
+            assert speaker.refused.startswith("the first message must open a room, such as {")
 
 
 def test_a_room_needs_a_name_of_its_own(served: Serving) -> None:

@@ -27,7 +27,7 @@ def written(before: CaptionRow, after: CaptionRow) -> str:
 
 
 @given(st.lists(rows_of, min_size=1, max_size=6), st.text("^C", max_size=3))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=100)
 def test_redrawing_arrives_at_the_rows_whatever_was_there_and_was_typed(
     states: list[list[CaptionRow]], typed: str
 ) -> None:
@@ -41,7 +41,6 @@ def test_redrawing_arrives_at_the_rows_whatever_was_there_and_was_typed(
 
 
 @given(row, row)
-@settings(deadline=None)
 def test_no_cell_is_drawn_that_stays_as_it_is(before: CaptionRow, after: CaptionRow) -> None:
     def cells(row: CaptionRow) -> list[tuple[str, bool, int]]:
         text = row.plain + row.dim
@@ -51,12 +50,6 @@ def test_no_cell_is_drawn_that_stays_as_it_is(before: CaptionRow, after: Caption
 
     there = set(cells(before))
     assert written(before, after) == "".join(cell[0] for cell in cells(after) if cell not in there)
-
-
-def test_words_that_become_settled_are_drawn_and_nothing_else() -> None:
-    assert written(CaptionRow("Es war", " die beste"), CaptionRow("Es war die", " beste")) == " die"
-    assert written(CaptionRow("最好", "的时"), CaptionRow("最好的", "时")) == "的"
-    assert written(CaptionRow("Es war", " die"), CaptionRow("Es war die")) == " die"
 
 
 def test_what_did_not_change_costs_nothing() -> None:
@@ -69,8 +62,3 @@ def test_a_row_is_drawn_from_where_terminals_disagree_about_widths(unsure: str) 
     assert redraw([CaptionRow(f"a {unsure} b")], [CaptionRow(f"a {unsure} c")]).endswith(
         f"\r\x1b[2C{unsure} c\x1b[K\r\x1b[{row_width(CaptionRow(f'a {unsure} c'))}C"
     )
-
-
-def test_nothing_is_left_of_a_row_that_became_shorter() -> None:
-    assert written(CaptionRow("Es war die beste"), CaptionRow("Es war der")) == "er"
-    assert written(CaptionRow("漢漢"), CaptionRow("漢")) == ""

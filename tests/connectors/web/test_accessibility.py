@@ -80,10 +80,21 @@ def test_words_stand_out_from_what_is_behind_them(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_control_has_a_name_and_is_large_enough(
+def test_the_structure_of_a_page_is_sound_and_every_control_has_a_name_and_is_large_enough(
     name: str, captions: CaptionServer, visit: Visit
 ) -> None:
     page = _open(visit, captions, name)
+    assert page.title().strip()
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.locator("main").count() == page.locator("h1").count() == 1
+    levels = page.locator("h1, h2, h3").evaluate_all("hs => hs.map(h => Number(h.tagName[1]))")
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    ids = page.locator("[id]").evaluate_all("es => es.map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    refers = "es => es.flatMap(e => [e.htmlFor, e.getAttribute('aria-labelledby')]).filter(Boolean)"
+    assert set(page.locator("label, [aria-labelledby]").evaluate_all(refers)) <= set(ids)
+    assert page.locator("[onclick], style, script:not([src])").count() == 0
+    assert page.locator("svg:not([aria-hidden=true])").count() == 0
     if name == "page":
         page.keyboard.press(",")
     controls = page.locator(_CONTROLS)
@@ -95,25 +106,6 @@ def test_every_control_has_a_name_and_is_large_enough(
         assert box is not None
         is_in_text = control.evaluate("e => getComputedStyle(e).display === 'inline'")
         assert is_in_text or min(box["width"], box["height"]) >= 16, snapshot
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_the_structure_of_a_page_is_sound(name: str, captions: CaptionServer, visit: Visit) -> None:
-    page = _open(visit, captions, name)
-    assert page.title().strip()
-    assert page.locator("html").get_attribute("lang") == "en"
-    assert page.locator("main").count() == 1
-    assert page.locator("h1").count() == 1
-    levels = page.locator("h1, h2, h3").evaluate_all("hs => hs.map(h => Number(h.tagName[1]))")
-    assert all(after - before <= 1 for before, after in pairwise(levels))
-    ids = page.locator("[id]").evaluate_all("es => es.map(e => e.id)")
-    assert len(ids) == len(set(ids))
-    refers = (
-        "es => es.flatMap(e => [e.htmlFor, e.getAttribute('aria-labelledby')]).filter(Boolean).map(String)"
-    )
-    assert set(page.locator("label, [aria-labelledby]").evaluate_all(refers)) <= set(ids)
-    assert page.locator("[onclick], style, script:not([src])").count() == 0
-    assert page.locator("svg:not([aria-hidden=true])").count() == 0
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -98,15 +98,6 @@ def test_a_connection_cut_in_mid_sentence_loses_and_doubles_nothing(
     assert captions.last_ids == [None, f"{captions.run}-2"]
 
 
-def test_a_server_that_begins_anew_gives_a_snapshot(captions: CaptionServer, visit: Visit) -> None:
-    page = visit(captions.page)
-    speak(captions)
-    expect(shown(page)).to_have_count(5)
-    captions.restart()
-    captions.say(0, "Willkommen zurück")
-    expect_shown(page, "Willkommen zurück")
-
-
 def test_a_message_that_does_not_fit_asks_for_a_snapshot(captions: CaptionServer, visit: Visit) -> None:
     page = visit(captions.page)
     captions.say(0, "Guten Morgen")

@@ -53,7 +53,7 @@ def test_pages_are_served_from_memory_under_their_addresses(monkeypatch: pytest.
 
 
 def test_streams_named_like_pages_have_their_pages(served: Served) -> None:
-    names = ["control", "hall/control", "control/control", "hall/events"]
+    names = ["control", "hall/control", "hall/events"]
     for name in names:
         served.hub.caption(caption(f"Hier ist {name}.", stream=name))
     with open_browser() as browser:

@@ -57,34 +57,6 @@ def test_a_late_viewer_gets_the_history_and_the_open_sentence(served: Served) ->
     assert follower.answer.headers["content-type"] == "text/event-stream; charset=utf-8"
 
 
-def test_a_viewer_that_comes_back_in_mid_sentence_gets_what_it_missed_and_no_more(served: Served) -> None:
-    served.hub.caption(caption("The quick"))
-    with follow(served.port) as follower:
-        page = follower.until("The quick")
-    served.hub.caption(caption("The quick brown"))
-    served.hub.caption(caption("The slow brown fox", final=True))
-    served.hub.caption(caption("It", 1))
-    with follow(served.port, page) as follower:
-        follower.until("It")
-    assert page.snapshots == 1
-    assert [one["segment"] for one in page.updates] == [0, 0, 1]
-    assert page.text == ["The slow brown fox", "It"]
-
-
-def test_a_viewer_that_comes_back_to_another_run_gets_a_snapshot(served: Served) -> None:
-    for number in range(3):
-        served.hub.caption(caption(f"old {number}", number, final=True))
-    with follow(served.port) as follower:
-        page = follower.until("old 2")
-    with serving() as again:
-        for number in range(5):
-            again.hub.caption(caption(f"new {number}", number, final=True))
-        with follow(again.port, page) as follower:
-            follower.until("new 4")
-    assert page.snapshots == 2
-    assert page.text == [f"new {number}" for number in range(5)]
-
-
 def test_a_stream_that_is_not_there_yet_is_waited_for(served: Served) -> None:
     with follow(served.port, stream="later") as follower:
         assert follower.read()
