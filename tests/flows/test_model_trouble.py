@@ -100,17 +100,13 @@ def captions(settings: Settings) -> Iterator[Caption]:
     return iter(msgspec.json.Decoder(Caption).decode_lines(Path(settings.output.captions).read_bytes()))
 
 
-@pytest.mark.real_model
 def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
-    given: dict[str, dict[str, Any]], faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
+    tiny: Settings, faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # It says something from the first words on, which one for captions need not.
-    given["translate"]["model"] = "base"
-    settings = begin_settings(None, given)
     faults |= {2: returns(-3), 3: computes_nothing, 5: computes_nothing, 6: returns(1)}
-    caption(settings, quiet=False, profile=False, settings_file=None)
+    caption(tiny, quiet=False, profile=False, settings_file=None)
 
-    shown = list(captions(settings))
+    shown = list(captions(tiny))
     troubles = [Trouble.FAILED_PASS, Trouble.NOT_A_NUMBER, None, Trouble.NOT_A_NUMBER, Trouble.FAILED_PASS]
     # A small model does not always end.
     lost = [one.trouble if one.trouble and one.trouble.is_loss else None for one in shown]
@@ -121,8 +117,8 @@ def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
     assert shown[4].text == shown[5].text == shown[6].text
     assert [(one.segment, one.revision) for one in shown if one.is_final] == [(0, 3), (1, 3)]
 
-    assert settings.output.log is not None
-    log = msgspec.json.Decoder(ErasureRecord).decode_lines(Path(settings.output.log).read_bytes())
+    assert tiny.output.log is not None
+    log = msgspec.json.Decoder(ErasureRecord).decode_lines(Path(tiny.output.log).read_bytes())
     assert [one.trouble for one in log] == [one.trouble for one in shown]
     out, err = capfd.readouterr()
     assert "failed_pass 2, not_a_number 2" in out  # beside those that are its own

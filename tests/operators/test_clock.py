@@ -26,11 +26,11 @@ def test_lag_is_the_delay_beyond_the_least_one(
         assert done_s >= arrival_s + spent_s - 1e-6
 
 
-@pytest.mark.parametrize("drift", [-3e-4, -1e-4, 1e-4, 3e-4])
+@pytest.mark.parametrize("drift", [-3e-4, 3e-4])
 def test_a_stream_whose_clock_is_slow_or_fast_is_as_late_after_a_day_as_at_first(drift: float) -> None:
     now = [0.0]
     clock = LagClock(lambda: now[0])
-    for spoken_s in range(0, 86_400, 2):
+    for spoken_s in range(0, 86_400, 6):
         now[0] = spoken_s * (1 + drift)
         clock.heard("talk", spoken_s)
         now[0] += 0.1

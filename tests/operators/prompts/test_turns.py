@@ -66,16 +66,6 @@ def test_a_language_that_is_not_known_is_a_usage_error(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(text=speech)
-def test_no_speech_adds_a_control_token_or_a_line(name: str, tiny: LlamaModel, text: str) -> None:
-    prompt = turn_prompt(tiny, turn_template(name), "English", "German")
-    source = prompt.source(text)
-    assert not controls(tiny) & set(source)
-    said = b"".join(map(tiny.piece, source))
-    assert said == (" " + " ".join(text.split())).encode("utf-8", "replace")
-
-
-@pytest.mark.parametrize("name", NAMES)
-@given(text=speech)
 def test_no_speech_adds_a_control_token_to_a_prompt_for_gemma(
     name: str, model: LlamaModel, text: str
 ) -> None:

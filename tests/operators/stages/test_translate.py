@@ -25,17 +25,11 @@ from tests.toy import ToyStore, ToyVocabulary
 def partials(*texts: str, segment: int = 0, stream: str = "s") -> list[Partial]:
     return [
         Partial(
-            stream=stream,
-            segment=segment,
-            revision=number,
-            is_final=number == len(texts) - 1,
-            text=text,
-            start_s=0.0,
-            end_s=number + 0.5,
-            arrival_s=number + 1.0,
+            stream=stream, segment=segment, revision=number, is_final=number == len(texts) - 1, text=text,
+            start_s=0.0, end_s=number + 0.5, arrival_s=number + 1.0,
         )
         for number, text in enumerate(texts)
-    ]
+    ]  # fmt: skip
 
 
 def toy_translator(store: ToyStore, *, max_source: int = 50) -> Translator:
@@ -98,25 +92,6 @@ def test_segments_of_several_streams_do_not_mix() -> None:
     ]
     run_main(flow(mixed, together, toy_translator(ToyStore(4))))  # type: ignore[no-untyped-call]
     assert [one.text for one in together if one.stream == "s"] == [one.text for one in alone]
-
-
-def test_a_draft_survives_an_abort_and_the_kv_cache_is_rebuilt(tmp_path: Path) -> None:
-    given = partials("a b", "a b c", "b b c", "b b c a")
-    want: list[Translation] = []
-    run_main(flow(given, want, toy_translator(ToyStore(4))))  # type: ignore[no-untyped-call]
-
-    init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call]
-    recovery = RecoveryConfig(tmp_path, backup_interval=timedelta(0))  # type: ignore[no-untyped-call]
-    got: list[Translation] = []
-    broken: list[Partial | TestingSource.ABORT] = [*given[:2], TestingSource.ABORT(), *given[2:]]
-    for _ in range(2):
-        run_main(  # type: ignore[no-untyped-call]
-            flow(broken, got, toy_translator(ToyStore(4))),
-            epoch_interval=timedelta(0),
-            recovery_config=recovery,
-        )
-    by_revision = {one.revision: (one.tokens, one.effort.drafted) for one in got}
-    assert by_revision == {one.revision: (one.tokens, one.effort.drafted) for one in want}
 
 
 def test_open_segments_of_one_stream_come_back_together(tmp_path: Path) -> None:

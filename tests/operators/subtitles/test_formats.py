@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 import srt as srt_reader
 import webvtt
-from hypothesis import given, settings
+from hypothesis import given
 
 from operators.events import Caption
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
@@ -41,7 +41,6 @@ def test_recognised_text_is_never_markup(text: str, in_srt: str, in_vtt: str) ->
 
 
 @given(any_captions)
-@settings(deadline=None, max_examples=100)
 def test_readers_find_the_cues_that_were_written_after_each_of_them(captions: list[Caption]) -> None:
     writer = SubtitleWriter("target", Columns())
     cues = writer.take(captions) + writer.release()

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 from operators.training.noise import Lexicon, Noise
 from operators.training.pairs import Pair
 from operators.training.speech import example, speech
-
-PAIRS = [
-    Pair.of("I have read the book.", "Ich habe das Buch gelesen.", [1, 2, 2, 2, 5], "de"),
-    Pair.of("Well, come in!", "Na, komm herein!", [1, 2, 3], "de"),
-    Pair.of("Thanks.", "Danke.", [1], "de"),
-]
+from tests.operators.training.test_pairs import PAIRS
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6))

@@ -22,21 +22,6 @@ def values(pcm: bytes) -> list[int]:
     return [int.from_bytes(pcm[at : at + 2], "little") for at in range(0, len(pcm), 2 * SAMPLE_RATE)]
 
 
-def test_audio_is_sent_once_unless_it_is_rewound() -> None:
-    buffer = AudioBuffer(10)
-    for number in range(3):
-        buffer.append(second(number))
-
-    assert buffer.has_unsent
-    assert values(buffer.take_unsent()) == [0, 1, 2]
-    assert not buffer.has_unsent
-    assert buffer.take_unsent() == b""
-    assert buffer.rewind(SAMPLE_RATE + 5) == SAMPLE_RATE + 5
-    again = buffer.take_unsent()
-    assert len(again) == 2 * (2 * SAMPLE_RATE - 5)
-    assert again.endswith(second(2).pcm)
-
-
 def test_what_is_too_much_is_dropped_and_counted_if_nobody_was_sent_it() -> None:
     buffer = AudioBuffer(2)
     for number in range(3):

@@ -84,14 +84,6 @@ def test_a_connection_has_proved_itself_by_an_answer_or_by_standing_for_a_minute
     assert stood.conversation.is_proven
 
 
-def test_speech_without_an_answer_is_a_failure() -> None:
-    course = Course()
-    course.conversation.take(Connected(), 0)
-    course.patience.add_audio(sound(0.1, 0) + sound(20, 3000))
-
-    assert course.after(11) is Failure.SILENT
-
-
 def test_an_answer_renews_patience_and_so_does_a_new_connection() -> None:
     course = Course()
     speech = sound(0.1, 0) + sound(20, 3000)

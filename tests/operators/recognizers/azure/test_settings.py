@@ -83,10 +83,6 @@ def test_the_key_goes_where_nobody_else_can_read_it(host: str) -> None:
     assert key_of(AzureSettings(host=host), BOTH) == KEY
 
 
-def test_a_service_of_ones_own_may_want_no_key() -> None:
-    assert key_of(AzureSettings(host="ws://speech.example.com", key_variable=""), BOTH) is None
-
-
 def test_a_sentence_names_the_place_and_no_more() -> None:
     assert service(AzureSettings(), BOTH).place == "the region westeurope"
     settings = AzureSettings(endpoint="wss://speech.example.com:8443/path?cid=secret")

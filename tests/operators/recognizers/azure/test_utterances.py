@@ -48,13 +48,6 @@ def test_a_segment_keeps_its_beginning() -> None:
     assert (hypothesis.start_s, hypothesis.end_s) == (1.010, 1.030)
 
 
-def test_an_utterance_may_begin_with_no_length_at_all() -> None:
-    assert take(utterances(), partial("a", 10, 10), partial("a b", 10, 30)) == [
-        (0, "a", False),
-        (0, "a b", False),
-    ]
-
-
 def test_an_utterance_whose_final_never_comes_ends_with_the_next_one() -> None:
     of = utterances()
 
@@ -137,22 +130,6 @@ def test_a_segment_whose_beginning_is_not_kept_ends_and_is_not_heard_again() -> 
 
     assert brief(of.resume(11)) == [(0, "a b", True)]
     assert of.confirmed == 40
-
-
-def test_what_has_got_its_final_gets_no_other() -> None:
-    of = utterances()
-    take(of, final("A b.", 10, 40))
-    of.resume(0)
-
-    assert take(of, partial("b", 30, 40), final("A b.", 10, 40)) == []
-
-
-def test_the_end_is_a_final_for_what_is_open_once() -> None:
-    of = utterances()
-    take(of, partial("a", 10, 20))
-
-    assert brief(of.finish()) == [(0, "a", True)]
-    assert of.finish() == []
 
 
 #: Words of a talk, each so long, and the pauses after which an utterance is over.

@@ -29,6 +29,7 @@ from operators.recognizers.windowed.voice import Samples, silero
 from operators.trouble import ModelTrouble
 from tests.near_ties import NOISE, agree, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm
+from tests.operators.recognizers.test_protocol import hear as heard_by_any
 from tests.toy import ToyCache
 
 BECKETT = ["tried", "failed", "matter", "again", "again", "better"]
@@ -36,14 +37,7 @@ BECKETT = ["tried", "failed", "matter", "again", "again", "better"]
 
 def hear(given: list[AudioChunk], recognizer: Recognizer | None = None) -> list[Hypothesis]:
     """All hypotheses for the chunks; checks what holds for each of them."""
-    recognizer = recognizer or moonshine_recognizer()
-    heard: list[Hypothesis] = []
-    for chunk in given:
-        new = recognizer.accept(chunk)
-        assert all(hypothesis.end_s <= chunk.start_s + chunk.duration_s + 1e-6 for hypothesis in new)
-        heard += new
-    heard += recognizer.finish()
-    recognizer.close()
+    heard = heard_by_any(recognizer or moonshine_recognizer(), given)
     assert all(hypothesis.start_s <= hypothesis.end_s for hypothesis in heard)
     return heard
 
@@ -98,7 +92,7 @@ def test_unfinished_text_has_no_closing_punctuation_and_finals_have_theirs() -> 
 
 @cache
 def two_cities() -> list[tuple[Window, Encoded]]:
-    return [(window, model().encode(window.samples)) for window in windows("two_cities.wav", 14)]
+    return [(window, model().encode(window.samples)) for window in windows("two_cities.wav", 9)]
 
 
 @cache

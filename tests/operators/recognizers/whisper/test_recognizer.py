@@ -6,8 +6,6 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from operators.errors import UsageError
-from operators.languages import language
 from operators.recognizers.protocol import Hypothesis
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import WhisperTranscriber, whisper_recognizer
@@ -86,8 +84,3 @@ def test_an_utterance_whose_final_fails_leaves_nothing_to_the_next(monkeypatch: 
 
 def window(segment: int, audio: Samples, *, is_final: bool = False) -> Window:
     return Window(segment=segment, start=0, samples=audio, end=len(audio), is_final=is_final)
-
-
-def test_another_language_than_the_models_is_refused() -> None:
-    with pytest.raises(UsageError, match="knows English only; name a multilingual one for German"):
-        whisper_recognizer(model_path=TINY_EN, spoken=language("German"))

@@ -29,18 +29,10 @@ def english() -> Vocabulary:
     return load_vocabulary(TINY_EN)
 
 
-def test_text_is_put_together_from_bytes() -> None:
-    assert vocabulary().text([0, 1, 2, 3, 4, 5]) == "Grüß dich."
-
-
-def test_a_character_that_is_not_whole_yet_is_left_out() -> None:
-    assert vocabulary().text([0, 1, 2]) == "Grü"
-
-
-def test_marks_are_no_text() -> None:
+def test_text_is_put_together_from_bytes_without_marks_and_characters_that_are_not_whole_yet() -> None:
     some = vocabulary()
-
-    assert some.text([some.start, 0, some.end]) == "Gr"
+    assert some.text([some.start, 0, 1, 2, 3, 4, 5, some.end]) == "Grüß dich."
+    assert some.text([0, 1, 2]) == "Grü"
 
 
 def test_a_multilingual_model_is_asked_for_a_language() -> None:

@@ -89,7 +89,7 @@ class Compared(MoonshineTranscriber):
 @pytest.mark.parametrize("name", ["two_cities.wav", "beckett.wav"])
 def test_speech_that_ends_early_is_the_beginning_of_what_it_would_have_been(name: str) -> None:
     transcriber = Compared(load_model(str(bundled_model().absolute()), 2))
-    heard = windows(name, 12)
+    heard = windows(name, 8)
     for window in heard:
         transcriber.transcribe(window)
     for window, (got, whole) in zip(heard, transcriber.pairs, strict=True):
