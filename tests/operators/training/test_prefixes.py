@@ -26,12 +26,6 @@ def links_of(*links: tuple[int, int]) -> Alignment:
     return np.array(sorted(links), np.int32).reshape(-1, 2)
 
 
-def prefixes(source: str, target: str, links: list[tuple[int, int]]) -> list[str]:
-    words = target.split()
-    table = supports(links_of(*links), len(source.split()), len(words), waits(words, "de"))
-    return [" ".join(words[:length]) for length in table]
-
-
 @given(aligned())
 def test_more_of_a_source_never_supports_less_and_all_of_it_supports_everything(case: Case) -> None:
     n, m, links, decides = case
@@ -78,61 +72,39 @@ def test_without_any_link_nothing_is_said_before_the_end() -> None:
     assert supports(links_of(), 3, 4) == [0, 0, 4]
 
 
-def test_a_german_verb_at_the_end_waits_and_all_before_it_does_not() -> None:
-    # I have read the book .  /  Ich habe das Buch gelesen .
-    links = [(0, 0), (1, 1), (2, 4), (3, 2), (4, 3)]
-    assert prefixes("I have read the book.", "Ich habe das Buch gelesen.", links) == [
-        "Ich",
-        "Ich habe",
-        "Ich habe",
-        "Ich habe",
-        "Ich habe das Buch gelesen.",
-    ]
+#: An article that is aligned, or not, is supported the same.
+HOUSE = (0, 0), (1, 1), (3, 3), (4, 4), (5, 5)
+#: How many words of the target each word of the source lets be said.
+HOUSE_LENGTHS = 1, 2, 2, 2, 5, 6
 
 
-def test_what_the_source_says_last_and_the_target_first_holds_everything_back() -> None:
-    # Nobody will notice, I suppose.  /  Ich vermute, das merkt keiner.
-    links = [(3, 0), (4, 1), (2, 3), (0, 4)]
-    assert prefixes("Nobody will notice, I suppose.", "Ich vermute, das merkt keiner.", links) == [
-        "",
-        "",
-        "",
-        "Ich",
-        "Ich vermute, das merkt keiner.",
-    ]
-
-
-def test_a_separated_verb_prefix_comes_with_the_end() -> None:
-    # I call you up tomorrow  /  Ich rufe dich morgen an
-    links = [(0, 0), (1, 1), (2, 2), (3, 4), (4, 3)]
-    assert prefixes("I call you up tomorrow", "Ich rufe dich morgen an", links)[3:] == [
-        "Ich rufe dich",
-        "Ich rufe dich morgen an",
-    ]
-
-
-def test_an_article_is_not_said_before_its_noun_is_known_aligned_or_not() -> None:
-    # I see the old house here  /  Ich sehe das alte Haus hier
-    links = [(0, 0), (1, 1), (3, 3), (4, 4), (5, 5)]
-    more: list[tuple[int, int]]
-    for more in ([], [(2, 2)]):
-        assert prefixes("I see the old house here", "Ich sehe das alte Haus hier", links + more)[1:5] == [
-            "Ich sehe",
-            "Ich sehe",
-            "Ich sehe",
-            "Ich sehe das alte Haus",
-        ]
-
-
-def test_an_unaligned_auxiliary_comes_with_what_follows_it() -> None:
-    # I read it yesterday  /  Ich habe es gestern gelesen
-    links = [(0, 0), (2, 2), (3, 3), (1, 4)]
-    assert prefixes("I read it yesterday", "Ich habe es gestern gelesen", links) == [
-        "Ich",
-        "Ich",
-        "Ich habe es",
-        "Ich habe es gestern gelesen",
-    ]
+@pytest.mark.parametrize(
+    ("source", "target", "links", "lengths"),
+    [
+        ("I have read the book.", "Ich habe das Buch gelesen.",
+         ((0, 0), (1, 1), (2, 4), (3, 2), (4, 3)), (1, 2, 2, 2, 5)),
+        ("Nobody will notice, I suppose.", "Ich vermute, das merkt keiner.",
+         ((3, 0), (4, 1), (2, 3), (0, 4)), (0, 0, 0, 1, 5)),
+        ("I call you up tomorrow", "Ich rufe dich morgen an",
+         ((0, 0), (1, 1), (2, 2), (3, 4), (4, 3)), (1, 2, 3, 3, 5)),
+        ("I see the old house here", "Ich sehe das alte Haus hier", HOUSE, HOUSE_LENGTHS),
+        ("I see the old house here", "Ich sehe das alte Haus hier", (*HOUSE, (2, 2)), HOUSE_LENGTHS),
+        ("I read it yesterday", "Ich habe es gestern gelesen",
+         ((0, 0), (2, 2), (3, 3), (1, 4)), (1, 1, 3, 5)),
+    ],
+    ids=[
+        "a verb at the end waits and all before it does not",
+        "what the source says last and the target first holds everything back",
+        "a separated prefix of a verb comes with the end",
+        "an article waits for its noun", "an aligned one too",
+        "an unaligned auxiliary comes with what follows it",
+    ],
+)  # fmt: skip
+def test_german_waits_for_what_a_word_depends_on(
+    source: str, target: str, links: tuple[tuple[int, int], ...], lengths: tuple[int, ...]
+) -> None:
+    words = target.split()
+    assert supports(links_of(*links), len(source.split()), len(words), waits(words, "de")) == list(lengths)
 
 
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=5).map(sorted), min_size=1, max_size=4))
