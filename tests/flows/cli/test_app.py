@@ -89,15 +89,6 @@ def test_replaying_any_stage_gives_the_same_captions_and_erasure(
     ]
 
 
-def test_a_stage_can_be_replaced_by_a_file_of_its_events(run: Path, tmp_path: Path) -> None:
-    done = surtitle(
-        "file", "--from-translations", run / "translations.jsonl", "--mask-k", 0, "--quiet",
-        "--captions", tmp_path / "captions.jsonl",
-    )  # fmt: skip
-    assert done.returncode == 0
-    assert not any(caption["withheld"] for caption in events(tmp_path / "captions.jsonl"))
-
-
 def test_a_silent_recording_is_answered_with_one_sentence(tmp_path: Path, small: list[str]) -> None:
     talk = tmp_path / "talk.wav"
     soundfile.write(talk, np.zeros(16_000), 16_000)

@@ -1,7 +1,6 @@
 """A draft model of the user's: what it must be, and that captions are the same with it."""
 
 import json
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -52,12 +51,12 @@ def outputs(**given: object) -> list[tuple[int, ...]]:
 def test_captions_are_those_without_a_draft_model(pair: tuple[Path, Path], method: str) -> None:
     common = {"model": str(pair[0]), "method": method, "bias": 0.2}
     plain = outputs(**common)
-    for draft, tree in product(pair, [False, True]):
+    for draft, tree in ((pair[0], True), (pair[1], False), (pair[1], True)):
         drafted = outputs(**common, draft_model=str(draft), draft_tree=tree, draft_threshold=0.1)
         assert drafted == plain, (draft, tree)
 
 
-@pytest.mark.parametrize(("model", "draft"), [("llama", "mamba"), ("lfm2", "llama"), ("rwkv7", "lfm2")])
+@pytest.mark.parametrize(("model", "draft"), [("llama", "mamba"), ("rwkv7", "lfm2")])
 def test_models_of_any_memory_draft_for_each_other(tmp_path: Path, model: str, draft: str) -> None:
     paths = [str(write_kind(tmp_path / f"{kind}.gguf", kind)) for kind in (model, draft)]
     common = {"model": paths[0], "bias": 0.0, "commit": 0}

@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from flows.cli.app import app
 from flows.engine.translation import open_engine
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
+from tests.flows.engine.test_draft_model import invoke
 from tests.tiny_gguf import pieces, write_model
 from tests.tiny_heads import write_heads
 
@@ -60,12 +59,6 @@ def test_captions_are_those_without_heads(files: tuple[Path, Path], bias: float)
 def test_heads_and_their_method_need_each_other(given: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         open_engine(load_settings(None, {"translate": given}).translate)
-
-
-def invoke(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 def test_a_benchmark_has_a_row_with_heads(

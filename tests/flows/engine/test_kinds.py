@@ -14,7 +14,7 @@ from operators.errors import InputError
 from tests.program import surtitle
 from tests.tiny_kinds import OTHERS, write_kind
 
-METHODS = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi")
+METHODS = ("ssbd", "recycle", "hybrid-jacobi")
 TEXTS = {
     "a": ["the", "the weather", "the weather in", "the whether in the", "the weather in the hills is fine"],
     "b": ["good", "good day", "good day to", "good day two you", "good day to you all"],

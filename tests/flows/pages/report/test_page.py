@@ -1,20 +1,19 @@
 """The report's page in a real browser, opened from the disk."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from playwright.sync_api import Browser, Page
-from typer.testing import CliRunner
 
-from flows.cli.app import app
 from operators.errors import InputError, UsageError
-from operators.events import Caption, Event
+from operators.events import Caption
 from operators.metrics.erasure import ErasureMeter
 from tests.browser import complaints, open_browser
+from tests.flows.cli.test_report import report, write
 from tests.flows.talk import SHOWN, captions
 
 HOSTILE = (
@@ -30,17 +29,6 @@ HOSTILE = (
 def browser() -> Iterator[Browser]:
     with open_browser() as browser:
         yield browser
-
-
-def write(path: Path, events: Sequence[Event]) -> Path:
-    path.write_bytes(msgspec.json.Encoder().encode_lines(events))
-    return path
-
-
-def report(*arguments: object) -> str:
-    done = CliRunner().invoke(app, ["report", *map(str, arguments)], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.stdout
 
 
 def opened(browser: Browser, tmp_path: Path, *files: Path) -> tuple[Page, list[str]]:
