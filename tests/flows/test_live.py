@@ -126,20 +126,3 @@ def test_a_microphone_hears_the_words_that_the_recording_has_and_replaying_gives
     for record in events(tmp_path / "log.jsonl"):
         parts = record["latency"]
         assert sum(parts.values()) == pytest.approx(record["latency_from_speech_s"], abs=0.02)
-
-
-def test_ctrl_c_in_mid_sentence_translates_the_last_words(
-    virtual_microphone: VirtualMicrophone, talk: Path, tmp_path: Path
-) -> None:
-    with live(
-        virtual_microphone, "--captions", tmp_path / "captions.jsonl", "--save-audio", tmp_path / "heard.wav"
-    ) as process:
-        heard(tmp_path / "heard.wav", 0.5)
-        virtual_microphone.play(talk, wait=False)
-        wait_for(tmp_path / "captions.jsonl", '"caption"')
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stderr) == (0, "")
-    captions = events(tmp_path / "captions.jsonl")
-    assert captions[-1]["is_final"]
-    assert captions[-1]["shown"] in stdout

@@ -14,7 +14,7 @@ from tests.fuzz.mutation import mutated
 from tests.fuzz.subjects import SUBJECTS
 
 #: Examples of those that take long.
-_FEW = {"drafts": 60, "replay": 20, "report": 25, "recording": 60}
+_FEW = {"drafts": 30, "replay": 10, "report": 15, "recording": 30}
 
 
 @st.composite
@@ -29,7 +29,7 @@ def test_any_bytes_give_a_clear_answer(name: str, tmp_path: Path) -> None:
     subject = SUBJECTS[name]
 
     @settings(
-        max_examples=_FEW.get(name, 200), deadline=None, derandomize=True, database=None,
+        max_examples=_FEW.get(name, 100), deadline=None, derandomize=True, database=None,
         phases=(Phase.explicit, Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip

@@ -104,13 +104,6 @@ def test_the_doctor_does_not_load_llama_cpp_which_the_other_commands_refuse_with
     assert refused.stderr.startswith("surtitle: llama.cpp does not work here")
 
 
-def test_a_library_that_is_not_there_is_a_problem_of_the_processor(tmp_path: Path) -> None:
-    done = run(SURTITLE, "doctor", "--quick", LLAMA_CPP_LIB_PATH=str(tmp_path))
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "llama.cpp does not run on this processor" in " ".join(done.stdout.split())
-    assert done.stdout.splitlines()[-1] == "Captions will not work yet: see processor."
-
-
 def test_ctrl_c_ends_it_with_its_child_processes() -> None:
     with subprocess.Popen(
         [SURTITLE, "doctor"], stdout=subprocess.DEVNULL, preexec_fn=heed_signals

@@ -32,6 +32,7 @@ from operators.decoding.trace import Decoding, Trace, UpdateTrace, occurring
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.events import Partial
 from tests.browser import complaints, open_browser
+from tests.flows.cli.test_report import write
 from tests.flows.talk import captions
 from tests.toy import END, ToyCache
 
@@ -53,11 +54,6 @@ def partial(segment: int, stream: str = "talk", **values: Any) -> Partial:
     times = {"start_s": 0.0, "end_s": 1.0, "arrival_s": 1.0}
     given: dict[str, Any] = {"revision": 0, "is_final": False, "text": "Good.", **times}
     return Partial(stream=stream, segment=segment, **given | values)
-
-
-def write(path: Path, events: list[Any]) -> Path:
-    path.write_bytes(msgspec.json.Encoder().encode_lines(events))
-    return path
 
 
 class OneSession:
@@ -136,18 +132,8 @@ def test_a_cell_says_what_its_pass_made_of_the_place() -> None:
         for each, looked in zip(one.passes, cells(one), strict=True):
             states = [looked[place].state for place in sorted(looked)]
             # Tokens that stood, then at most one that fell or was not offered, then guesses.
-            order = [
-                PlaceState.ACCEPTED,
-                PlaceState.ACCEPTED_BY_RULE,
-                PlaceState.CORRECTED,
-                PlaceState.OWN,
-                PlaceState.END,
-                PlaceState.GUESS,
-            ]
-            ranks = [
-                min(2, order.index(state) // 2) if state is not PlaceState.ACCEPTED_BY_RULE else 0
-                for state in states
-            ]
+            stood, open_ = ("ACCEPTED", "ACCEPTED_BY_RULE"), ("CORRECTED", "OWN")
+            ranks = [0 if state.name in stood else 1 if state.name in open_ else 2 for state in states]
             assert ranks == sorted(ranks)
             for place, cell in looked.items():
                 row = each.rows[place - each.begin]
