@@ -117,13 +117,6 @@ def test_a_library_that_is_not_there_is_a_problem_of_the_processor(tmp_path: Pat
     assert done.stdout.splitlines()[-1] == "Captions will not work yet: see processor."
 
 
-@pytest.mark.parametrize("typed", ["--langauge", "--language"])
-def test_an_option_of_another_name_is_told_as_for_the_other_commands(typed: str) -> None:
-    done = run(SURTITLE, "doctor", typed, "de")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"surtitle: surtitle doctor has no option {typed}; did you mean --to?\n"
-
-
 def test_ctrl_c_ends_it_with_its_child_processes() -> None:
     with subprocess.Popen(
         [SURTITLE, "doctor"], stdout=subprocess.DEVNULL, preexec_fn=heed_signals
