@@ -239,10 +239,10 @@ class Sentences:
         return msgspec.structs.replace(final, is_final=True)
 
     def _update(self, sentence: OpenSentence) -> list[Partial]:
-        """The update of an open sentence, if its text changed."""
+        """The update of an open sentence, if its words changed: whether a full stop stays, the final says."""
         text = self._joined(sentence.pieces)
         text = self._spell(text.rstrip(_STOPS) if sentence.waits else text)
-        if text == sentence.text and sentence.revision > 0:
+        if text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0:
             return []
         update = self._partial(sentence, sentence.pieces, text)
         sentence.text = text
