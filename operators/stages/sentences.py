@@ -41,9 +41,9 @@ def sentences(
 ) -> Stream[Partial | Merged]:
     """Join the segments of each stream into sentences, and say how many partials merged.
 
-    Partials that are marked as those of sentences pass unchanged, and all that leave are marked so. A pause of
-    the sound, the end of a stream and that of the input end the open sentence. The snapshot holds the
-    open sentence, so a resumed run goes on with it.
+    Partials that are marked as those of sentences pass unchanged, and all that leave are marked so. A pause
+    of the sound, the end of a stream and that of the input end the open sentence. The snapshot holds the open
+    sentence, so a resumed run goes on with it.
 
     Args:
         step_id: Unique id.
@@ -71,6 +71,7 @@ def sentences(
         >>> [(partial.text, partial.is_sentence) for partial in out]
         [('It was.', True)]
     """
+
     def build(resume: bytes | None) -> _Stream:
         state = None if resume is None else unpack(resume, SentencesState)
         return _Stream(make, now, ended, goes_on_later, state)
