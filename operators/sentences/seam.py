@@ -45,7 +45,7 @@ class Seam(NamedTuple):
     language: Language
     #: Whether ``after`` is final.
     is_whole: bool = False
-    #: The sentence before this one, if it is known: the model judges better with it.
+    #: What was said before this sentence, if it is known: the model judges better with it.
     earlier: str = ""
 
 
