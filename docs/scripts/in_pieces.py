@@ -27,7 +27,7 @@ from operators.events import Partial
 from operators.languages import Language, language
 from operators.models.continuations import open_continuations
 from operators.sentences.mend import ended, mend
-from operators.sentences.opinion import LanguageModel, recent
+from operators.sentences.opinion import LanguageModel
 from operators.sentences.seam import Decision, Seam, Verdict, decide
 from operators.sentences.spellings import Spellings
 
@@ -115,7 +115,7 @@ def _joined(heard: Sequence[Sequence[Piece]], spoken: Language, model: LanguageM
         spellings.learn(after.final)
         if ends:
             done.append(ended(sentence))
-            earlier, sentence = recent(f"{earlier} {done[-1]}"), after.final
+            earlier, sentence = done[-1], after.final
         else:
             sentence = mend(
                 sentence, after.final, spoken, mark=decision.mark, keeps_capital=decision.keeps_capital

@@ -26,7 +26,7 @@ from operators.languages import Direction
 from operators.models.continuations import open_continuations
 from operators.models.llama_model import LlamaModel
 from operators.sentences.mend import mend
-from operators.sentences.opinion import LanguageModel, recent
+from operators.sentences.opinion import LanguageModel
 from operators.sentences.seam import Decision, Seam, Verdict, decide
 from operators.sentences.spellings import Spellings
 from operators.sentences.words import words_of
@@ -139,7 +139,7 @@ def _judge(
         spellings.learn(final)
         # A mistake is counted once: the next case continues what was said.
         ends = truth == "ends" or (truth == "either" and decision.verdict is Verdict.ENDS)
-        sentence, earlier = (final, recent(f"{earlier} {sentence}")) if ends else (joined, earlier)
+        sentence, earlier = (final, sentence) if ends else (joined, earlier)
     return judged
 
 

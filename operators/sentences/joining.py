@@ -15,7 +15,7 @@ import msgspec
 from operators.events import Partial
 from operators.languages import Language
 from operators.sentences.mend import ended, mend
-from operators.sentences.opinion import LanguageModel, recent
+from operators.sentences.opinion import LanguageModel
 from operators.sentences.seam import Seam, Verdict, by_rules, decide
 from operators.sentences.spellings import Spellings
 
@@ -96,7 +96,7 @@ class SentencesState(msgspec.Struct, array_like=True):
     arrival_s: float = 0.0
     #: Number of sentences that have ended.
     ended: int = 0
-    #: The last words of the sentences that have ended, where a model is asked.
+    #: The last sentence that has ended.
     earlier: str = ""
     #: Which words have a capital within sentences.
     spellings: Spellings = msgspec.field(default_factory=Spellings)
@@ -237,10 +237,8 @@ class Sentences:
     def _final(self, sentence: OpenSentence, count: int) -> Partial:
         """The final of the first pieces of a sentence; the others are another one."""
         state, pieces = self.state, sentence.pieces
-        text = ended(self._joined(pieces[:count]))
-        if self._language.joint:
-            state.earlier = recent(f"{state.earlier} {text}")
-        final = self._partial(sentence, pieces[:count], self._spell(text))
+        state.earlier = ended(self._joined(pieces[:count]))
+        final = self._partial(sentence, pieces[:count], self._spell(state.earlier))
         rest = [msgspec.structs.replace(pieces[count], mark="", is_joined=False)] if pieces[count:] else []
         sentence.pieces, sentence.revision, sentence.text = rest + pieces[count + 1 :], 0, ""
         if not rest:

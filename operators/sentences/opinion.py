@@ -11,9 +11,8 @@ from operators.sentences.words import STRONG_STOPS, parted
 
 #: Words behind the seam that are judged: a third one hardly improves the opinion.
 AHEAD = 2
-# Words before the seam that the model is given, at least, and how many are dropped at a time: each time the
-# others are evaluated anew.
-_CONTEXT, _DROPPED = 20, 60
+#: Words before the seam that the model is given: at least so many, at most twice as many.
+_CONTEXT = 40
 
 
 class LanguageModel(Protocol):
@@ -63,7 +62,7 @@ def ask(model: LanguageModel, before: str, after: str, is_large: bool | None = N
 def recent(text: str) -> str:
     """The last words of a text, cut so that a growing text seldom changes where it begins."""
     words = text.split()
-    return " ".join(words[max(0, (len(words) - _CONTEXT) // _DROPPED) * _DROPPED :])
+    return " ".join(words[max(0, len(words) // _CONTEXT - 1) * _CONTEXT :])
 
 
 def has_own_capitals(word: str) -> bool:

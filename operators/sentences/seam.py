@@ -47,7 +47,7 @@ class Seam(NamedTuple):
     language: Language
     #: Whether ``after`` is final.
     is_whole: bool = False
-    #: What was said before this sentence, if it is known: the model judges better with it.
+    #: The sentence before this one, if it is known: the model judges better with it.
     earlier: str = ""
     #: Whether the sentence is so long that it should end where a clause may.
     is_long: bool = False
