@@ -56,6 +56,13 @@ def test_a_sentence_grows_over_a_pause_on_the_same_line() -> None:
     ]
 
 
+def test_an_update_that_differs_by_a_full_stop_only_is_not_passed_on() -> None:
+    sentences = joiner()
+    assert texts(sentences.hear(says(0, "We come home.", 0.0, 1.0))) == [(0, "We come home.", False)]
+    assert sentences.hear(says(0, "We come home.", 0.0, 1.2, is_final=True)) == []
+    assert texts(sentences.end()) == [(0, "We come home.", True)]
+
+
 def test_a_long_pause_ends_a_sentence_when_it_became_long() -> None:
     sentences = joiner()
     assert sentences.hear(says(0, "Good morning.", 0.0, 1.0, is_final=True))
