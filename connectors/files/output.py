@@ -5,14 +5,15 @@ import errno
 import fcntl
 import io
 import os
+import re
 import stat
 import sys
 from pathlib import Path
 
 from operators.errors import OutputError
 
-# The same limit as in Linux.
-_MAX_LINKS = 40
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)|/dev/std(?:out|err)")
+_STANDARD = {"stdout": 1, "stderr": 2}
 # Characters of a name that another name is made of: file systems allow 255 bytes, and four make a character.
 _MAX_NAME = 50
 _WHAT_TO_DO = {
@@ -104,55 +105,26 @@ def _check_folder(path: Path) -> None:
 
 
 def inherited(path: Path) -> int | None:
-    """The inherited descriptor of this process that a path leads to; None for other files.
+    """The descriptor of this process that ``/dev/stdout``, ``/dev/stderr`` or ``/dev/fd/3`` names; else None.
 
-    These are ``/dev/stdout``, ``/dev/stderr`` and ``/dev/fd/3``, wherever they lead, and, by any name, the
-    files that standard output and standard error are redirected to. Whoever opened them wants their contents
-    to stay, and others may write to them; opening such a file again would overwrite it from the start.
+    What stands in the file behind it stays, and others may write to it: opening it again would overwrite it
+    from the start.
     """
-    named = _named_descriptor(path)
-    if named is not None:
-        return _ours(named)
-    try:
-        status = path.stat()
-    except OSError:
+    name = _DESCRIPTOR.fullmatch(str(path))
+    if name is None:
         return None
-    return next((number for number in map(_ours, (1, 2)) if _is_open_on(number, status)), None)
-
-
-def _ours(number: int) -> int:
-    # While a flow runs, descriptor 2 leads nowhere, to discard what native code writes to it.
+    number = int(name[1]) if name[1] else _STANDARD[path.name]
     try:
+        # While a flow runs, descriptor 2 leads nowhere, to discard what native code writes to it.
         return sys.stderr.fileno() if number == 2 else number
     except (AttributeError, OSError, ValueError):
         return number
 
 
-def _is_open_on(number: int, status: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(status, os.fstat(number))
-    except OSError:
-        return False
-
-
-def _named_descriptor(path: Path) -> int | None:
-    """The descriptor of this process that a path names, directly or through links."""
-    at = os.path.abspath(path)  # noqa: PTH100 - `Path.resolve` would follow the descriptor to its file
-    for _link in range(_MAX_LINKS):
-        folder, _, name = at.rpartition("/")
-        if folder in ("/dev/fd", "/proc/self/fd", f"/proc/{os.getpid()}/fd") and name.isdecimal():
-            return int(name)
-        try:
-            at = os.path.normpath(f"{folder}/{link}" if (link := os.readlink(at))[:1] != "/" else link)  # noqa: PTH115
-        except OSError:
-            return None
-    return None
-
-
 def _check_descriptor(path: Path, number: int) -> None:
     try:
         mode = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
-        is_absent = _named_descriptor(path) in absent_streams
+        is_absent = number in absent_streams
     except OSError:
         is_absent = True
     if is_absent:

@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
-from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from connectors.gguf.header import TENSOR_BLOCKS, check_gguf
 from connectors.gguf.values import ARRAY, FORMATS, STRING, Entry, Value, decode, packed
-from operators.mapped import MappedFile, check_mapped
 
 _ALIGNMENT = 32
 _ALIGNMENT_KEY = "general.alignment"
@@ -61,10 +59,7 @@ def read_gguf(path: Path) -> GgufFile:
         InputError: the file is missing, unreadable, not a GGUF file, damaged or truncated.
     """
     check_gguf(path)  # from here on, the lengths in the header can be trusted
-    watched = MappedFile(path)
     mapped: Bytes = np.memmap(path, np.uint8, "r")
-    # Tensors are views of the mapping.
-    finalize(mapped, watched.close)
     cursor = _Cursor(mapped.data)
     cursor.position = 8
     tensors, count = cursor.number("Q"), cursor.number("Q")
@@ -93,8 +88,7 @@ def write_gguf(
 
     It must not be the file from which the tensors are mapped.
 
-    Raises `OSError` if it cannot be written, and `InputError` if a file from which tensors are mapped was
-    changed meanwhile.
+    Raises `OSError` if it cannot be written.
     """
     kept = {key: entry for key, entry in entries.items() if key != _ALIGNMENT_KEY}
     infos, place = [], 0
@@ -121,7 +115,6 @@ def write_gguf(
                 if progress is not None:
                     progress(done / place)
             file.write(bytes(_padded(len(tensor.data)) - len(tensor.data)))
-        check_mapped()
         file.flush()
         os.fsync(file.fileno())
 

@@ -11,7 +11,6 @@ from contextlib import closing
 from pathlib import Path
 
 from operators.errors import InputError
-from operators.mapped import MappedFile
 from operators.unreadable import missing, unreadable
 
 _MAGIC = b"GGUF"
@@ -127,9 +126,8 @@ def check_gguf(path: Path) -> None:
                     "name a .gguf file, or convert the model with llama.cpp"
                 )
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            with closing(MappedFile(path)) as watched, closing(mapped) as data:
+            with closing(mapped) as data:
                 end, size = _end_of_tensors(_Cursor(data)), len(data)
-                watched.check()
     except _DamageError as damage:
         raise InputError(f"{path} is damaged, {damage}: fetch the model again") from None
     except OSError as error:

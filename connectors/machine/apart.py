@@ -26,6 +26,8 @@ class Failure(NamedTuple):
     why: str
     #: Whether its time was over.
     is_late: bool = False
+    #: What killed it.
+    killed_by: signal.Signals | None = None
 
 
 def run_apart(
@@ -63,7 +65,7 @@ def run_apart(
     if process.returncode == 0:
         with suppress(IndexError, *DAMAGED):
             return msgspec.json.decode(stdout.splitlines()[-1], type=answer)
-    return Failure(_reason(process.returncode, stderr))
+    return _ended(process.returncode, stderr)
 
 
 @atexit.register
@@ -83,8 +85,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.communicate(timeout=_END_S)
 
 
-def _reason(code: int, stderr: bytes) -> str:
+def _ended(code: int, stderr: bytes) -> Failure:
     if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
+        died = signal.Signals(-code)
+        return Failure(f"was killed by {died.name}", killed_by=died)
     last = stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][:_MAX_REASON]
-    return f"ended with {code}: {last}"
+    return Failure(f"ended with {code}: {last}")

@@ -11,8 +11,6 @@ import hashlib
 import importlib.util
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
@@ -23,6 +21,9 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.files.damage import DAMAGED
+from connectors.files.output import WriteError
+from connectors.files.whole import write_whole
+from connectors.machine.apart import Failure, run_apart
 from connectors.machine.cpu import cpu_features, usable_cores
 from operators.errors import InputError
 from operators.models.trial import LibraryTrial
@@ -104,23 +105,11 @@ def try_library(
     *, timed: bool = False, without_amx: bool = False, environment: Mapping[str, str] | None = None
 ) -> LibraryTrial | Failed:
     """Run the trial in a child process; ``without_amx`` keeps llama.cpp from using AMX."""
-    command = [sys.executable, "-m", "connectors.machine.child", str(usable_cores()), *["--timed"] * timed]
-    command += ["--without-amx"] * without_amx
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
-            env={**os.environ, **(environment or {}), "PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Failed(f"it could not be tried: {error}", is_verdict=False)
-    if done.returncode == 0:
-        with suppress(IndexError, *DAMAGED):
-            return msgspec.json.decode(done.stdout.splitlines()[-1], type=LibraryTrial)
-    if done.returncode < 0:
-        died = signal.Signals(-done.returncode)
-        return Failed(f"it was killed by {died.name}", is_verdict=died in _VERDICTS)
-    last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return Failed(f"it exited with {done.returncode}: {last}", is_verdict=False)
+    arguments = [str(usable_cores()), *["--timed"] * timed, *["--without-amx"] * without_amx]
+    done = run_apart("connectors.machine.child", arguments, LibraryTrial, _TIMEOUT_S, environment)
+    if isinstance(done, Failure):
+        return Failed(f"it {done.why}", is_verdict=done.killed_by in _VERDICTS)
+    return done
 
 
 def is_known_good(folder: Path) -> bool:
@@ -142,11 +131,9 @@ def remember_good(folder: Path, beside: bool = False) -> None:
     identity = library_identity(folder)
     path = folder / RECORD if beside else _cached(identity)
     good_on = (*_read(path, identity), cpu_features())[-_MAX_RECORDS:]
-    with suppress(OSError):
+    with suppress(OSError, WriteError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        own = path.with_suffix(f".{os.getpid()}.partial")
-        own.write_bytes(msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
-        own.replace(path)
+        write_whole(path, msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
 
 
 def _good_on(folder: Path) -> Iterator[frozenset[str]]:

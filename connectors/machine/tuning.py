@@ -4,7 +4,6 @@ Best effort: measurements that cannot be read or written are repeated.
 """
 
 import hashlib
-import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +15,8 @@ import msgspec
 from platformdirs import user_cache_path
 
 from connectors.files.damage import DAMAGED
+from connectors.files.output import WriteError
+from connectors.files.whole import write_whole
 from connectors.machine.cpu import cpu_name
 from operators.decoding.pass_cost import PassCosts
 from operators.models.pass_times import KeepCosts, RowStep
@@ -63,11 +64,9 @@ def remembered(key: str, kind: type[Measured]) -> Measured | None:
 def remember(key: str, measured: Tuning | RowStep | KeepCosts | PassCosts) -> None:
     """Store ``measured`` for the next start."""
     path = _path(key)
-    with suppress(OSError):
+    with suppress(OSError, WriteError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        own = path.with_suffix(f".{os.getpid()}.partial")
-        own.write_bytes(msgspec.json.encode(measured))
-        own.replace(path)
+        write_whole(path, msgspec.json.encode(measured))
 
 
 def _path(key: str) -> Path:

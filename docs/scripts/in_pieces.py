@@ -1,20 +1,23 @@
 """What pauses cost a translation: python docs/scripts/in_pieces.py SOURCES REFERENCES
 
 Cuts sentences into segments as a recogniser does at pauses, and prints chrF and BLEU of whole sentences, of
-the pieces translated one by one, and of the pieces joined to sentences again. Lines that were joined falsely
-are scored as one line, in all three. With ``--save-partials`` it writes the events of the recogniser for
-``surtitle replay``, partials growing by two words.
+the pieces translated one by one, and of the pieces joined to sentences again. Sentences that were joined
+falsely have no line of their own, so OmniSTEval divides each output anew, by the least edit distance to all
+references, and scores it. With ``--save-partials`` it writes the events of the recogniser for ``surtitle
+replay``, partials growing by two words.
 """
 
 import argparse
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import msgspec
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
 from spoken_pieces import Piece, pieces, sentences
 
 from flows.engine.translation import open_engine
@@ -29,6 +32,8 @@ from operators.sentences.seam import Decision, Seam, Verdict, decide
 from operators.sentences.spellings import Spellings
 
 _WORD_S = 0.35
+# Where `make setup` puts what the extra `scorers` names.
+_SCORERS = Path(sys.prefix) / "scorers"
 
 
 def measure() -> None:
@@ -62,52 +67,63 @@ def measure() -> None:
     engine = open_engine(settings)
     spoken = language(options.source)
     model = None if options.rules_alone else open_continuations(engine.model, engine.context.threads)
-    groups = _joined(heard, spoken, model)
+    ways = {
+        "whole": [sentence for line in wholes for sentence in line],
+        "pieces": [piece.final for line in heard for piece in line],
+        "joined": _joined(heard, spoken, model),
+    }
     translator = engine.translator(settings)
-    scored = [" ".join(references[at] for at in lines) for lines, _ in groups]
-    bleu, chrf = BLEU(tokenize=language(options.to).tokenizer), CHRF()
-    for name, texts in {
-        "whole": [[one for at in lines for one in wholes[at]] for lines, _ in groups],
-        "pieces": [[one.final for at in lines for one in heard[at]] for lines, _ in groups],
-        "joined": [texts for _, texts in groups],
-    }.items():
-        made = [" ".join(_translate(translator, text) for text in own) for own in texts]
-        count = sum(map(len, texts))
-        print(
-            f"{name:7} {count:4} texts  chrF {chrf.corpus_score(made, [scored]).score:.1f}"
-            f"  BLEU {bleu.corpus_score(made, [scored]).score:.1f}"
-        )
+    for name, texts in ways.items():
+        made = " ".join(_translate(translator, text) for text in texts)
+        print(f"{name:7} {len(texts):4} texts  {_scores(made, references, language(options.to))}", flush=True)
 
 
-def _joined(
-    heard: Sequence[Sequence[Piece]], spoken: Language, model: LanguageModel | None
-) -> list[tuple[list[int], list[str]]]:
-    """Groups of lines that no sentence crosses, with their sentences; prints how many seams went wrong."""
-    stream = [(at, piece) for at, line in enumerate(heard) for piece in line]
-    spellings, earlier, sentence = Spellings(), "", stream[0][1].final
-    groups = [([0], list[str]())]
+def _scores(made: str, references: Sequence[str], written: Language) -> str:
+    """The scores of an output that is divided into as many lines as there are references."""
+    with TemporaryDirectory() as folder:
+        files = {
+            "hypothesis_file": made,
+            "ref_sentences_file": "\n".join(references),
+            "text_segmentation": "\n".join(f"docid=0,segid={at}" for at in range(len(references))),
+        }
+        options = ["--hypothesis_format", "text", "--no_latency", "--bleu_tokenizer", written.tokenizer]
+        for name, text in files.items():
+            path = Path(folder, name)
+            path.write_text(f"{text}\n")
+            options += [f"--{name}", str(path)]
+        level = "--word_level" if written.joint else "--char_level"
+        command = [sys.executable, "-m", "omnisteval.cli", "longform", level, "--output_folder", folder]
+        subprocess.run(
+            [*command, *options], env=os.environ | {"PYTHONPATH": str(_SCORERS)}, check=True,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        rows = (line.split("\t") for line in Path(folder, "scores.tsv").read_text().splitlines())
+        scores = {row[0]: row[1] for row in rows}
+    return f"chrF {float(scores['chrF']):.1f}  BLEU {float(scores['BLEU']):.1f}"
+
+
+def _joined(heard: Sequence[Sequence[Piece]], spoken: Language, model: LanguageModel | None) -> list[str]:
+    """The sentences that the pieces are joined to; prints how many seams went wrong."""
+    stream = [piece for line in heard for piece in line]
+    spellings, earlier, sentence, done = Spellings(), "", stream[0].final, list[str]()
     wrong = {False: 0, True: 0}
-    for (_, before), (at, after) in pairwise(stream):
-        decision = _decide(
-            Seam(sentence, "", before.pause_s, spoken, earlier=earlier), after, model, spellings
-        )
+    for before, after in pairwise(stream):
+        seam = Seam(sentence, "", before.pause_s, spoken, earlier=earlier)
+        decision = _decide(seam, after, model, spellings)
         ends = decision.verdict is Verdict.ENDS
         wrong[before.is_last] += ends is not before.is_last
         spellings.learn(after.final)
         if ends:
-            groups[-1][1].append(ended(sentence))
-            earlier, sentence = ended(sentence), after.final
+            done.append(ended(sentence))
+            earlier, sentence = done[-1], after.final
         else:
             sentence = mend(
                 sentence, after.final, spoken, mark=decision.mark, keeps_capital=decision.keeps_capital
             )
-        if at not in groups[-1][0]:
-            groups.append(([at], [])) if ends else groups[-1][0].append(at)
-    groups[-1][1].append(ended(sentence))
-    ends_count = sum(piece.is_last for _, piece in stream[:-1])
+    ends_count = sum(piece.is_last for piece in stream[:-1])
     inside = len(stream) - 1 - ends_count
-    print(f"false ends {wrong[False]} of {inside}, false joins {wrong[True]} of {ends_count}")
-    return groups
+    print(f"false ends {wrong[False]} of {inside}, false joins {wrong[True]} of {ends_count}", flush=True)
+    return [*done, ended(sentence)]
 
 
 def _decide(seam: Seam, after: Piece, model: LanguageModel | None, spellings: Spellings) -> Decision:

@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise
-from math import isinf
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -146,11 +145,11 @@ def _judge(
 def _row(judged: Sequence[Judged]) -> str:
     inside = [one.decision for one in judged if one.truth == "goes on"]
     ends = [one.decision for one in judged if one.truth == "ends"]
-    false_ends = [one.log_odds for one in inside if one.verdict is Verdict.ENDS]
+    false_ends = sum(one.verdict is Verdict.ENDS for one in inside)
     false_joins = sum(one.verdict is not Verdict.ENDS for one in ends)
     words = sum(one.words for one in judged) / len(judged)
     return (
-        f"false ends {len(false_ends)} of {len(inside)} ({sum(map(isinf, false_ends))} by length), "
+        f"false ends {false_ends} of {len(inside)}, "
         f"false joins {false_joins} of {len(ends)}, {words:.1f} words"
     )
 

@@ -11,11 +11,8 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-# Speakers pause before these words more often than before others.
-_PAUSED_BEFORE = re.compile(
-    r"(?i:and|or|but|so|because|that|which|who|where|when|while|if|as|of|in|on|at|by|for|from|with|to|into"
-    r"|about|after|before|than|like|is|are|was|were|will|would|can|could)"
-)
+from operators.training.interrupted import PAUSED_BEFORE
+
 _SENTENCE = re.compile(r"(?<=[a-z0-9][.?!])\s+(?=[A-Z])")
 # Seconds between the end of a segment and the beginning of the next one as their events say: what is left of
 # a pause when 0.6 s of it count as speech.
@@ -77,7 +74,7 @@ def _places(words: Sequence[str], rng: Random) -> Iterator[int]:
         since = at - last
         if words[at - 1][-1] in ",;:":
             chance = 0.85 if since > 1 else 0.3
-        elif _PAUSED_BEFORE.fullmatch(words[at]) and since > 2:
+        elif PAUSED_BEFORE.fullmatch(words[at]) and since > 2:
             chance = 0.12 + 0.02 * max(0, since - 6)
         else:
             chance = 0.015 + 0.01 * max(0, since - 8) if since > 4 else 0.0

@@ -19,7 +19,7 @@ from flows.cli.doctor import doctor
 from flows.cli.groups import Commands
 from flows.cli.job import job
 from flows.cli.loadgen import loadgen
-from flows.cli.mistakes import check_command
+from flows.cli.refusals import check_command
 from flows.cli.report import report
 from flows.cli.running import program, run
 from flows.cli.serve import serve

@@ -10,9 +10,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 from typing_extensions import override
 
-from flows.cli.mistakes import no_such_command
-from flows.cli.refusals import check_repeated
-from operators.errors import UsageError
+from flows.cli.refusals import check_repeated, no_such_command
 
 _TRY = (
     ("a recording", "surtitle file talk.wav --to German"),
@@ -52,7 +50,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         is_mistyped = args[0] not in self.commands and not args[0].startswith("-")
         if is_mistyped and not ctx.resilient_parsing:
-            raise UsageError(no_such_command(args, ctx.command_path, list(self.commands)))
+            raise no_such_command(args, ctx.command_path, list(self.commands))
         name, command, rest = super().resolve_command(ctx, args)
         if command and not ctx.resilient_parsing and not isinstance(command, Commands):
             check_repeated(command, typer.Context(command, info_name=name, parent=ctx), rest)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.captions.runner import caption
-from flows.cli.mistakes import check_command
+from flows.cli.refusals import check_command
 from flows.settings.loading import begin_settings
 from flows.settings.options import CLUSTER, RECOVERY, WATCHING, WORKERS, Overrides, takes
 

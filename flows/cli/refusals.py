@@ -1,19 +1,27 @@
-"""What Typer refuses of a command line, in surtitle's words: one sentence that ends with what to do."""
+"""What Typer refuses of a command line, as one sentence that ends with what to do."""
 
-import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 import typer
 
-from flows.cli.mistakes import Command, no_such_option, too_much
 from operators.errors import UsageError
+from operators.nearest import nearest
 
 #: The exception that Typer raises for an invalid command line; it has no public name.
 BAD_COMMAND_LINE: Any = typer.BadParameter.__bases__[0]
 
-_NUMBERS = {int: "a whole number", float: "a number"}
-_EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
+# The command that takes files with these suffixes.
+_SUFFIXES = {
+    **dict.fromkeys(
+        (".wav", ".flac", ".mp3", ".m4a", ".ogg", ".opus", ".aac", ".mp4", ".mkv", ".webm"), "file"
+    ),
+    **dict.fromkeys((".jsonl", ".ndjson"), "replay"),
+    ".toml": "job",
+}
+_TAKES = {"file": "sound", "replay": "events (JSONL)", "job": "settings (TOML)"}
 
 
 def refusal(error: Any, root: Any, arguments: Sequence[str]) -> UsageError:
@@ -24,26 +32,39 @@ def refusal(error: Any, root: Any, arguments: Sequence[str]) -> UsageError:
         root: The command line's outermost command.
         arguments: The command line, without the program's name.
     """
-    context = error.ctx or _context(root, arguments)
-    path = context.command_path
-    match type(error).__name__:
-        case "NoSuchOption":
-            given = _as_typed(error.option_name, arguments)
-            here = _described(context.command, path)
-            return UsageError(_unknown_option(given, here, list(_commands(root, root.name)), root.name))
-        case "BadOptionUsage" if "not take" in error.message:
-            return UsageError(f"{error.option_name} is a switch; leave out the value after it")
-        case "BadOptionUsage":
-            return UsageError(
-                f"{error.option_name} needs a value after it; `{path} --help` says which it takes"
-            )
-        case "MissingParameter":
-            return UsageError(_missing(error.param, path))
-        case "BadParameter" if error.param is not None:
-            return UsageError(_bad_value(error, path, arguments))
-    if extra := _EXTRA.fullmatch(error.message):
-        return UsageError(too_much(extra[1], _described(context.command, path)))
-    return UsageError(f"{error.format_message().rstrip('.')}; see `{path} --help`")
+    program, _, command = (error.ctx or _context(root, arguments)).command_path.partition(" ")
+    # "Missing argument 'EVENTS'.", "Invalid value for '--bias': …", "No such option: --lagn Did you mean …"
+    what = " ".join(error.format_message().split()).rstrip(".?")
+    what = what[:1].lower() + what[1:]
+    if not command:
+        return UsageError(f"{what}; `{program} --help` lists the commands, which come before their options")
+    return UsageError(f"{command}: {what}; `{program} {command} --help` shows what it takes")
+
+
+def no_such_command(typed: Sequence[str], group: str, commands: Sequence[str]) -> UsageError:
+    """The error about a command that does not exist.
+
+    Args:
+        typed: What was typed in its place and after it.
+        group: What was typed before it: ``surtitle``, or ``surtitle model``.
+        commands: The commands that exist there.
+    """
+    given = typed[0]
+    fitting = _SUFFIXES.get(PurePath(given).suffix.lower())
+    meant = f"{fitting} {shlex.quote(given)}" if fitting in commands else nearest(given, commands)
+    if meant is None:
+        return UsageError(f"there is no command {given}; `{group} --help` lists those that exist")
+    return UsageError(f"there is no command {given}; did you mean: {group} {meant}")
+
+
+def check_command(file: PurePath, command: str) -> None:
+    """Raise `UsageError` for a file that by its suffix belongs to another of the commands for files."""
+    fitting = _SUFFIXES.get(file.suffix.lower(), command)
+    if fitting != command:
+        raise UsageError(
+            f"{file}: `surtitle {command}` takes {_TAKES[command]}; did you mean: "
+            f"surtitle {fitting} {shlex.quote(str(file))}"
+        )
 
 
 def check_repeated(command: Any, context: Any, arguments: Sequence[str]) -> None:
@@ -54,11 +75,10 @@ def check_repeated(command: Any, context: Any, arguments: Sequence[str]) -> None
     _, _, given = command.make_parser(context).parse_args(list(arguments))
     for param in set(given):
         is_single = param.param_type_name == "option" and not (param.multiple or param.is_flag or param.count)
-        if is_single and _kind(param) not in _NUMBERS and given.count(param) > 1:
-            values = _values_of([*param.opts, *param.secondary_opts], arguments)
+        if is_single and _kind(param) not in (int, float) and given.count(param) > 1:
             raise UsageError(
-                f"{param.opts[0]} is given {len(values)} times ({', '.join(values)}); give it once, and "
-                "where it takes several values, with commas between them"
+                f"{param.opts[0]} is given {given.count(param)} times; give it once, and where it takes "
+                "several values, with commas between them"
             )
 
 
@@ -73,75 +93,5 @@ def _context(root: Any, arguments: Sequence[str]) -> Any:
     return context
 
 
-def _as_typed(name: str, arguments: Sequence[str]) -> str:
-    """The whole word of an unknown option: of ``-to``, Typer names ``-t`` only."""
-    if len(name) != 2:
-        return name
-    return next((one for one in arguments if one.startswith(name) and one[2:].isalpha()), name)
-
-
-def _unknown_option(given: str, here: Command, commands: list[Command], program: str) -> str:
-    if here.path == program:
-        name = f"--{given.strip('-')}"
-        having = next((one.path for one in commands if name in one.options and one.path != program), None)
-        if having is not None:
-            return f"{name} belongs after a command; write for example: {having} {name} …"
-    return no_such_option(given, here, commands)
-
-
-def _missing(param: Any, path: str) -> str:
-    if param.param_type_name == "option":
-        return f"{path} needs {param.opts[0]}: {_lowered(param.help)}; `{path} --help` shows an overview"
-    name = _shown(param)
-    return f"{path} needs {name}: {_lowered(param.help)}; write: {path} {name}"
-
-
-def _bad_value(error: Any, path: str, arguments: Sequence[str]) -> str:
-    name = error.param.opts[0] if error.param.param_type_name == "option" else _shown(error.param)
-    kind = _kind(error.param)
-    if kind in _NUMBERS and "parse" in error.message:
-        given = _values_of(error.param.opts, arguments)
-        return f"{name} takes {_NUMBERS[kind]}{f', not {given[-1]!r}' if given else ''}"
-    wanted = error.message.rstrip(".").replace("Input should be", "give a value")
-    return f"{name}: {_lowered(wanted)}; `{path} --help` shows what is allowed"
-
-
 def _kind(param: Any) -> Any:
     return getattr(getattr(param, "type_descriptor", None), "annotation", None)
-
-
-def _values_of(names: Sequence[str], arguments: Sequence[str]) -> list[str]:
-    """The values that were given to an option with these names."""
-    found: list[str] = []
-    for number, one in enumerate(arguments):
-        name, equals, value = one.partition("=")
-        if name in names:
-            found += [value] if equals else arguments[number + 1 : number + 2]
-    return found
-
-
-def _commands(command: Any, path: str) -> Iterator[Command]:
-    yield _described(command, path)
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from _commands(inner, f"{path} {name}")
-
-
-def _described(command: Any, path: str) -> Command:
-    options = {
-        name
-        for param in command.params
-        if param.param_type_name == "option"
-        for name in (*param.opts, *param.secondary_opts)
-    }
-    arguments = [_shown(param) for param in command.params if param.param_type_name == "argument"]
-    return Command(path, frozenset({*options, "--help"}), tuple(arguments))
-
-
-def _shown(param: Any) -> str:
-    return str(param.metavar or param.name).rstrip(".").upper()
-
-
-def _lowered(text: str | None) -> str:
-    """A sentence as part of another one."""
-    text = (text or "").rstrip(".")
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text

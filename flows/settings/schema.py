@@ -88,9 +88,10 @@ class SentencesSettings(_Stage, frozen=True, kw_only=True):
     method: Literal["auto", "rules", "off"] = "auto"
     #: Seconds of silence after which a sentence has ended.
     pause_s: Annotated[float, msgspec.Meta(ge=0.1, le=60.0)] = Bounds().pause_s
-    #: Words from which on a sentence ends at the next pause.
+    #: Words from which on a sentence ends at the next pause where a clause may end; with half as many more,
+    #: at any.
     max_words: Positive = Bounds().words
-    #: Seconds of speech from which on it does.
+    #: Seconds of speech from which on it does, too.
     max_s: Annotated[float, msgspec.Meta(ge=1.0, le=3600.0)] = Bounds().speech_s
     #: Write numbers that the recogniser spells out as digits.
     digits: bool = True

@@ -50,7 +50,6 @@ class LlamaContext:
 
     def __init__(self, model: LlamaModel, settings: ContextSettings) -> None:
         """Raises `InputError` if there is no memory for so many cells."""
-        self._check_weights = model.check
         self._is_rotary = model.is_rotary
         self._vocabulary_size = model.vocabulary_size
         self._tokens = settings.tokens or model.vocabulary_size
@@ -181,7 +180,6 @@ class LlamaContext:
 
     def _decode(self, batch: object, tokens: int) -> None:
         status = llama.llama_decode(self._context, batch)
-        self._check_weights()
         if status != 0:
             why = f"llama_decode returned {status} for {tokens} tokens"
             raise NoRoom(why) if status == _NO_SLOT else ModelTrouble(Trouble.FAILED_PASS, why)

@@ -9,7 +9,6 @@ from typing import NoReturn
 import llama_cpp as llama
 
 from operators.errors import InputError
-from operators.mapped import MappedFile
 from operators.models.kinds import USE_ANOTHER, is_recurrent, other_kind
 
 _ROTARY = (llama.LLAMA_ROPE_TYPE_NORM, llama.LLAMA_ROPE_TYPE_NEOX)
@@ -25,13 +24,7 @@ class LlamaModel:
         """
         be_quiet()
         self.path = path
-        self._file = MappedFile(path)
-        try:
-            self.handle: ctypes.c_void_p | None = _load(path, progress)
-        except InputError:
-            # What llama.cpp makes of a file that is truncated meanwhile says nothing.
-            self.check()
-            raise
+        self.handle: ctypes.c_void_p | None = _load(path, progress)
         self.is_recurrent = is_recurrent(self.handle)
         #: Whether a token's position is one rotation of its keys, so that it can move.
         self.is_rotary = llama.llama_model_rope_type(self.handle) in _ROTARY
@@ -51,16 +44,11 @@ class LlamaModel:
         self.close()
         raise InputError(f"{self.path}: {name} is {kind}; {USE_ANOTHER}")
 
-    def check(self) -> None:
-        """Raise `InputError` where the file was changed since it was loaded: weights may be wrong."""
-        self._file.check()
-
     def close(self) -> None:
         """Free the weights."""
         if self.handle:
             llama.llama_model_free(self.handle)
             self.handle = None
-        self._file.close()
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Token ids of ``text`` as part of a prompt. Only with ``special`` can it spell control tokens.

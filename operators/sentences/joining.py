@@ -22,6 +22,8 @@ from operators.sentences.spellings import Spellings
 #: Maximum number of open sentences, as of segments; beyond that, the oldest is dropped.
 MAX_OPEN = 1024
 
+# In parts of the allowed length: longer sentences end at any pause.
+_TOO_LONG = 1.5
 #: Full stops that unfinished text may end with although nobody has finished a sentence.
 _STOPS = ".。．"
 
@@ -31,7 +33,8 @@ class Bounds(NamedTuple):
 
     #: Seconds of silence after which it has ended.
     pause_s: float = 1.5
-    #: Words, and seconds of speech, from which on it ends at the next pause.
+    #: Words, and seconds of speech, from which on it ends at the next pause where a clause may end, and from
+    #: half as many more on at any.
     words: int = 40
     speech_s: float = 30.0
 
@@ -184,9 +187,13 @@ class Sentences:
         """Whether a sentence ended before a new segment, whatever its words are."""
         # Lower numbers than before are those of another recording or recogniser.
         is_other = piece.segment < sentence.pieces[-1].segment
-        spoken_s = sentence.end_s - sentence.pieces[0].start_s
-        is_long = len(sentence.text.split()) >= self._bounds.words or spoken_s >= self._bounds.speech_s
+        is_long = self._length(sentence.pieces, sentence.text) >= _TOO_LONG
         return is_other or is_long or piece.start_s - sentence.end_s >= self._bounds.pause_s
+
+    def _length(self, pieces: list[Piece], text: str) -> float:
+        """The length of a sentence in parts of what is allowed."""
+        spoken_s = pieces[-1].end_s - pieces[0].start_s
+        return max(len(text.split()) / self._bounds.words, spoken_s / self._bounds.speech_s)
 
     def _settled(self, pieces: list[Piece]) -> int | None:
         """The number of pieces of the sentence that has ended; None if that is not certain of any."""
@@ -200,7 +207,7 @@ class Sentences:
                 # Without a next segment, only rules can tell.
                 is_over = not text or self._is_over(text)
                 return at if is_over else None
-            if self._ends(text, pieces[at - 1], pieces[at]):
+            if self._ends(text, pieces[:at], pieces[at]):
                 return at
         return None
 
@@ -208,10 +215,11 @@ class Sentences:
         """Whether a sentence has ended whatever follows."""
         return by_rules(Seam(text, "", 0.0, self._language)) is Verdict.ENDS
 
-    def _ends(self, text: str, before: Piece, after: Piece) -> bool:
-        """Whether a sentence ends between two pieces; if not, note how to join them."""
-        pause_s = max(0.0, after.start_s - before.end_s)
-        seam = Seam(text, after.text, pause_s, self._language, after.is_final, self.state.earlier)
+    def _ends(self, text: str, before: list[Piece], after: Piece) -> bool:
+        """Whether a sentence ends behind some pieces; if not, note how to join the next one."""
+        pause_s = max(0.0, after.start_s - before[-1].end_s)
+        is_long = self._length(before, text) >= 1.0
+        seam = Seam(text, after.text, pause_s, self._language, after.is_final, self.state.earlier, is_long)
         decision = decide(seam, self._model, self.state.spellings)
         after.mark, after.keeps_capital = decision.mark, decision.keeps_capital
         after.is_joined = decision.verdict is Verdict.GOES_ON
@@ -239,10 +247,10 @@ class Sentences:
         return msgspec.structs.replace(final, is_final=True)
 
     def _update(self, sentence: OpenSentence) -> list[Partial]:
-        """The update of an open sentence, if its text changed."""
+        """The update of an open sentence, if its words changed: whether a full stop stays, the final says."""
         text = self._joined(sentence.pieces)
         text = self._spell(text.rstrip(_STOPS) if sentence.waits else text)
-        if text == sentence.text and sentence.revision > 0:
+        if text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0:
             return []
         update = self._partial(sentence, sentence.pieces, text)
         sentence.text = text

@@ -18,6 +18,8 @@ from operators.trouble import ModelTrouble
 # Log odds that a decision needs for each word that is missing behind the seam: two are judged, and until a
 # third is heard the recogniser may revise the second.
 _SURE = 2.0
+# Log odds that are added where a sentence should end soon: clauses end where they are above this.
+_LONG = 3.0
 # Windowed recognisers count 0.6 s of a pause as speech; of what is left, sentences have more than clauses.
 _PAUSE_S = 0.1
 # Nats that the recogniser's comma adds to the model's opinion of one.
@@ -47,6 +49,8 @@ class Seam(NamedTuple):
     is_whole: bool = False
     #: The sentence before this one, if it is known: the model judges better with it.
     earlier: str = ""
+    #: Whether the sentence is so long that it should end where a clause may.
+    is_long: bool = False
 
 
 class Decision(NamedTuple):
@@ -98,7 +102,7 @@ def decide(seam: Seam, model: LanguageModel | None, spellings: Spellings | None 
     opinion = opinion_of(model, seam, is_large) if is_doubtful else None
     log_odds = -inf
     if clear is None:
-        log_odds = score(features(seam, opinion), is_told=opinion is not None)
+        log_odds = score(features(seam, opinion), is_told=opinion is not None) + _LONG * seam.is_long
     if is_large is None:
         # Without anybody's opinion a capital stays: a false one harms less than a name without its own.
         is_large = opinion is None or opinion.capital > 0

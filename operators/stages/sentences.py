@@ -7,6 +7,7 @@ from typing import NamedTuple
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 from bytewax.operators import KeyedStream, StatefulBatchLogic
+from msgspec.structs import replace
 from typing_extensions import override
 
 from operators.events import Partial
@@ -37,11 +38,12 @@ def sentences(
     now: Callable[[str], float] | None = None,
     ended: Callable[[str, int], None] = lambda _stream, _sentences: None,
     goes_on_later: Callable[[], bool] = lambda: False,
-) -> Stream[Partial]:
-    """Join the segments of each stream into sentences; partials of sentences pass unchanged.
+) -> Stream[Partial | Merged]:
+    """Join the segments of each stream into sentences, and say how many partials merged.
 
-    A pause of the sound, the end of a stream and that of the input end the open sentence. The snapshot holds
-    the open sentence, so a resumed run goes on with it.
+    Partials that are marked as those of sentences pass unchanged, and all that leave are marked so. A pause
+    of the sound, the end of a stream and that of the input end the open sentence. The snapshot holds the open
+    sentence, so a resumed run goes on with it.
 
     Args:
         step_id: Unique id.
@@ -66,23 +68,9 @@ def sentences(
         >>> joined = sentences("sentences", op.input("in", flow, TestingSource([one])), None)
         >>> op.output("out", joined, TestingSink(out))
         >>> run_main(flow)
-        >>> out == [one]
-        True
+        >>> [(partial.text, partial.is_sentence) for partial in out]
+        [('It was.', True)]
     """
-    joined = join("join", up, make, now, ended, goes_on_later)
-    return op.filter_map("partials", joined, lambda one: one if isinstance(one, Partial) else None)
-
-
-@operator
-def join(
-    step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
-    up: Stream[Partial | Pause],
-    make: MakeSentences | None,
-    now: Callable[[str], float] | None = None,
-    ended: Callable[[str, int], None] = lambda _stream, _sentences: None,
-    goes_on_later: Callable[[], bool] = lambda: False,
-) -> Stream[Partial | Merged]:
-    """Join segments as `sentences` does, which explains the arguments, and say how many partials merged."""
 
     def build(resume: bytes | None) -> _Stream:
         state = None if resume is None else unpack(resume, SentencesState)
@@ -153,7 +141,7 @@ class _Stream(StatefulBatchLogic[Partial | Pause, Partial | Merged, bytes]):
         assert self._state is not None, "a logic is made for a value or from a snapshot"
         if partial.is_sentence or self._sentences is None:
             self._state.ended += partial.is_final
-            return [partial]
+            return [replace(partial, is_sentence=True)]
         return self._sentences.hear(partial)
 
     def _pause(self, pause: Pause) -> list[Partial]:

@@ -4,7 +4,9 @@ A viewer reads about 17 characters a second; a wide character counts as two. A c
 and the next one begins at least two frames after it. Times are whole milliseconds, as in the files.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from operators.subtitles.breaking import Block
@@ -27,17 +29,44 @@ class Cue(NamedTuple):
     lines: tuple[str, ...]
 
 
+class Heard(NamedTuple):
+    """How much of a text had been said at a time, in any unit that is the same for the whole text."""
+
+    amount: int
+    at_ms: int
+
+
 class Speech(NamedTuple):
     """When something was said."""
 
     start_ms: int
     end_ms: int
+    #: How much of it had been said when: both rise, and the last amount is the whole. At most one if unknown.
+    heard: tuple[Heard, ...] = ()
 
     @classmethod
     def at(cls, start_s: float, end_s: float) -> "Speech":
         """From seconds; speech that ends before it begins has no length."""
         start_ms = _ms(start_s)
         return cls(start_ms, max(start_ms, _ms(end_s)))
+
+    def lasted(self, blocks: Sequence[Block]) -> list[int]:
+        """How long each block was spoken, of which only the ratios count."""
+        columns = [max(1, block.columns) for block in blocks]
+        if len(self.heard) < 2:
+            return columns
+        whole = sum(columns)
+        bounds = [self._reached_ms(sum_ / whole) for sum_ in accumulate(columns, initial=0)]
+        return [max(1, end - begin) for begin, end in pairwise(bounds)]
+
+    def _reached_ms(self, share: float) -> int:
+        """When a share of the text had been said, between two times in proportion."""
+        amount = share * self.heard[-1].amount
+        at = min(bisect_left(self.heard, amount, key=lambda one: one.amount), len(self.heard) - 1)
+        before = self.heard[at - 1] if at else Heard(0, self.start_ms)
+        after = self.heard[at]
+        part = (amount - before.amount) / max(1, after.amount - before.amount)
+        return round(before.at_ms + part * (after.at_ms - before.at_ms))
 
 
 def _ms(seconds: float) -> int:
@@ -53,7 +82,7 @@ def needed_ms(block: Block) -> int:
 def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | None) -> list[Cue]:
     """Cues for the blocks of one piece of speech, one after the other.
 
-    They begin with the speech. While it lasts each stays in proportion to its length, and longer if reading
+    They begin with the speech. While it lasts each stays as long as it was spoken, and longer if reading
     takes longer, until the next speech. The minimum time is always kept, even if the next speech has to wait.
 
     Args:
@@ -73,23 +102,24 @@ def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | 
             limit_ms = max(limit_ms, min(speech.end_ms - start_ms, needed + gaps_ms))
         room_ms = min(room_ms, limit_ms)
     cues = []
-    for block, stays_ms in zip(blocks, _shares(blocks, room_ms - gaps_ms), strict=True):
+    stays = _shares(blocks, speech.lasted(blocks), room_ms - gaps_ms)
+    for block, stays_ms in zip(blocks, stays, strict=True):
         cues.append(Cue(start_ms, start_ms + stays_ms, block.lines))
         start_ms += stays_ms + GAP_MS
     return cues
 
 
-def _shares(blocks: Sequence[Block], room_ms: int) -> list[int]:
-    """Milliseconds of each block: in proportion to its length, and enough to read it if there is time."""
+def _shares(blocks: Sequence[Block], lasted: Sequence[int], room_ms: int) -> list[int]:
+    """Milliseconds of each block: in proportion to its speech, and enough to read it if there is time."""
     least = [needed_ms(block) for block in blocks]
     if sum(least) > room_ms:
         least = [MIN_CUE_MS] * len(blocks)
 
-    def shares(column_us: int) -> list[int]:
-        wanted = (column_us * block.columns // 1000 for block in blocks)
+    def shares(thousandths: int) -> list[int]:
+        wanted = (thousandths * each // 1000 for each in lasted)
         return [min(MAX_CUE_MS, max(bound, share)) for bound, share in zip(least, wanted, strict=True)]
 
-    # The longest time per column for which there is room.
+    # The largest factor for which there is room.
     low, high = 0, 1000 * MAX_CUE_MS + 1
     while high - low > 1:
         middle = (low + high) // 2

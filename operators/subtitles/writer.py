@@ -7,13 +7,15 @@ import msgspec
 
 from operators.events import Caption
 from operators.subtitles.breaking import Block, Text, split
-from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, place
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Heard, Speech, place
 from operators.text_layout import cleaned
 
 Shown = Literal["source", "target", "both"]
 
 # Milliseconds of silence after a cue, on the stream's clock, after which nothing can shorten it.
 _SILENCE_MS = 5_000
+# Times remembered of a sentence, and unfinished sentences of which they are.
+_TIMES, _OPEN = 100, 16
 
 
 class Columns(NamedTuple):
@@ -30,11 +32,13 @@ class Final(msgspec.Struct, frozen=True):
     target: str
     start_s: float
     end_s: float
+    #: How much of it was heard when.
+    heard: tuple[Heard, ...] = ()
 
     @property
     def speech(self) -> Speech:
         """When it was said."""
-        return Speech.at(self.start_s, self.end_s)
+        return Speech.at(self.start_s, self.end_s)._replace(heard=self.heard)
 
 
 class WriterState(msgspec.Struct, frozen=True):
@@ -44,6 +48,8 @@ class WriterState(msgspec.Struct, frozen=True):
     free_ms: int = 0
     #: The final that waits for the next caption.
     held: Final | None = None
+    #: How much of each unfinished segment was heard when, by its key.
+    heard: dict[str, tuple[Heard, ...]] = {}
 
 
 class SubtitleWriter:
@@ -90,21 +96,38 @@ class SubtitleWriter:
             start_s=caption.start_s,
             end_s=caption.end_s,
         )
+        self._hear(caption)
         if not (final.source.strip() or final.target.strip()):
             return []
         due_s = self.due_s
         is_late = due_s is not None and caption.ready_s > due_s
         settled = self._settle(None if is_late else final.speech.start_ms)
         if caption.is_final:
-            self.state = msgspec.structs.replace(self.state, held=final)
+            heard = dict(self.state.heard)
+            final = msgspec.structs.replace(final, heard=heard.pop(caption.key))
+            self.state = msgspec.structs.replace(self.state, held=final, heard=heard)
             self._blocks = self._blocks_of(final)
         return settled
+
+    def _hear(self, caption: Caption) -> None:
+        """Note how much of a segment is heard now; what the recogniser revises, it may hear anew."""
+        speech, amount = Speech.at(caption.start_s, caption.end_s), len(caption.source)
+        known = [
+            one
+            for one in self.state.heard.get(caption.key, ())
+            if one.amount < amount and speech.start_ms <= one.at_ms <= speech.end_ms
+        ]
+        heard = {key: times for key, times in self.state.heard.items() if key != caption.key}
+        for key in list(heard)[: max(0, len(heard) + 1 - _OPEN)]:
+            del heard[key]
+        heard[caption.key] = (*known[-_TIMES:], Heard(amount, speech.end_ms))
+        self.state = msgspec.structs.replace(self.state, heard=heard)
 
     def _settle(self, next_ms: int | None) -> list[Cue]:
         if self.state.held is None:
             return []
         cues = self._cues(self.state.held, next_ms)
-        self.state = WriterState(free_ms=cues[-1].end_ms + GAP_MS)
+        self.state = msgspec.structs.replace(self.state, free_ms=cues[-1].end_ms + GAP_MS, held=None)
         return cues
 
     def _cues(self, held: Final, next_ms: int | None) -> list[Cue]:

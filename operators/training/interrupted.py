@@ -14,8 +14,8 @@ from operators.training.closing import SENTENCE_ENDS
 from operators.training.pairs import Pair
 
 _CLAUSE_ENDS = ",;:—–，；、"
-# Speakers pause before these words more often than before others.
-_PAUSED_BEFORE = regex.compile(
+#: Speakers pause before these words more often than before others.
+PAUSED_BEFORE = regex.compile(
     r"(?i:and|or|but|so|because|that|which|who|where|when|while|if|as|of|in|on|at|by|for|from|with|to|into"
     r"|about|after|before|than|like|is|are|was|were|will|would|can|could)"
 )
@@ -43,7 +43,7 @@ def interrupt(words: Sequence[str], rng: Random) -> list[str]:
         at
         for at in range(_FEWEST, len(words) - 1)
         if words[at - 1][-1] in _CLAUSE_ENDS
-        or (_PAUSED_BEFORE.fullmatch(words[at]) and words[at - 1][-1].isalnum())
+        or (PAUSED_BEFORE.fullmatch(words[at]) and words[at - 1][-1].isalnum())
     ]
     if not places:
         return list(words)

@@ -67,10 +67,10 @@ STATES = {
     "Spellings": "is_capital",
     "StageState": "open pending",
     "SubtitlePosition": "size cues",
-    "Final": "source target start_s end_s",
+    "Final": "source target start_s end_s heard",
     "WavPosition": "stream samples",
     "Window": "source output stood text",
-    "WriterState": "free_ms held",
+    "WriterState": "free_ms held heard",
     "_Open": "tokens erased",
     "_Total": "length erased",
 }

@@ -186,8 +186,14 @@ class AzureRecognizer(Recognizer):
         """Close a connection while the next one is made, because closing waits for a lost service."""
         if self._leaving is not None:
             self._leaving.join(_CLOSE_S)
-        self._leaving = Thread(target=connection.close, name="azure hang-up", daemon=True)
-        self._leaving.start()
+        leaving = Thread(target=connection.close, name="azure hang-up", daemon=True)
+        try:
+            leaving.start()
+        except RuntimeError:
+            # Since 3.12, Python starts no threads while it exits.
+            connection.close()
+            return
+        self._leaving = leaving
 
     def _attend(
         self, conversation: Conversation, connection: AzureConnection, events: deque[Event]

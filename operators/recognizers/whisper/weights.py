@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.errors import InputError
-from operators.mapped import MappedFile
 from operators.unreadable import unreadable
 
 Floats = NDArray[np.float32]
@@ -41,7 +40,6 @@ class Weights:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = MappedFile(path)
         try:
             with path.open("rb") as file:
                 # The map outlives the file object: weights are read on demand and not kept twice.
@@ -56,7 +54,6 @@ class Weights:
             raise InputError(
                 f"{path}: this is not a complete CTranslate2 model file ({error}); fetch the model again"
             ) from error
-        self._file.check()
 
     def __contains__(self, name: str) -> bool:
         return name in self._variables
@@ -91,7 +88,6 @@ class Weights:
     def _variable(self, name: str) -> Floats:
         values, kind = self._stored(name)
         wide = values.astype(np.uint32) << 16 if kind == _BFLOAT16 else values.astype(np.float32)
-        self._file.check()
         return wide.view(np.float32)
 
 

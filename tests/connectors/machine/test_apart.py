@@ -1,6 +1,7 @@
 """What may crash or hang runs in a child process, and costs its parent a sentence."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -28,18 +29,21 @@ def test_a_variable_is_set_for_the_child_only(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("code", "why"),
+    ("code", "failure"),
     [
-        ("import os\nos.kill(os.getpid(), 11)", "was killed by SIGSEGV"),
-        ("raise ValueError('no sound')", "ended with 1: ValueError: no sound"),
-        ("print('not JSON')", "ended with 0: "),
-        ("", "ended with 0: "),
+        (
+            "import os\nos.kill(os.getpid(), 11)",
+            Failure("was killed by SIGSEGV", killed_by=signal.SIGSEGV),
+        ),
+        ("raise ValueError('no sound')", Failure("ended with 1: ValueError: no sound")),
+        ("print('not JSON')", Failure("ended with 0: ")),
+        ("", Failure("ended with 0: ")),
     ],
 )
 def test_a_child_without_an_answer_is_told(
-    code: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code: str, failure: Failure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run_apart(module(tmp_path, monkeypatch, code), [], int, 20.0) == Failure(why)
+    assert run_apart(module(tmp_path, monkeypatch, code), [], int, 20.0) == failure
 
 
 def test_a_child_that_hangs_is_killed_with_its_own_children(

@@ -141,7 +141,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
 @pytest.mark.parametrize(
     ("name", "code", "event", "beginning"),
     [
-        ("no such option", 2, "usage_error", "surtitle replay has no option --bogus"),
+        ("no such option", 2, "usage_error", "replay: no such option: --bogus"),
         ("port taken", 4, "output_error", "metrics cannot be served at 127.0.0.1:"),
         ("defect", 70, "internal_error", "this is a defect in surtitle"),
     ],
@@ -195,7 +195,9 @@ def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
     waits = partials(tmp_path / "partials.jsonl", 0.1, 0.3, 1000.0)
     with replay(waits, "--realtime") as (process, address):
         assert health(address)["status"] in ("starting", "ok")
-        until(lambda: found()["surtitle_partial_to_caption_seconds_count"] == 2)
+        # On a busy machine both partials may have come before the first is translated, which then is skipped.
+        until(lambda: found()["surtitle_partials_total"] == 2)
+        until(lambda: found()["surtitle_partial_to_caption_seconds_count"] >= 1)
         figures = found()
         assert health(address) == {"status": "ok", "cause": None, "reason": None}
         process.send_signal(signal.SIGINT)
@@ -204,7 +206,7 @@ def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
         (said,) = process.stderr.read().splitlines()
         assert said.endswith("s, as in its recording")
     assert figures["surtitle_partials_total"] == 2
-    assert figures["surtitle_forward_passes_total"] > 2
+    assert figures["surtitle_forward_passes_total"] > 1
     assert figures["surtitle_open_sessions"] == 1
     assert figures["surtitle_kv_tokens"] > 5
     assert figures["surtitle_healthy"] == 1

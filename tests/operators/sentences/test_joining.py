@@ -56,6 +56,13 @@ def test_a_sentence_grows_over_a_pause_on_the_same_line() -> None:
     ]
 
 
+def test_an_update_that_differs_by_a_full_stop_only_is_not_passed_on() -> None:
+    sentences = joiner()
+    assert texts(sentences.hear(says(0, "We come home.", 0.0, 1.0))) == [(0, "We come home.", False)]
+    assert sentences.hear(says(0, "We come home.", 0.0, 1.2, is_final=True)) == []
+    assert texts(sentences.end()) == [(0, "We come home.", True)]
+
+
 def test_a_long_pause_ends_a_sentence_when_it_became_long() -> None:
     sentences = joiner()
     assert sentences.hear(says(0, "Good morning.", 0.0, 1.0, is_final=True))
@@ -66,11 +73,23 @@ def test_a_long_pause_ends_a_sentence_when_it_became_long() -> None:
     assert sentences.due_s is None, "what is being said does not wait"
 
 
-@pytest.mark.parametrize("bounds", [Bounds(words=3), Bounds(speech_s=1.0)])
-def test_a_sentence_that_is_long_enough_ends_at_the_next_pause(bounds: Bounds) -> None:
+def goes_on(text: str, bounds: Bounds) -> bool:
+    """Whether the sentence of a segment of one second goes on behind it."""
     sentences = joiner(bounds=bounds)
-    sentences.hear(says(0, "We come to the.", 0.0, 1.0, is_final=True))
-    assert [one.is_final for one in sentences.hear(says(1, "House", 1.3, 1.8))] == [True, False]
+    sentences.hear(says(0, text, 0.0, 1.0, is_final=True))
+    return not any(one.is_final for one in sentences.hear(says(1, "Our house burns", 1.0, 1.8)))
+
+
+@pytest.mark.parametrize("bounds", [Bounds(words=4), Bounds(speech_s=1.0)])
+def test_a_sentence_that_is_long_enough_ends_at_the_next_pause_where_a_clause_may(bounds: Bounds) -> None:
+    assert goes_on("We come home now,", Bounds())
+    assert not goes_on("We come home now,", bounds)
+    assert goes_on("We come to the.", bounds)
+
+
+@pytest.mark.parametrize("bounds", [Bounds(words=2), Bounds(speech_s=0.6)])
+def test_a_sentence_that_is_too_long_ends_at_the_next_pause(bounds: Bounds) -> None:
+    assert not goes_on("We come to the.", bounds)
 
 
 def test_segments_that_are_open_together_are_sentences_of_their_own() -> None:

@@ -39,7 +39,9 @@ def run(
     flow = Dataflow("sentences")
     out = [] if out is None else out
     up: Stream[Heard] = op.input("in", flow, TestingSource(heard))
-    op.output("out", sentences("sentences", up, how, now, ended), TestingSink(out))
+    joined = sentences("sentences", up, how, now, ended)
+    partials = op.filter_map("partials", joined, lambda one: one if isinstance(one, Partial) else None)
+    op.output("out", partials, TestingSink(out))
     run_main(flow, epoch_interval=timedelta(0))  # type: ignore[no-untyped-call] # Bytewax's
     return out
 
@@ -59,10 +61,10 @@ def test_each_stream_has_its_own_sentences() -> None:
     assert texts == {("talk", "We come to the."), ("elsewhere", "House.")}
 
 
-def test_sentences_pass_unchanged_and_so_does_everything_if_segments_are_not_joined() -> None:
+def test_sentences_pass_unchanged_and_each_segment_is_one_if_segments_are_not_joined() -> None:
     marked = [replace(ONE, is_sentence=True), replace(OTHER, is_sentence=True)]
     assert run(marked) == marked
-    assert run([ONE, OTHER], how=None) == [ONE, OTHER]
+    assert run([ONE, OTHER], how=None) == marked
 
 
 def test_a_pause_of_the_sound_ends_a_sentence() -> None:

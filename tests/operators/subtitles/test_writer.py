@@ -34,6 +34,18 @@ def test_a_final_is_held_until_it_is_known_how_long_it_may_stay() -> None:
     assert one.release() == []
 
 
+def test_cues_of_a_sentence_with_a_pause_follow_its_words() -> None:
+    spoken = [
+        caption("Die Führung", 0, 3, source="x" * 36, is_final=False),
+        caption("Die Führung", 0, 5.5, source="x" * 38, is_final=False),
+        caption(f"{LONG} {LONG}", 0, 9, source="x" * 80),
+    ]
+    (_, second) = written(spoken)
+    assert 5400 <= second.start_ms <= 5800, "behind the pause, not at half of the time"
+    (_, second) = written(spoken[2:])
+    assert second.start_ms == 4500 + GAP_MS // 2, "in proportion to its length where nobody knows"
+
+
 def test_the_last_final_is_written_at_the_end() -> None:
     (cue,) = written([caption(LONG, 0, 1)])
     assert cue.end_ms == 3000
