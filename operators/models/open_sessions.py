@@ -201,7 +201,7 @@ class OpenSessions:
             self._drop(key)
 
     def drop_oldest(self, keys: Collection[str]) -> bool:
-        """Drop half of the sessions, the oldest first, but none of ``keys``; return whether there were any."""
+        """Drop half of the sessions, the oldest first, but none of ``keys``; whether there were any."""
         others = [key for key in self._open if key not in keys]
         for key in others[: (len(others) + 1) // 2]:
             self._drop(key)
