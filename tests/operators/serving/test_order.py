@@ -1,6 +1,6 @@
 """Which of the waiting requests share the next pass."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,8 @@ from operators.serving.order import PassTimes, select
 CORES = PassTimes(PassCosts((1, 2, 4, 8, 16, 32), (7.5, 17.0, 25.0, 38.0, 55.0, 100.0)), 14)
 
 
-class Waits(NamedTuple):
+@dataclass
+class Waits:
     size: int
     place: int
     is_final: bool = False
