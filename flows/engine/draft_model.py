@@ -65,7 +65,7 @@ def open_sessions(
     heads: Sequence[tuple[int, ...]],
     context: ContextSettings,
     memory: RecurrentMemory | None,
-    least_kept: Callable[[], int] | None = None,
+    least_kept: Callable[[int], int] | None = None,
 ) -> tuple[LlamaContext, SessionPool]:
     """The context and the sessions of one of the two models.
 
@@ -75,7 +75,8 @@ def open_sessions(
         heads: The beginnings of its prompts.
         context: The size of the context, perhaps made for the other model.
         memory: The model's own recurrent memory.
-        least_kept: Gives the number of tokens from which on keeping them pays; absent to keep none.
+        least_kept: Gives the number of tokens from which on keeping them pays in so many cells; absent to
+            keep none.
     """
     rollback = memory.rollback if memory else 0
     own = msgspec.structs.replace(
@@ -86,7 +87,7 @@ def open_sessions(
     first, *further = heads
     least = None
     if least_kept is not None and memory is None and shifted(settings, len(heads)) and opened.can_shift:
-        least = least_kept()
+        least = least_kept(own.cells)
     pool = SessionPool(
         opened, first, settings.sessions, memory, branches=spare, further=further, least_kept=least
     )

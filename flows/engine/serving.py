@@ -60,13 +60,11 @@ def make_scheduler(
 ) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models.
 
-    Passes are filled up to the point where more tokens stop paying off, by ``costs``; ``most`` is as in
-    `Scheduler`.
+    Requests share passes where that saves time by ``costs``; ``most`` is as in `Scheduler`.
     """
     second = None if draft is None else SharedSessions(draft.context, draft.pool.sessions)
-    return Scheduler(
-        SharedSessions(opened.context, opened.pool.sessions), second, fill=fill_of(costs), most=most
-    )
+    first = SharedSessions(opened.context, opened.pool.sessions)
+    return Scheduler(first, second, fill=fill_of(costs), costs=costs, most=most)
 
 
 def on_thread(rooms: ServesRooms[SegmentState, Translated]) -> RoomsThread[SegmentState, Translated]:

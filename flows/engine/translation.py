@@ -56,7 +56,6 @@ from operators.progress import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
-from operators.serving.fill import fill_of
 from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble
 
@@ -84,8 +83,8 @@ class Engine(NamedTuple):
     draft_costs: Callable[[], PassCosts | None]
     #: The same for passes that many segments share.
     fill_costs: Callable[[], PassCosts]
-    #: The number of tokens from which on keeping them behind a longer source pays.
-    least_kept: Callable[[], int]
+    #: The number of tokens from which on keeping them behind longer sources pays, by the cells of the cache.
+    least_kept: Callable[[int], int]
 
     def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translator:
         """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
@@ -126,9 +125,8 @@ class Engine(NamedTuple):
         """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
         memory = recurrent_memory(self.model, settings.sessions)
         context = replace(self.context, cells=_cells(settings, [self.prompt]))
-        return Opened(
-            *open_sessions(settings, self.model, (self.prompt.head,), context, memory, self.least_kept)
-        )
+        heads = (self.prompt.head,)
+        return Opened(*open_sessions(settings, self.model, heads, context, memory, self.least_kept))
 
     @property
     def pool(self) -> SessionPool:
@@ -171,7 +169,7 @@ class _Loaded(NamedTuple):
     def footprint(self) -> Footprint:
         """The memory that its context will take."""
         with _usable(self.path):
-            return footprint(self.model, self.context, fill_of(self.fill_costs()))
+            return footprint(self.model, self.context, self.fill_costs().tokens[-1])
 
 
 def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Engine:
@@ -239,7 +237,11 @@ def _open(
     path, model, settings, prompts, memory, context, fill_costs = loaded
     heads = tuple(dict.fromkeys(one.head for one in prompts.values()))
     with _usable(path):
-        least_kept = cache(lambda: _least_kept(path, model, context, progress))
+        keep_costs = cache(lambda: _keep_costs(path, model, context, progress))
+
+        def least_kept(cells: int) -> int:
+            return keep_costs().least(cells)
+
         opened = Opened(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
     return Engine(
@@ -327,8 +329,8 @@ def _row_step(path: Path, model: LlamaModel, tuning: Tuning, progress: Progress)
     return recalled(f"{tuning_key(path)}-{tuning.threads}-rows", RowStep, measure).rows
 
 
-def _least_kept(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> int:
-    """The number of tokens from which on keeping them behind a longer source pays in this context."""
+def _keep_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> KeepCosts:
+    """The cost of keeping tokens behind a longer source with the context's threads."""
 
     def measure() -> KeepCosts:
         with LlamaProbe(model, cells=TURNED_CELLS) as probe:
@@ -338,8 +340,7 @@ def _least_kept(path: Path, model: LlamaModel, context: ContextSettings, progres
                 lambda fraction: progress("measuring what keeping tokens saves", fraction),
             )
 
-    key = f"{tuning_key(path)}-{context.threads}-{context.ubatch}-keep"
-    return recalled(key, KeepCosts, measure).least(context.cells)
+    return recalled(f"{tuning_key(path)}-{context.threads}-{context.ubatch}-keep", KeepCosts, measure)
 
 
 def _pass_costs(path: Path, model: LlamaModel, context: ContextSettings, progress: Progress) -> PassCosts:
@@ -386,6 +387,10 @@ def _context_settings(
     )
 
 
+#: Sessions after the first that have the cells of one window together: a sixth of one is some 30 words.
+_SESSIONS_A_WINDOW = 6
+
+
 def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     """Number of tokens that the cache of a context must hold."""
     tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
@@ -393,8 +398,8 @@ def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.
     nodes = Prediction().nodes if settings.draft_tree else 0
-    # Rooms must not displace each other. Elsewhere all cells are turned where tokens are kept, and segments
-    # that are open at the same time are rarely as long: where they are, the oldest session is evicted.
-    whole = settings.sessions if settings.rooms else 1 + (settings.sessions - 1) / 8
+    # All cells are turned where tokens are kept, and segments that are open at the same time are rarely as
+    # long: where they are, sessions are evicted, the oldest first, and evaluated again when next used.
+    whole = 1 + (settings.sessions - 1) / _SESSIONS_A_WINDOW
     cells = sum(len(prompt.head) for prompt in prompts) + math.ceil(whole * window) + nodes
     return -(-cells // 256) * 256

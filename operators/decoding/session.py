@@ -38,7 +38,8 @@ class Keeping(NamedTuple):
     """How a session keeps tokens of an output behind a prompt that has changed."""
 
     cache: ShiftingCache
-    #: Fewer tokens than this are evaluated: the source would need a pass of its own.
+    #: Fewer tokens than this are evaluated: the source would need a pass of its own. Those who share that
+    #: pass count theirs together.
     least: int = 1
 
 
@@ -87,11 +88,16 @@ class PrefixSession:
         """Tokens in the cache."""
         return len(self._held)
 
-    def size(self, request: Forward) -> int:
-        """Number of tokens to evaluate in order to answer ``request``."""
+    def size(self, request: Forward, *, keeps: bool | None = None) -> int:
+        """Number of tokens to evaluate in order to answer ``request``; ``keeps`` is as in `begin`."""
         tokens = list(request.tokens)
         prefix = self._usable_prefix(tokens, request)
-        return len(tokens) - prefix - self._movable(tokens, request, prefix)
+        return len(tokens) - prefix - self._moved(tokens, request, prefix, keeps)
+
+    def movable(self, request: Forward) -> int:
+        """Number of tokens that could be kept behind a prompt that has changed, however few."""
+        tokens = list(request.tokens)
+        return self._movable(tokens, request, self._usable_prefix(tokens, request))
 
     def forward(self, request: Forward) -> Logits:
         """Answer ``request``; positions whose logits are requested are evaluated anew."""
@@ -101,16 +107,17 @@ class PrefixSession:
         self.end(request)
         return logits
 
-    def begin(self, request: Forward) -> Evaluation:
+    def begin(self, request: Forward, *, keeps: bool | None = None) -> Evaluation:
         """Cut the cache, and return what the caller must append to it first in order to answer ``request``.
 
-        If that fails, the next request may still begin normally.
+        If that fails, the next request may still begin normally. ``keeps`` says whether tokens that can move
+        behind a changed prompt do so; by default, if they are enough to pay for a pass of the prompt.
         """
         tokens, logits_from = list(request.tokens), request.logits_from
         if not 0 <= logits_from < len(tokens):
             raise ValueError(f"logits_from {logits_from} is not a position of {len(tokens)} tokens")
         prefix = self._usable_prefix(tokens, request)
-        moved = self._movable(tokens, request, prefix)
+        moved = self._moved(tokens, request, prefix, keeps)
         if moved and self._keeping is not None:
             begin = self._output_from
             self._keeping.cache.set_aside(begin, begin + moved, prefix)
@@ -160,17 +167,17 @@ class PrefixSession:
             prefix = min(prefix, max(allowed, self._output_from))
         return prefix
 
+    def _moved(self, tokens: Sequence[int], request: Forward, prefix: int, keeps: bool | None) -> int:
+        """How many tokens of the output move behind the changed prompt."""
+        movable = 0 if keeps is False else self._movable(tokens, request, prefix)
+        if keeps is None and self._keeping is not None and movable < self._keeping.least:
+            return 0
+        return movable
+
     def _movable(self, tokens: Sequence[int], request: Forward, prefix: int) -> int:
         """How many tokens of the output can move behind the changed prompt."""
         start, begin = request.output_from, self._output_from
         most = min(request.kept, request.logits_from - start)
-        if (
-            self._keeping is None
-            or self._failed
-            or begin == 0
-            or prefix >= start
-            or most < self._keeping.least
-        ):
+        if self._keeping is None or self._failed or begin == 0 or prefix >= start or most <= 0:
             return 0
-        same = common_prefix(self._held[begin : begin + most], tokens[start : start + most])
-        return same if same >= self._keeping.least else 0
+        return common_prefix(self._held[begin : begin + most], tokens[start : start + most])

@@ -40,9 +40,9 @@ class _Sequence:
     """One numbered sequence as the `KvCache` of a session; it can be cut at any position."""
 
     def __init__(
-        self, store: SequenceStore, number: int, make_room: Callable[[int], None], aside: Aside | None
+        self, store: SequenceStore, number: int, make_room: Callable[[int], bool], aside: Aside | None
     ) -> None:
-        """``make_room`` drops all sequences except the one with that number."""
+        """``make_room`` drops some sequences, but not the one with that number; whether there were any."""
         self._store = store
         self.number = number
         self._make_room = make_room
@@ -64,13 +64,14 @@ class _Sequence:
             self._aside.put_back(self.number, start)
 
     def evaluate(self, tokens: Sequence[int], start: int, rows: int) -> Logits:
-        try:
-            return self._store.evaluate(self.number, tokens, start, rows)
-        except NoRoom:
-            self._make_room(self.number)
-            # Part of the pass may already be in the cache.
-            self._store.cut_sequence(self.number, start)
-            return self._store.evaluate(self.number, tokens, start, rows)
+        while True:
+            try:
+                return self._store.evaluate(self.number, tokens, start, rows)
+            except NoRoom:
+                if not self._make_room(self.number):
+                    raise
+                # Part of the pass may already be in the cache.
+                self._store.cut_sequence(self.number, start)
 
 
 _AnySequence = _Sequence | RecurrentSequence | BranchingSequence
@@ -121,8 +122,8 @@ class OpenSessions:
             memory: The model's recurrent memory, if it has one.
             branches: Maximum number of branches of a tree.
             further: What other prompts begin with.
-            least_kept: Minimum number of tokens of an output that are kept behind a prompt that has changed;
-                fewer are evaluated. The store must be a `ShiftingStore` then, and have ``size`` more
+            least_kept: Minimum number of tokens of outputs that are kept in one pass behind prompts that have
+                changed; fewer are evaluated. The store must be a `ShiftingStore` then, and have ``size`` more
                 sequences. None keeps none.
 
         Raises:
@@ -139,7 +140,7 @@ class OpenSessions:
         self._free = list(range(size, 0, -1))
         # Shared by all sessions: only one session is lent out at a time, and it returns them.
         self._spare = range(size + 1, size + 1 + branches)
-        #: Minimum number of tokens that are kept behind a prompt that has changed; None if none are.
+        #: Minimum number of tokens kept in one pass behind prompts that have changed; None if none are.
         self.least_kept = least_kept if memory is None else None
         # The sequence in which tokens of a session wait has the session's number and this more.
         self._aside_from = size + branches + len(self._heads) - 1
@@ -175,9 +176,12 @@ class OpenSessions:
         return self._open[key]
 
     def size(self, key: str, request: Forward) -> int:
-        """Number of tokens to evaluate in order to answer ``request`` in the session of ``key``."""
+        """Number of tokens to evaluate in order to answer ``request`` in the session of ``key``.
+
+        This is in company, where whatever can be kept is.
+        """
         if key in self._open:
-            return self._open[key].session.size(request)
+            return self._open[key].session.size(request, keeps=True)
         tokens = list(request.tokens)
         head = min(common_prefix(self._head_of(tokens).tokens, tokens), request.logits_from)
         return len(request.tokens) - head
@@ -196,10 +200,15 @@ class OpenSessions:
         if key in self._open:
             self._drop(key)
 
-    def keep_only(self, keys: Collection[str]) -> None:
-        """Drop all sessions except those of ``keys``."""
-        for key in [key for key in self._open if key not in keys]:
+    def drop_oldest(self, keys: Collection[str]) -> bool:
+        """Drop half of the sessions, the oldest first, but none of ``keys``; whether there were any."""
+        others = [key for key in self._open if key not in keys]
+        for key in others[: (len(others) + 1) // 2]:
             self._drop(key)
+        return bool(others)
+
+    def _drop_oldest_others(self, number: int) -> bool:
+        return self.drop_oldest([key for key, one in self._open.items() if one.sequence.number == number])
 
     def count(self) -> None:
         """Update `usage` with what is held now."""
@@ -233,7 +242,7 @@ class OpenSessions:
             aside = None
             if self.least_kept is not None:
                 aside = Aside(cast(ShiftingStore, self._store), self._aside_from + number)
-            return _Sequence(self._store, number, self._drop_others, aside)
+            return _Sequence(self._store, number, self._drop_oldest_others, aside)
         return RecurrentSequence(
             self._store,
             number,

@@ -59,23 +59,37 @@ class SharedSessions:
 
     def _together(self, asked: Sequence[Asked]) -> list[Answered] | None:
         """All answers from one pass; None if each request must be answered alone."""
-        tokens = sum(map(self.size, asked))
-        if len(asked) == 1 or tokens > self._store.largest_pass or self._sessions.is_recurrent:
+        if len(asked) == 1 or self._sessions.is_recurrent:
             return None
         opened = [self._sessions.open(one.key, one.request.tokens) for one in asked]
+        keeps = self._keeps(asked, opened)
+        sizes = (
+            one.session.size(request.request, keeps=keeps) for one, request in zip(opened, asked, strict=True)
+        )
+        if sum(sizes) > self._store.largest_pass:
+            return None
         try:
-            try:
-                return self._pass(asked, opened)
-            except NoRoom:
-                self._sessions.keep_only({one.key for one in asked})
-                return self._pass(asked, opened)
+            while True:
+                try:
+                    return self._pass(asked, opened, keeps=keeps)
+                except NoRoom:
+                    if not self._sessions.drop_oldest({one.key for one in asked}):
+                        return None
+                    # What waited to be kept is lost.
+                    keeps = False
         except ModelTrouble:
             # One request may be the cause, and the others must not fail because of it.
             return None
 
-    def _pass(self, asked: Sequence[Asked], opened: Sequence[OpenSession]) -> list[Answered]:
+    def _keeps(self, asked: Sequence[Asked], opened: Sequence[OpenSession]) -> bool:
+        """Whether tokens of outputs are kept: the pass before and the turning of keys are paid for once."""
+        least = self._sessions.least_kept
+        movable = (one.session.movable(request.request) for one, request in zip(opened, asked, strict=True))
+        return least is not None and sum(movable) >= least
+
+    def _pass(self, asked: Sequence[Asked], opened: Sequence[OpenSession], *, keeps: bool) -> list[Answered]:
         firsts = [
-            Part(one.sequence.number, one.session.begin(request.request))
+            Part(one.sequence.number, one.session.begin(request.request, keeps=keeps))
             for one, request in zip(opened, asked, strict=True)
         ]
         # Sources that have grown before tokens that are kept: these wait for a pass of their own.

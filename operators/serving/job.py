@@ -20,7 +20,7 @@ class Job:
         self.request: Forward | None = None
         #: Whether the request is for the draft model.
         self.is_of_draft = False
-        self.size = self.since = self.passed_over = 0
+        self.size = self.place = self.passed_over = 0
         self._decoded: Decoded | None = None
         #: Why it ended without a result. Any error other than `ModelTrouble` is a bug.
         self.error: Exception | None = None

@@ -7,16 +7,16 @@ from typing import NamedTuple
 from operators.decoding.decoder import Decode
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Decoded
+from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.serving.job import Job
 from operators.serving.line import Line
-from operators.serving.order import select
+from operators.serving.order import PassTimes, select
 from operators.serving.passes import Asked, Passes
 from operators.trouble import ModelTrouble
 
-# Jobs are started until they request this many times what fits into a pass. More jobs would only share the
-# pass, and a job that has not begun can still be overtaken by a newer update; fewer would leave gaps, because
-# an update's first request is its largest.
-_AHEAD = 1.5
+# Jobs are started until they request this share of an efficient pass. A job that has not begun can still be
+# overtaken by a newer update, and one that has begun waits for the passes of all others.
+_ENOUGH = 0.5
 
 
 class Load(NamedTuple):
@@ -41,20 +41,24 @@ class Scheduler:
         draft: Passes | None = None,
         *,
         fill: int,
+        costs: PassCosts = FLAT,
         most: int | None = None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Put up to ``fill`` tokens into a pass, from up to ``most`` jobs (default: one per session).
+        """Run up to ``most`` jobs at a time (default: one per session); with 1, one after the other.
 
-        If ``most`` is 1, jobs run one after the other.
+        ``fill`` is the number of tokens from which on a pass is efficient. Requests share passes where that
+        saves time by ``costs``; by default it always does, up to ``fill`` tokens.
         """
         self._model = model
         self._draft = draft
-        self._fill = fill
+        self._enough = _ENOUGH * fill
+        self._times = PassTimes(costs, fill)
         self._most = min(model.most, draft.most if draft else model.most, most or model.most)
         self._clock = clock
         self._line: Line[Job] = Line()
         self._running: list[Job] = []
+        self._begun = 0
         self.load = Load()
 
     @property
@@ -65,7 +69,7 @@ class Scheduler:
     def has_room(self, *, is_final: bool) -> bool:
         """Whether another job could start at once.
 
-        Only a final starts while there is more than enough work for the next pass.
+        Only a final starts while there is enough work for the next pass.
         """
         if self._line or len(self._running) >= self._most:
             return False
@@ -118,8 +122,8 @@ class Scheduler:
 
     @property
     def _has_enough(self) -> bool:
-        """Whether running jobs request more than fits into the next pass."""
-        return sum(job.size for job in self._running) >= _AHEAD * self._fill
+        """Whether running jobs request enough for the next pass."""
+        return sum(job.size for job in self._running) >= self._enough
 
     def _begin(self) -> None:
         """Start the waiting jobs that there is room for."""
@@ -127,6 +131,7 @@ class Scheduler:
             if not self._line.has_final and self._has_enough:
                 break
             job = self._line.next()
+            job.place = self._begun = self._begun + 1
             job.begin()
             self._running.append(job)
             if not job.has_ended:
@@ -138,10 +143,10 @@ class Scheduler:
         passes = self._draft if job.is_of_draft else self._model
         assert passes is not None, "without a draft model none is asked"
         job.size = passes.size(Asked(job.key, job.request))
-        job.since, job.passed_over = self.load.passes, 0
+        job.passed_over = 0
 
     def _pass(self, passes: Passes, pending: list[Job], *, of_draft: bool) -> None:
-        chosen = select(pending, self._fill, passes.most)
+        chosen = select(pending, self._times, passes.most)
         asked = [Asked(job.key, job.request) for job in chosen if job.request is not None]
         evaluated, seconds, began = list[int](), 0.0, self._clock()
         # A method processes its rows before the next answer is taken, because that may overwrite them.

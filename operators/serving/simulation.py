@@ -143,7 +143,8 @@ def simulate(
     clock = SimulatedClock()
     head = min((one.reused for one in recorded if one.first), default=0)
     passes = TimedPasses(machine.costs, clock, machine.sessions, head)
-    scheduler = Scheduler(passes, fill=fill_of(machine.costs), most=most, clock=clock.now)
+    fill = fill_of(machine.costs)
+    scheduler = Scheduler(passes, fill=fill, costs=machine.costs, most=most, clock=clock.now)
 
     def work(waiting: Waiting, _state: None) -> Working[None, int]:
         update = waiting.update

@@ -145,6 +145,15 @@ def test_rooms_that_share_passes_keep_the_same_as_each_alone(turns: list[dict[st
             assert (answered.reused, size) == (session.reused, len(one.request.tokens) - session.reused)
 
 
+def test_rooms_that_share_a_pass_count_what_they_keep_together() -> None:
+    store = AttendingStore(7)
+    shared = SharedSessions(store, OpenSessions(store, HEAD, 3, least_kept=20))
+    before, after = Ask.of([1], [3] * 9, 0, 1), Ask.of([1, 2], [3] * 9, 8, 1)
+    for rooms, kept in (("a", 0), ("bc", 0), ("abc", 24)):
+        list(shared.answer([Asked(key, before) for key in rooms]))
+        assert sum(one.kept for one in shared.answer([Asked(key, after) for key in rooms])) == kept
+
+
 def test_llama_moves_tokens_without_changing_what_they_mean(model: LlamaModel) -> None:
     source = model.begin + model.tokenize("Englisch: The city council voted on Tuesday.")
     more = model.tokenize(" It will repair the old bridge.")

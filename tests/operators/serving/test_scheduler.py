@@ -167,8 +167,8 @@ def test_finals_without_end_starve_nobody() -> None:
     assert passes <= partial.result[1].passes * (PATIENCE + 2)
 
 
-def test_no_more_begin_than_fill_a_pass_and_half_of_another_but_for_finals() -> None:
-    served = scheduler(9, 6)
+def test_no_more_begin_than_are_enough_for_a_pass_but_for_finals() -> None:
+    served = scheduler(9, 18)
     jobs = [served.add(ask([4, 5, number])) for number in range(1, 8)]
     assert not served.has_room(is_final=False)
     assert sum(job.request is not None for job in jobs) == 3

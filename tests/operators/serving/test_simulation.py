@@ -83,6 +83,6 @@ def test_an_update_decodes_what_those_that_it_has_overtaken_would_have() -> None
 
 
 def test_hundreds_of_rooms_fill_passes_and_shed_partials() -> None:
-    lived, scheduler = run(400, costs=PassCosts((1, 512), (5.0, 40.0)))
+    lived, scheduler = run(800, costs=PassCosts((1, 512), (5.0, 40.0)))
     assert lived.dropped > 0
     assert scheduler.load.tokens / scheduler.load.passes > 100
