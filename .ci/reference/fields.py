@@ -49,7 +49,10 @@ def comments_of(owner: type) -> dict[str, str]:
 
 
 def _own_comments(owner: type) -> Iterator[tuple[str, str]]:
-    source = textwrap.dedent(inspect.getsource(owner))
+    try:
+        source = textwrap.dedent(inspect.getsource(owner))
+    except OSError:  # the class was made from parts, and has no source
+        return
     lines = source.splitlines()
     (body,) = ast.parse(source).body
     assert isinstance(body, ast.ClassDef)

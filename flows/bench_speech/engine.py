@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from typing_extensions import override
 
-from flows.engine.recognition import check_recognizer
-from flows.engine.terms import tell_moonshine_terms
+from flows.engine.recognition import check_recognizer, tell_terms
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.languages import language
@@ -58,7 +57,7 @@ def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> Sp
     match name:
         case "moonshine":
             _check("moonshine", folder, spoken)
-            tell_moonshine_terms(language(spoken))
+            tell_terms("moonshine", spoken)
             return _Moonshine(folder, spoken, threads)
         case "whisper":
             _check("whisper", folder, spoken)
@@ -67,7 +66,7 @@ def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> Sp
     raise UsageError(f"--recognizer: {name!r} cannot be measured; choose moonshine or whisper")
 
 
-def _check(name: Literal["moonshine", "whisper"], folder: Path | None, spoken: str) -> None:
+def _check(name: str, folder: Path | None, spoken: str) -> None:
     settings = RecognizeSettings(engine=name, model=None if folder is None else str(folder))
     check_recognizer(settings, spoken=spoken, is_live=False)
 

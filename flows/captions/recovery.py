@@ -71,9 +71,9 @@ def bytewax_folder() -> Path | None:
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """The settings that must not change when a run resumes; others, such as for display or speed, may."""
-    same: dict[str, dict[str, Any]] = to_plain(settings)
+    same: dict[str, dict[str, Any]] = to_plain(settings, shown=None)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
-    del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
+    del same["translate"]["threads"], same["recognize"]["threads"]
     del same["translate"]["rooms"], same["translate"]["memory_mb"]
     # Rooms are not resumed.
     del same["metrics"], same["messages"], same["rooms"], same["output"]["kafka"]

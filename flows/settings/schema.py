@@ -1,6 +1,6 @@
 """The schema of the settings: one frozen struct per stage, all in one TOML file, no global state."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
@@ -10,7 +10,7 @@ from operators.decoding import rules
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.prediction import Prediction
 from operators.languages import Direction
-from operators.recognizers.azure.settings import AzureSettings
+from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
@@ -61,23 +61,19 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     skip_bad: bool = False
 
 
-class RecognizeSettings(_Stage, frozen=True, kw_only=True):
-    """The speech recogniser."""
-
-    #: The speech engine.
-    engine: Literal["moonshine", "azure", "vosk", "whisper"] = "moonshine"
-    #: Folder of the engine's model; absent for the English model that comes with moonshine.
-    model: str | None = None
-    #: Seconds of speech between two hypotheses.
-    update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
-    #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
-    #: hypothesis. Finals are not biased.
-    bias: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.2
-    #: Minimum probability of the last word that these two show of an unfinished segment.
-    certainty: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.7
-    #: Threads of these two; absent for the number of cores, at most two.
-    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
-    azure: AzureSettings = AzureSettings()
+if TYPE_CHECKING:
+    RecognizeSettings = RecognizerSettings
+else:
+    # With the names of all recognisers, and a table for each that has settings of its own.
+    RecognizeSettings = msgspec.defstruct(
+        "RecognizeSettings",
+        [
+            ("engine", Literal[tuple(RECOGNIZERS)], RecognizerSettings().engine),
+            *((one.name, one.settings, one.settings()) for one in RECOGNIZERS.values() if one.settings),
+        ],
+        bases=(RecognizerSettings,), namespace={"__doc__": RecognizerSettings.__doc__}, module=__name__,
+        frozen=True, kw_only=True, forbid_unknown_fields=True,
+    )  # fmt: skip
 
 
 class SentencesSettings(_Stage, frozen=True, kw_only=True):

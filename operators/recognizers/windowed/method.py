@@ -6,6 +6,7 @@ the last hypothesis; the final is that of greedy decoding.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import regex
@@ -21,6 +22,8 @@ from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.pieces import Piece
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
+from operators.languages import Language
+from operators.recognizers.part import Observe, RecognizerSettings
 
 #: Windows in a row that may end early.
 _MAX_STOPPED = 2
@@ -37,6 +40,19 @@ class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
     #: A partial may end with its first less probable new word, which would not be shown: the next update
     #: knows more. 0 decodes every window to its end.
     stop_below: float = 0.0
+
+
+def asked(settings: RecognizerSettings, spoken: Language, observe: Observe) -> dict[str, Any]:
+    """The arguments that the settings have for a recogniser of windows."""
+    return {
+        "model_path": settings.model,
+        "spoken": spoken,
+        "update_interval_s": settings.update_interval_s,
+        "method": SpeechMethod(bias=settings.bias, stop_below=settings.certainty),
+        "certainty": settings.certainty,
+        "threads": settings.threads,
+        "observe": observe,
+    }
 
 
 def decode_speech(
