@@ -190,7 +190,7 @@ SENTENCES: Group = {
         "Where sentences end: rules, or auto, which also asks the model; off takes pauses for their ends.",
     ),
     "save_sentences": _option(
-        "output", "sentences", str, "Write the sentences as they were translated (JSONL)."
+        "output", "sentences", str, "Write the sentences as they were translated, without those that newer ones overtook (JSONL)."
     ),
 }  # fmt: skip
 
@@ -199,7 +199,7 @@ SPEECH_OUTPUT: Group = {
 }
 
 AUDIO_OUTPUT: Group = {
-    "save_audio": _option("output", "audio", str, "Record the speech here (WAV)."),
+    "save_audio": _option("output", "audio", str, "Record the speech here (WAV, 16 kHz)."),
 }
 
 RECOVERY: Group = {

@@ -193,31 +193,31 @@ class DisplaySettings(_Stage, frozen=True, kw_only=True):
 
 
 class OutputSettings(_Stage, frozen=True, kw_only=True):
-    """Output files: JSON lines unless stated otherwise; absent ones are not written."""
+    """Outputs: those that name a file are not written if absent."""
 
     #: Show captions on the terminal.
     terminal: bool = True
-    #: The erasure log.
-    log: str | None = None
-    #: What the recogniser said.
-    partials: str | None = None
-    #: What was translated: partials of sentences, without those that newer ones overtook.
-    sentences: str | None = None
-    #: The translations.
-    translations: str | None = None
-    #: The captions.
-    captions: str | None = None
-    #: Subtitles as SubRip.
-    srt: str | None = None
-    #: Subtitles as WebVTT.
-    vtt: str | None = None
-    #: The text of the subtitles: the speech, its translation, or both.
+    #: What subtitles show: the speech, its translation, or both.
     subtitles: Shown = "target"
-    #: The closing summary, one JSON object.
+    #: Write the closing summary here (JSON).
     summary: str | None = None
-    #: The recorded sound, as 16 kHz WAV.
-    audio: str | None = None
     kafka: KafkaOutput = KafkaOutput()
+    #: Write the erasure log here (JSONL).
+    log: str | None = None
+    #: Write what the recogniser said (JSONL).
+    partials: str | None = None
+    #: Write the sentences as they were translated, without those that newer ones overtook (JSONL).
+    sentences: str | None = None
+    #: Write the translations (JSONL).
+    translations: str | None = None
+    #: Write the captions (JSONL).
+    captions: str | None = None
+    #: Write subtitles here (SubRip).
+    srt: str | None = None
+    #: Write subtitles here (WebVTT).
+    vtt: str | None = None
+    #: Record the speech here (WAV, 16 kHz).
+    audio: str | None = None
 
 
 class WebSettings(_Stage, frozen=True, kw_only=True):
