@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 import msgspec
 import typer
 
+from connectors.sinks.part import SINKS, Step
 from flows.settings.schema import Settings
 from operators.decoding.rules import NAMES
 
@@ -172,15 +173,20 @@ RECOGNITION: Group = {
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
 }
 
+
+def sink_options(*steps: Step) -> Group:
+    """The options of the sinks of these steps."""
+    return {
+        f"save_{one.name}": _option("output", one.name, str, one.help, *(one.flags or (f"--{one.name}",)))
+        for one in SINKS.values()
+        if one.of in steps
+    }
+
+
 OUTPUT: Group = {
-    "log": _option("output", "log", str, "Write the erasure log here (JSONL)."),
-    "captions": _option(
-        "output", "captions", str, "Write the captions (JSONL).", "--captions", "--save-captions"
-    ),
-    "srt": _option("output", "srt", str, "Write subtitles here (SubRip)."),
-    "vtt": _option("output", "vtt", str, "Write subtitles here (WebVTT)."),
+    **sink_options("records", "captions", "cues"),
     "subtitles": _option("output", "subtitles", str, "What subtitles show: source, target or both."),
-    "save_translations": _option("output", "translations", str, "Write the translations (JSONL)."),
+    **sink_options("translations"),
     "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
 }
 
@@ -189,18 +195,12 @@ SENTENCES: Group = {
         "sentences", "method", str,
         "Where sentences end: rules, or auto, which also asks the model; off takes pauses for their ends.",
     ),
-    "save_sentences": _option(
-        "output", "sentences", str, "Write the sentences as they were translated, without those that newer ones overtook (JSONL)."
-    ),
+    **sink_options("sentences"),
 }  # fmt: skip
 
-SPEECH_OUTPUT: Group = {
-    "save_partials": _option("output", "partials", str, "Write what the recogniser said (JSONL)."),
-}
+SPEECH_OUTPUT: Group = sink_options("partials")
 
-AUDIO_OUTPUT: Group = {
-    "save_audio": _option("output", "audio", str, "Record the speech here (WAV, 16 kHz)."),
-}
+AUDIO_OUTPUT: Group = sink_options("audio")
 
 RECOVERY: Group = {
     "recovery": _option(

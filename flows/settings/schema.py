@@ -1,11 +1,12 @@
 """The schema of the settings: one frozen struct per stage, all in one TOML file, no global state."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
+from connectors.sinks.part import SINKS
 from operators.decoding import rules
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.prediction import Prediction
@@ -37,6 +38,14 @@ class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The settings of one stage."""
 
 
+def _extended(name: str, base: type[msgspec.Struct], fields: list[tuple[str, Any, Any]]) -> Any:
+    """The settings of a stage with those of its parts."""
+    return msgspec.defstruct(
+        name, fields, bases=(base,), namespace={"__doc__": base.__doc__}, module=__name__,
+        frozen=True, kw_only=True, forbid_unknown_fields=True,
+    )  # fmt: skip
+
+
 class InputSettings(_Stage, frozen=True, kw_only=True):
     """Where events come from. Give exactly one input; the stages before its events do not run."""
 
@@ -64,16 +73,14 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
 if TYPE_CHECKING:
     RecognizeSettings = RecognizerSettings
 else:
-    # With the names of all recognisers, and a table for each that has settings of its own.
-    RecognizeSettings = msgspec.defstruct(
+    RecognizeSettings = _extended(
         "RecognizeSettings",
+        RecognizerSettings,
         [
             ("engine", Literal[tuple(RECOGNIZERS)], RecognizerSettings().engine),
             *((one.name, one.settings, one.settings()) for one in RECOGNIZERS.values() if one.settings),
         ],
-        bases=(RecognizerSettings,), namespace={"__doc__": RecognizerSettings.__doc__}, module=__name__,
-        frozen=True, kw_only=True, forbid_unknown_fields=True,
-    )  # fmt: skip
+    )
 
 
 class SentencesSettings(_Stage, frozen=True, kw_only=True):
@@ -192,7 +199,7 @@ class DisplaySettings(_Stage, frozen=True, kw_only=True):
     mask_k: NotNegative = 3
 
 
-class OutputSettings(_Stage, frozen=True, kw_only=True):
+class _OutputSettings(_Stage, frozen=True, kw_only=True):
     """Outputs: those that name a file are not written if absent."""
 
     #: Show captions on the terminal.
@@ -202,22 +209,21 @@ class OutputSettings(_Stage, frozen=True, kw_only=True):
     #: Write the closing summary here (JSON).
     summary: str | None = None
     kafka: KafkaOutput = KafkaOutput()
-    #: Write the erasure log here (JSONL).
-    log: str | None = None
-    #: Write what the recogniser said (JSONL).
-    partials: str | None = None
-    #: Write the sentences as they were translated, without those that newer ones overtook (JSONL).
-    sentences: str | None = None
-    #: Write the translations (JSONL).
-    translations: str | None = None
-    #: Write the captions (JSONL).
-    captions: str | None = None
-    #: Write subtitles here (SubRip).
-    srt: str | None = None
-    #: Write subtitles here (WebVTT).
-    vtt: str | None = None
-    #: Record the speech here (WAV, 16 kHz).
-    audio: str | None = None
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, sink: str) -> str | None:
+            """The file of a sink."""
+
+
+if TYPE_CHECKING:
+    OutputSettings = _OutputSettings
+else:
+    OutputSettings = _extended(
+        "OutputSettings",
+        _OutputSettings,
+        [(one.name, Annotated[str | None, msgspec.Meta(title=one.help)], None) for one in SINKS.values()],
+    )
 
 
 class WebSettings(_Stage, frozen=True, kw_only=True):

@@ -14,10 +14,10 @@ from bytewax.testing import TestingSource, run_main
 from numpy.typing import NDArray
 
 from connectors.audio.decoder import AudioDecoder, probe
-from connectors.audio.sink import WavSink
 from connectors.audio.source import AudioFileSource
 from connectors.audio.wav_file import WavPosition
 from connectors.files.records import Held
+from connectors.sinks.wav import WavSink
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
 from tests.program import completed
@@ -75,7 +75,7 @@ def test_after_every_chunk_the_file_is_whole_though_nobody_closed_it(tmp_path: P
 def test_a_process_that_is_killed_leaves_a_readable_file(tmp_path: Path) -> None:
     path = tmp_path / "talk.wav"
     program = (
-        "import os, signal, sys; from pathlib import Path; from connectors.audio.sink import WavSink;"
+        "import os, signal, sys; from pathlib import Path; from connectors.sinks.wav import WavSink;"
         "from operators.events import AudioChunk;"
         "sink = WavSink(Path(sys.argv[1])).build_part('', '', None);"
         "sink.write_batch([AudioChunk(stream='talk', start_s=0.0, pcm=bytes([1, 2]) * 1600)]);"
