@@ -1,5 +1,6 @@
 """Recognisers as parts: what settings, help, checks and ``doctor`` need to know of each."""
 
+import os
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
@@ -33,9 +34,21 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
 
     @property
+    def usual_threads(self) -> int:
+        """The threads to use."""
+        return self.threads or min(2, os.cpu_count() or 1)
+
+    @property
     def own(self) -> Any:
         """The table of the engine, ``[recognize.ENGINE]``; None if it has none."""
         return getattr(self, self.engine, None)
+
+
+USUAL = RecognizerSettings()
+
+
+def unobserved(_event: RecognizerChanged | SpeechCut) -> None:
+    """Nobody observes."""
 
 
 Make = Callable[[RecognizerSettings, Language, Observe], Recognizer]
@@ -52,6 +65,8 @@ class RecognizerPart(NamedTuple):
     #: Settings of its own, in the table ``[recognize.NAME]``.
     settings: type[msgspec.Struct] | None = None
     extra: Extra | None = None
+    #: Whether it decodes growing windows, so that ``bench-speech`` can measure it.
+    is_windowed: bool = False
     #: Whether rooms may be in different languages.
     is_multilingual: bool = False
     #: Its model for a language and the licence, if that model is not for every use.
@@ -65,5 +80,5 @@ def recognizer(name: str, **about: Any) -> Callable[[Make], RecognizerPart]:
 
 RECOGNIZERS = Parts(
     RecognizerPart, what="a recogniser", package="operators.recognizers", group="surtitle.recognizers",
-    usual=RecognizerSettings().engine,
+    usual=USUAL.engine,
 )  # fmt: skip

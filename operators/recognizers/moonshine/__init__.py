@@ -28,10 +28,9 @@ def _terms(spoken: Language) -> tuple[str, str] | None:
     return f"Moonshine's model for {spoken.name}", licence
 
 
-@recognizer("moonshine", check=_check, terms=_terms)
+@recognizer("moonshine", check=_check, is_windowed=True, terms=_terms)
 def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
     """The part for the settings."""
     from operators.recognizers.moonshine.recognizer import moonshine_recognizer
-    from operators.recognizers.windowed.method import asked
 
-    return moonshine_recognizer(**asked(settings, spoken, observe))
+    return moonshine_recognizer(settings, spoken, observe)

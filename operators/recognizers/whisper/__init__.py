@@ -19,11 +19,11 @@ def _check(settings: RecognizerSettings, spoken: Language, _is_live: bool) -> No
 
 
 @recognizer(
-    "whisper", check=_check, extra=Extra("whisper", "recognition by Whisper", ("onnx",)), is_multilingual=True
-)
+    "whisper", check=_check, extra=Extra("whisper", "recognition by Whisper", ("onnx",)),
+    is_windowed=True, is_multilingual=True,
+)  # fmt: skip
 def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
     """The part for the settings."""
     from operators.recognizers.whisper.recognizer import whisper_recognizer
-    from operators.recognizers.windowed.method import asked
 
-    return whisper_recognizer(**asked(settings, spoken, observe))
+    return whisper_recognizer(settings, spoken, observe)
