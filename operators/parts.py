@@ -2,7 +2,7 @@
 
 import pkgutil
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, Protocol, TypeVar
@@ -10,6 +10,9 @@ from typing import Generic, Protocol, TypeVar
 from typing_extensions import override
 
 from operators.errors import UsageError
+
+# Reading what all packages offer takes some milliseconds.
+_installed = cache(entry_points)
 
 
 class Part(Protocol):
@@ -50,7 +53,7 @@ class Parts(Mapping[str, P], Generic[P]):
     @cached_property
     def _known(self) -> dict[str, P]:
         found: dict[str, P] = {}
-        for part in (*self._own(), *map(self._loaded, entry_points(group=self._group))):
+        for part in (*self._own(), *map(self._loaded, _installed().select(group=self._group))):
             if found.setdefault(part.name, part) is not part:
                 raise UsageError(f"two packages bring {self._what} {part.name}; remove one of them")
         return dict(sorted(found.items(), key=lambda one: one[0] != self._usual))

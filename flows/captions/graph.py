@@ -53,7 +53,6 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     # Observers come after the screen, so that they do not delay the terminal, and shown_s stays the same.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
     _save(captions, "captions", parts)
-    publish(captions, "captions", settings.output.kafka.captions, parts)
     _subtitle(captions, parts)
     records = measure("measure", captions, _meter(parts), parts.is_over)
     _save(records, "records", parts)
@@ -82,7 +81,6 @@ def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
         return _input(dataflow, parts)
     translations = _translations(dataflow, parts)
     _save(translations, "translations", parts)
-    publish(translations, "translations", parts.settings.output.kafka.translations, parts)
     return display("display", translations, parts.settings.display.mask_k)
 
 
@@ -111,14 +109,12 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     # result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
     _save(saved, "sentences", parts)
-    publish(saved, "sentences", parts.settings.output.kafka.sentences, parts)
     return translations
 
 
 def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
     partials = op.filter_map("partials", heard, lambda one: one if isinstance(one, Partial) else None)
     _save(partials, "partials", parts)
-    publish(partials, "partials", parts.settings.output.kafka.partials, parts)
 
     def ended(stream: str, count: int) -> None:
         parts.observers.observe(SpeechEnded(stream, count))
@@ -182,11 +178,12 @@ def _observed(
 
 
 def _save(events: Stream[Any], step: Step, parts: Parts) -> None:
-    """Write the events of a step, or the cues, to the files that the settings name for them."""
+    """Write the events of a step, or the cues, to the files and the topic that the settings name for them."""
     for one, path in sinks(parts.settings.output):
         if one.of == step:
             keyed = events if step == "cues" else op.map(f"key-{one.name}", events, _with_key)
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs))
+    publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
 
 
 def _subtitle(captions: Stream[Caption], parts: Parts) -> None:

@@ -30,7 +30,11 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
 
 def sinks(output: OutputSettings) -> list[tuple[SinkPart, Path]]:
     """The sinks that the settings name, with their files."""
-    return [(one, Path(path)) for one in SINKS.values() if (path := getattr(output, one.name))]
+    named = [(one, Path(path)) for one in SINKS.values() if (path := getattr(output, one.name))]
+    for number, given in enumerate(output.sinks):
+        name, _, path = given.partition("=")
+        named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(path)))
+    return named
 
 
 @contextmanager

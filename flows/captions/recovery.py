@@ -77,6 +77,10 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     del same["translate"]["rooms"], same["translate"]["memory_mb"]
     # Rooms are not resumed.
     del same["metrics"], same["messages"], same["rooms"], same["output"]["kafka"]
+    # Nor do parts matter that are not used, and may not be installed next time.
+    used = same["recognize"]["engine"]
+    same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
+    same["output"] = {key: value for key, value in same["output"].items() if value is not None}
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}

@@ -60,7 +60,8 @@ def choices(stage: str, key: str) -> tuple[str, ...]:
     """The values of a setting that has only these; none if it takes others."""
     fields = msgspec.structs.fields(get_type_hints(Settings)[stage])
     (kind,) = [one.type for one in fields if one.encode_name == key]
-    return tuple(one for one in get_args(kind) if isinstance(one, str))
+    examples = [name for one in getattr(kind, "__metadata__", ()) for name in one.examples or ()]
+    return tuple(one for one in (*get_args(kind), *examples) if isinstance(one, str))
 
 
 def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str = "") -> Option:
@@ -169,7 +170,12 @@ LISTENING: Group = {
 }  # fmt: skip
 
 RECOGNITION: Group = {
-    "recognizer": _option("recognize", "engine", str, f"{', '.join(choices('recognize', 'engine'))}."),
+    "recognizer": _option(
+        "recognize",
+        "engine",
+        str,
+        f"{', '.join(choices('recognize', 'engine'))}, or MODULE:NAME for one of your own.",
+    ),
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
 }
 
@@ -188,7 +194,11 @@ OUTPUT: Group = {
     "subtitles": _option("output", "subtitles", str, "What subtitles show: source, target or both."),
     **sink_options("translations"),
     "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
-}
+    "sink": Option(
+        "output", "sinks", list[str], (), "MODULE:NAME=FILE: write FILE with a sink of your own.", "none",
+        lambda _flag, given: tuple(given),
+    ),
+}  # fmt: skip
 
 SENTENCES: Group = {
     "sentences": _option(
@@ -272,7 +282,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
             overrides: Overrides = {}
             for name, option in options.items():
                 value = values.pop(name, None)
-                if value is not None:
+                if value is not None and value != []:
                     overrides.setdefault(option.stage, {})[option.key] = option.value(name, value)
             command(overrides=overrides, **values)
 

@@ -1,5 +1,6 @@
 """The schema of the settings: one frozen struct per stage, all in one TOML file, no global state."""
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -25,6 +26,12 @@ TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
 #: The same for the acceptance rule.
 ACCEPT = f"^auto$|{rules.PATTERN}"
 ACCEPTED = f"auto, {rules.DESCRIPTION}"
+
+# A part that is not registered.
+_ELSEWHERE = r"[\w.]+:\w+"
+OwnSink = Annotated[
+    str, msgspec.Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")
+]
 
 #: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
 SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
@@ -70,6 +77,12 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     skip_bad: bool = False
 
 
+def _engines() -> msgspec.Meta:
+    names = list(RECOGNIZERS)
+    pattern = rf"^({'|'.join(map(re.escape, names))}|{_ELSEWHERE})$"
+    return msgspec.Meta(pattern=pattern, description=f"{', '.join(names)} or MODULE:NAME", examples=names)
+
+
 if TYPE_CHECKING:
     RecognizeSettings = RecognizerSettings
 else:
@@ -77,7 +90,7 @@ else:
         "RecognizeSettings",
         RecognizerSettings,
         [
-            ("engine", Literal[tuple(RECOGNIZERS)], RecognizerSettings().engine),
+            ("engine", Annotated[str, _engines()], RecognizerSettings().engine),
             *((one.name, one.settings, one.settings()) for one in RECOGNIZERS.values() if one.settings),
         ],
     )
@@ -209,6 +222,8 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
     #: Write the closing summary here (JSON).
     summary: str | None = None
     kafka: KafkaOutput = KafkaOutput()
+    #: Sinks of your own modules, and their files: ``MODULE:NAME=FILE``.
+    sinks: tuple[OwnSink, ...] = ()
 
     if TYPE_CHECKING:
 
