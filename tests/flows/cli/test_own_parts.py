@@ -116,7 +116,7 @@ def test_a_package_that_is_installed_adds_a_recogniser_a_sink_their_options_and_
     assert (installed / "out.csv").read_text() == "0;7.\n1;8.\n"
     helped = surtitle("file", "--help", cwd=installed, path=installed).stdout
     assert "--table" in helped
-    assert "whisper, counting" in " ".join(helped.split())
+    assert "counting" in helped
     refused = surtitle(*FILE, "--recognizer", "counting", "--from", "German", cwd=installed, path=installed)
     assert refused.stderr == "surtitle: counting knows no German\n"
 
