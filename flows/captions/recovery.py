@@ -81,6 +81,7 @@ def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     used = same["recognize"]["engine"]
     same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
     same["output"] = {key: value for key, value in same["output"].items() if value is not None}
+    same["output"]["sinks"] = list(same["output"]["sinks"])  # as they are read back
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}

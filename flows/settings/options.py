@@ -182,10 +182,10 @@ RECOGNITION: Group = {
 
 def sink_options(*steps: Step) -> Group:
     """The options of the sinks of these steps."""
+    flags = {one.name: one.flags or (f"--{one.name}",) for one in SINKS.values() if one.of in steps}
     return {
-        f"save_{one.name}": _option("output", one.name, str, one.help, *(one.flags or (f"--{one.name}",)))
-        for one in SINKS.values()
-        if one.of in steps
+        names[0].strip("-").replace("-", "_"): _option("output", name, str, SINKS[name].help, *names)
+        for name, names in flags.items()
     }
 
 

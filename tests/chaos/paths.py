@@ -25,8 +25,8 @@ WORDS = {
     "commit", "commit_gap", "device", "draft_length", "draft_mask", "draft_threshold", "final_bias",
     "from_", "hold_back", "host", "kinds", "languages", "lengths", "log_format", "mask_k", "method",
     "methods", "metrics", "min_block", "modes", "proposal_bias", "ratio", "recognizer", "rooms",
-    "sentences", "server", "server_metrics", "simulate", "split", "spoken", "stream", "subtitles", "sure",
-    "target", "thresholds", "to", "way",
+    "sentences", "server", "server_metrics", "simulate", "sink", "split", "spoken", "stream", "subtitles",
+    "sure", "target", "thresholds", "to", "way",
 }  # fmt: skip
 #: And in these.
 WORDS_OF = {
