@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from operators.lazy import exports
 
 if TYPE_CHECKING:
-    from connectors.audio.sink import WavSink
     from connectors.audio.source import AudioFileSource
     from connectors.callback import CallbackSink
-    from connectors.exports.subtitles import SubtitleSink
     from connectors.files.sink import FileSink
-    from connectors.jsonl.sink import JsonlSink
     from connectors.jsonl.source import JsonlSource
     from connectors.microphone.source import MicrophoneSource
+    from connectors.sinks.jsonl import JsonlSink
+    from connectors.sinks.subtitles import SubtitleSink
+    from connectors.sinks.wav import WavSink
 else:
     __getattr__ = exports(
         __name__,
@@ -23,11 +23,11 @@ else:
             "AudioFileSource": "connectors.audio.source",
             "CallbackSink": "connectors.callback",
             "FileSink": "connectors.files.sink",
-            "JsonlSink": "connectors.jsonl.sink",
+            "JsonlSink": "connectors.sinks.jsonl",
             "JsonlSource": "connectors.jsonl.source",
             "MicrophoneSource": "connectors.microphone.source",
-            "SubtitleSink": "connectors.exports.subtitles",
-            "WavSink": "connectors.audio.sink",
+            "SubtitleSink": "connectors.sinks.subtitles",
+            "WavSink": "connectors.sinks.wav",
         },
     )
 

@@ -22,15 +22,15 @@ def main() -> NoReturn:
     is_heeded = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     if is_heeded:
         signal.signal(signal.SIGINT, _end_at_once)
-    if sys.argv[1:2] == ["doctor"]:
-        # It examines whether llama.cpp runs, and therefore does not load it.
-        from flows.cli.doctor import main as run
-    else:
-        try:
+    try:
+        if sys.argv[1:2] == ["doctor"]:
+            # It examines whether llama.cpp runs, and therefore does not load it.
+            from flows.cli.doctor import main as run
+        else:
             import flows.processor  # noqa: F401 - before the command line
-        except SurtitleError as error:
-            fail(error)
-        from flows.cli.app import main as run
+            from flows.cli.app import main as run
+    except SurtitleError as error:
+        fail(error)
 
     try:
         if is_heeded:

@@ -6,18 +6,30 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from operators.errors import UsageError
 
-#: The packages that are imported from each extra.
+
+class Extra(NamedTuple):
+    """An optional dependency."""
+
+    name: str
+    #: What it is for.
+    purpose: str
+    #: The packages that are imported from it.
+    packages: tuple[str, ...]
+
+
+#: Those of no single part.
 EXTRAS = {
-    "azure": ("azure",),
-    "bench": ("matplotlib",),
-    "kafka": ("confluent_kafka",),
-    "train": ("peft", "torch", "transformers"),
-    "vosk": ("vosk",),
-    "web": ("starlette", "uvicorn", "websockets"),
-    "whisper": ("onnx",),
+    one.name: one
+    for one in (
+        Extra("web", "captions in browsers, rooms", ("starlette", "uvicorn", "websockets")),
+        Extra("kafka", "topics of Kafka", ("confluent_kafka",)),
+        Extra("bench", "plots of benchmarks", ("matplotlib",)),
+        Extra("train", "training of models", ("peft", "torch", "transformers")),
+    )
 }
 
 
@@ -36,20 +48,23 @@ def installing(*names: str) -> str:
 
 
 @contextmanager
-def needs_extra(name: str, what: str) -> Iterator[None]:
+def needs_extra(extra: str | Extra, what: str) -> Iterator[None]:
     """Turn a failed import inside the block into an error that says how to install the extra.
 
     Args:
-        name: The extra.
+        extra: The extra, or the name of one in `EXTRAS`.
         what: What needs it, as the beginning of a sentence.
 
     Raises:
         UsageError: when one of its packages is missing.
     """
+    extra = EXTRAS[extra] if isinstance(extra, str) else extra
     try:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS[name]:
+        if package not in extra.packages:
             raise
-        raise UsageError(f"{what} needs the package {package}; install it with: {installing(name)}") from None
+        raise UsageError(
+            f"{what} needs the package {package}; install it with: {installing(extra.name)}"
+        ) from None

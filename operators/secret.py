@@ -29,9 +29,15 @@ class Secret:
         raise TypeError("a secret cannot be pickled")
 
 
-def to_plain(settings: msgspec.Struct) -> dict[str, Any]:
-    """Settings as plain values; a text that reveals nothing replaces each secret."""
-    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=_encode)
+def to_plain(settings: msgspec.Struct, shown: str | None = _SHOWN) -> dict[str, Any]:
+    """Settings as plain values; ``shown`` replaces each secret."""
+
+    def encode(value: object) -> str | None:
+        if isinstance(value, Secret):
+            return shown
+        raise NotImplementedError(f"settings cannot be written as {type(value).__name__}")
+
+    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=encode)
     return plain
 
 
@@ -46,9 +52,3 @@ def decode_secret(kind: type, value: object) -> Secret:
 
 # msgspec's names for the value types of TOML.
 _NAMES: dict[type, str] = {list: "array", dict: "object"}
-
-
-def _encode(value: object) -> str:
-    if isinstance(value, Secret):
-        return _SHOWN
-    raise NotImplementedError(f"settings cannot be written as {type(value).__name__}")

@@ -17,8 +17,8 @@ import bytewax.operators as op
 import msgspec
 from bytewax.dataflow import Dataflow
 
-from connectors.audio.sink import WavSink
 from connectors.microphone.source import MicrophoneSource
+from connectors.sinks.wav import WavSink
 from flows.running.dataflow import run
 from operators.errors import SurtitleError
 from operators.events import AudioChunk

@@ -49,7 +49,10 @@ def comments_of(owner: type) -> dict[str, str]:
 
 
 def _own_comments(owner: type) -> Iterator[tuple[str, str]]:
-    source = textwrap.dedent(inspect.getsource(owner))
+    try:
+        source = textwrap.dedent(inspect.getsource(owner))
+    except OSError:  # the class was made from parts, and has no source
+        return
     lines = source.splitlines()
     (body,) = ast.parse(source).body
     assert isinstance(body, ast.ClassDef)
@@ -76,9 +79,15 @@ def _field(field: types.Field, comment: str) -> Field:
         kind=kind_of(field.type),
         default=_default(field),
         is_required=field.required,
-        meaning=comment,
+        meaning=comment or _title(field.type),
         struct=structs[0] if structs else None,
     )
+
+
+def _title(kind: types.Type) -> str:
+    """What a type says of a field that a part has, and that has no comment."""
+    found: str = (getattr(kind, "extra_json_schema", None) or {}).get("title", "")
+    return found
 
 
 def _default(field: types.Field) -> str:

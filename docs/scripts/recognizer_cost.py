@@ -5,19 +5,17 @@ and memory as one line. A model's first seconds count: they are what a live capt
 """
 
 import argparse
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from statistics import median, quantiles
 from time import perf_counter
 
 from connectors.audio.decoder import AudioDecoder
+from flows.engine.recognition import make_recognizer
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.recognizer import moonshine_recognizer
-from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.vosk import VoskRecognizer
-from operators.recognizers.whisper.recognizer import whisper_recognizer
+from operators.recognizers.part import RecognizerSettings, unobserved
+from operators.recognizers.protocol import Hypothesis
 
 _CHUNK_BYTES = 2 * SAMPLE_RATE // 10
 # An update takes the model; a chunk that only waits for the next update does not.
@@ -32,17 +30,12 @@ def measure() -> None:
     parser.add_argument("--model", help="folder of the speech model")
     parser.add_argument("--repeat", type=int, default=1, help="hear it so many times on end")
     options = parser.parse_args()
-    make: Callable[[], Recognizer]
-    if options.engine != "moonshine":
-        model = options.model or parser.error(f"{options.engine} needs --model")
-        make = partial(VoskRecognizer if options.engine == "vosk" else whisper_recognizer, model_path=model)
-    else:
-        make = partial(moonshine_recognizer, model_path=options.model)
+    settings = RecognizerSettings(engine=options.engine, model=options.model)
     pcm = b"".join(AudioDecoder(options.recording).blocks())
     samples = len(pcm) // 2
 
     began, cpu_s = perf_counter(), _cpu_s()
-    recognizer = make()
+    recognizer = make_recognizer(settings, observe=unobserved)
     load_s = perf_counter() - began
     took: list[float] = []
     memory: list[float] = []

@@ -18,6 +18,7 @@ from flows.bench_speech.trial import run_trial
 from flows.pages.results import print_results, write_json
 from flows.pages.table import Table
 from operators.errors import InputError, UsageError
+from operators.recognizers.moonshine.recognizer import bundled_model
 from operators.recognizers.windowed.method import SpeechMethod
 
 
@@ -74,7 +75,7 @@ def run(job: SpeechBenchJob) -> None:
     found = rows(trials, methods, certainties, references)
     if library is not None:
         found.append(native_row(native, references))
-    signature = sign(engine.folder, clips, job.interval_s, engine.margin, job.threads)
+    signature = sign(job.model or bundled_model(), clips, job.interval_s, engine.margin, job.threads)
     write_json(job.json, SpeechBenchResults(signature, found))
     print_results([_times(found), _quality(found)], signature, [job.json])
 

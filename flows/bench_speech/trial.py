@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from flows.bench_speech.engine import SpeechEngine
 from operators.events import SAMPLE_RATE
+from operators.recognizers.windowed.drafting import DraftingTranscriber
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.recognizers.windowed.segmenter import Segmenter, Window
 from operators.recognizers.windowed.steady import steady_text
@@ -39,7 +39,9 @@ class RecordingTrial(NamedTuple):
 class _Variant:
     """One way of decoding, and the state of its open utterance."""
 
-    def __init__(self, engine: SpeechEngine, method: SpeechMethod, certainties: Sequence[float]) -> None:
+    def __init__(
+        self, engine: DraftingTranscriber, method: SpeechMethod, certainties: Sequence[float]
+    ) -> None:
         self._engine = engine
         self._method = method
         self._certainties = certainties
@@ -51,11 +53,11 @@ class _Variant:
     def decode(self, window: Window, encoded: Any) -> None:
         """Decode a window, and record the result."""
         began = perf_counter()
-        heard = self._engine.decode(self._method, encoded, self._draft, window, self._stopped)
+        said = self._engine.decode(self._method, encoded, self._draft, window, self._stopped)
         decoder_s = perf_counter() - began
-        said = heard()
+        text, pieces = self._engine.text(said.tokens), [*map(self._engine.piece, said.tokens)]
         self._shown = [
-            said.text if window.is_final else steady_text(said.pieces, said.probability, least, shown)
+            text if window.is_final else steady_text(pieces, said.probability, least, shown)
             for least, shown in zip(self._certainties, self._shown, strict=True)
         ]
         self._draft = said.tokens
@@ -64,9 +66,9 @@ class _Variant:
             WindowUpdate(
                 window.is_final,
                 said.tokens,
-                said.text,
+                text,
                 tuple(self._shown),
-                said.passes,
+                said.cost.passes,
                 decoder_s,
                 window.end / SAMPLE_RATE,
             )
@@ -81,7 +83,7 @@ class _Variant:
 
 
 def run_trial(
-    engine: SpeechEngine,
+    engine: DraftingTranscriber,
     audio: Samples,
     methods: Sequence[SpeechMethod],
     certainties: Sequence[float],

@@ -1,18 +1,16 @@
 """The graph of the captions flow, from audio to erasure records; a file of events can replace any stage."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow, Stream
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
-from connectors.audio.sink import WavSink
 from connectors.callback import CallbackSink, FirstProcessSink
-from connectors.exports.subtitles import Format, SubtitleSink
-from connectors.jsonl.sink import JsonlSink
+from connectors.sinks.part import Step
 from flows.captions.kafka import once, publish, read
+from flows.captions.outputs import sinks
 from flows.captions.parts import Parts
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language
@@ -54,11 +52,10 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
         captions = show("show", captions, parts.screen.draw, parts.given.clock)
     # Observers come after the screen, so that they do not delay the terminal, and shown_s stays the same.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
-    _save(captions, "captions", settings.output.captions, parts)
-    publish(captions, "captions", settings.output.kafka.captions, parts)
+    _save(captions, "captions", parts)
     _subtitle(captions, parts)
     records = measure("measure", captions, _meter(parts), parts.is_over)
-    _save(records, "log", settings.output.log, parts)
+    _save(records, "records", parts)
 
     def measured(record: ErasureRecord) -> None:
         parts.observers.observe(UpdateMeasured(record, parts.given.now()))
@@ -83,8 +80,7 @@ def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
     if parts.given.event_type is Caption:
         return _input(dataflow, parts)
     translations = _translations(dataflow, parts)
-    _save(translations, "translations", parts.settings.output.translations, parts)
-    publish(translations, "translations", parts.settings.output.kafka.translations, parts)
+    _save(translations, "translations", parts)
     return display("display", translations, parts.settings.display.mask_k)
 
 
@@ -112,15 +108,13 @@ def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
     # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
     # result.
     saved = op.map("translated", translations, _partial_of) if keep_up else partials
-    _save(saved, "sentences", parts.settings.output.sentences, parts)
-    publish(saved, "sentences", parts.settings.output.kafka.sentences, parts)
+    _save(saved, "sentences", parts)
     return translations
 
 
 def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
     partials = op.filter_map("partials", heard, lambda one: one if isinstance(one, Partial) else None)
-    _save(partials, "partials", parts.settings.output.partials, parts)
-    publish(partials, "partials", parts.settings.output.kafka.partials, parts)
+    _save(partials, "partials", parts)
 
     def ended(stream: str, count: int) -> None:
         parts.observers.observe(SpeechEnded(stream, count))
@@ -146,9 +140,7 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial | Pause]:
         return _input(dataflow, parts)
     source: Any = parts.given.source
     audio: Stream[AudioChunk] = op.input("audio", dataflow, source)
-    if parts.settings.output.audio:
-        recorded: Stream[tuple[str, AudioChunk]] = op.map("key-audio", audio, lambda one: (one.stream, one))
-        op.output("save-audio", recorded, WavSink(Path(parts.settings.output.audio), watch=parts.outputs))
+    _save(audio, "audio", parts)
     audio = _observed("observe-audio", audio, SoundHeard, parts)
     now = parts.given.now_of if parts.settings.is_live else None
 
@@ -185,24 +177,24 @@ def _observed(
     return op.map(step_id, events, tell)
 
 
-def _save(events: Stream[E], name: str, path: str | None, parts: Parts) -> None:
-    if path:
-        sink = JsonlSink(Path(path), watch=parts.outputs)
-        op.output(f"save-{name}", op.map(f"key-{name}", events, _with_key), sink)
+def _save(events: Stream[Any], step: Step, parts: Parts) -> None:
+    """Write the events of a step, or the cues, to the files and the topic that the settings name for them."""
+    for one, path in sinks(parts.settings.output):
+        if one.of == step:
+            keyed = events if step == "cues" else op.map(f"key-{one.name}", events, _with_key)
+            op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs))
+    publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
 
 
 def _subtitle(captions: Stream[Caption], parts: Parts) -> None:
     settings = parts.settings
-    files: dict[Format, str | None] = {"srt": settings.output.srt, "vtt": settings.output.vtt}
-    if not any(files.values()):
+    if not any(one.of == "cues" for one, _path in sinks(settings.output)):
         return
     spoken, written = language(settings.translate.source), language(settings.translate.target)
     columns = Columns(source=spoken.columns, target=written.columns)
     now = parts.given.now if settings.is_live else None
     cues = subtitle("subtitle", captions, settings.output.subtitles, columns, now)
-    for kind, path in files.items():
-        if path:
-            op.output(f"save-{kind}", cues, SubtitleSink(Path(path), kind, watch=parts.outputs))
+    _save(cues, "cues", parts)
 
 
 def _meter(parts: Parts) -> Callable[[str, ErasureState | None], ErasureMeter]:

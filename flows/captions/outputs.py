@@ -4,19 +4,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.watch import OutputWatch
+from connectors.sinks.part import SINKS, SinkPart
 from flows.settings.schema import OutputSettings, Settings
 from operators.errors import OutputError
-from operators.subtitles.formats import VTT_HEADER
 
-# All settings that name a file; the last two are written whole, or created with the first sound.
-_OUTPUTS = [field.name for field in msgspec.structs.fields(OutputSettings) if field.type == (str | None)]
-_NOT_BEGUN = ("summary", "audio")
-# What a file holds before its first record.
-_HEADERS = {"vtt": VTT_HEADER}
 _INPUTS = ("audio", "partials", "translations", "captions")
 
 
@@ -33,6 +26,15 @@ def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
     if settings.input.rooms and settings.rooms.folder:
         folders.append(("rooms.folder", Path(settings.rooms.folder)))
     check_distinct(_written(settings), _read(settings, reading), folders)
+
+
+def sinks(output: OutputSettings) -> list[tuple[SinkPart, Path]]:
+    """The sinks that the settings name, with their files."""
+    named = [(one, Path(path)) for one in SINKS.values() if (path := getattr(output, one.name))]
+    for number, given in enumerate(output.sinks):
+        name, _, path = given.partition("=")
+        named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(path)))
+    return named
 
 
 @contextmanager
@@ -53,11 +55,9 @@ def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
         OutputError: when a file cannot be written, or another run is writing to it.
     """
     try:
-        for path in _begun(output):
-            watch.hold(path)
-        # An empty audio file is not valid, so a new recording is created with its first sound.
-        if output.audio and Path(output.audio).exists():
-            watch.hold(Path(output.audio))
+        for one, path in sinks(output):
+            if one.header is not None or path.exists():
+                watch.hold(path)
     except OutputError:
         watch.close()
         raise
@@ -78,22 +78,16 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
         # The resumed run may never write to a file that it has not written yet.
         watch.remove_created()
         return
-    for path, text in _begun(output).items():
-        watch.begin(path, text)
+    for one, path in sinks(output):
+        if one.header is not None:
+            watch.begin(path, one.header)
     watch.begun()
 
 
-def _begun(output: OutputSettings) -> dict[Path, str]:
-    """The files that exist from the beginning, and their initial text."""
-    names = [name for name in _OUTPUTS if name not in _NOT_BEGUN]
-    return {Path(path): _HEADERS.get(name, "") for name in names if (path := getattr(output, name))}
-
-
 def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
-    for name in _OUTPUTS:
-        path = getattr(settings.output, name)
-        if path:
-            yield f"output.{name}", Path(path)
+    yield from ((f"output.{one.name}", path) for one, path in sinks(settings.output))
+    if settings.output.summary:
+        yield "output.summary", Path(settings.output.summary)
     if settings.input.skip_bad:
         for name in _INPUTS:
             path = getattr(settings.input, name)

@@ -71,12 +71,17 @@ def bytewax_folder() -> Path | None:
 
 def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
     """The settings that must not change when a run resumes; others, such as for display or speed, may."""
-    same: dict[str, dict[str, Any]] = to_plain(settings)
+    same: dict[str, dict[str, Any]] = to_plain(settings, shown=None)
     del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
-    del same["translate"]["threads"], same["recognize"]["threads"], same["recognize"]["azure"]["key"]
+    del same["translate"]["threads"], same["recognize"]["threads"]
     del same["translate"]["rooms"], same["translate"]["memory_mb"]
     # Rooms are not resumed.
     del same["metrics"], same["messages"], same["rooms"], same["output"]["kafka"]
+    # Nor do parts matter that are not used, and may not be installed next time.
+    used = same["recognize"]["engine"]
+    same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
+    same["output"] = {key: value for key, value in same["output"].items() if value is not None}
+    same["output"]["sinks"] = list(same["output"]["sinks"])  # as they are read back
     kafka = same["input"].pop("kafka")
     if kafka["topic"] is not None:
         same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}

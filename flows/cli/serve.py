@@ -22,6 +22,7 @@ from flows.settings.options import (
     Group,
     Option,
     Overrides,
+    sink_options,
     takes,
     usual,
 )
@@ -44,7 +45,9 @@ _LANGUAGES: Group = {
     ),
 }  # fmt: skip
 # What a single stream writes to a file would be a mixture of all rooms.
-_FILES: Group = {name: OUTPUT[name] for name in ("log", "captions", "save_translations", "summary")}
+_FILES: Group = {
+    **sink_options("records", "captions"), **sink_options("translations"), "summary": OUTPUT["summary"]
+}  # fmt: skip
 _ADDRESS: Group = {
     "host": WEB["host"]._replace(help="Address to listen on."),
     "port": WEB["port"]._replace(help="Its port, 0 for any."),

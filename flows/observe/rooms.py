@@ -5,11 +5,10 @@ from connectors.rooms.registry import RoomRegistry
 from flows.settings.schema import RecognizeSettings, Settings
 from operators.errors import UsageError
 from operators.languages import language
+from operators.recognizers.part import RECOGNIZERS
 
 #: Maximum number of rooms unless the settings say otherwise.
 ROOMS = 4
-#: The recognisers that can be asked for one of several languages.
-_SEVERAL_LANGUAGES = ("whisper", "azure")
 
 
 def room_registry(settings: Settings) -> RoomRegistry:
@@ -36,8 +35,9 @@ def room_registry(settings: Settings) -> RoomRegistry:
 
 
 def _check_spoken(recognize: RecognizeSettings, spoken: tuple[str, ...]) -> None:
-    if len(spoken) > 1 and recognize.engine not in _SEVERAL_LANGUAGES:
+    if len(spoken) > 1 and not RECOGNIZERS[recognize.engine].is_multilingual:
+        others = [part.name for part in RECOGNIZERS.values() if part.is_multilingual]
         raise UsageError(
             f"rooms.from: {recognize.engine} recognises one language; name only that one, or choose the "
-            f"recogniser {' or '.join(_SEVERAL_LANGUAGES)}"
+            f"recogniser {' or '.join(others)}"
         )

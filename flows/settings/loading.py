@@ -78,7 +78,7 @@ def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) 
     try:
         settings = msgspec.convert(raw, Settings, dec_hook=decode_secret)
     except msgspec.ValidationError as error:
-        raise UsageError(invalid_value(error, where, overrides or {})) from None
+        raise UsageError(invalid_value(error, raw, where, overrides or {})) from None
     _check_texts(to_plain(settings), where)
     check_languages(settings, where, overrides or {})
     return Loaded(settings, frozenset(raw.get("translate", ())))

@@ -14,8 +14,6 @@ from operators.errors import UsageError
 from operators.languages import language
 from operators.nearest import nearest
 
-_INVALID = re.compile(r"Invalid enum value ('.*')", re.DOTALL)
-
 
 def meant_key(key: str, inside: str, names: Iterable[str]) -> str:
     """What to do about a key that does not exist: the one that was meant, or all that there are.
@@ -53,12 +51,16 @@ def _all_settings(struct: type[msgspec.Struct], inside: str = "") -> Iterator[st
 
 
 def invalid_value(
-    error: msgspec.ValidationError, where: str, overrides: Mapping[str, Mapping[str, Any]]
+    error: msgspec.ValidationError,
+    given: Mapping[str, Any],
+    where: str,
+    overrides: Mapping[str, Mapping[str, Any]],
 ) -> str:
     """The sentence about an invalid value.
 
     Args:
         error: What msgspec says.
+        given: All values, by stage and key.
         where: The file, if the value is not among the ``overrides``.
         overrides: The settings given as options, by stage and key; they are named as such.
     """
@@ -66,12 +68,19 @@ def invalid_value(
     place = place.rstrip("`")
     choices = _choices(place)
     if choices:
-        wrong = _INVALID.fullmatch(message)
-        message = f"{wrong[1]} is not one of its values" if wrong else message
-        message = "this is not one of its values" if " matching " in message else message
-        meant = nearest(wrong[1].strip("'"), choices.split(", ")) if wrong else None
+        value, meant = _at(place, given), None
+        if message.startswith("Invalid enum value ") or " matching " in message:
+            message = f"{'this' if value is None else repr(value)} is not one of its values"
+            meant = nearest(str(value), re.split(", | or ", choices))
         message = f"{message}; {f'did you mean {meant}? ' if meant else ''}choose from {choices}"
     return f"{_place(place, where, overrides)}: {in_words(message)}"
+
+
+def _at(place: str, given: Any) -> Any:
+    """The value at a place; None if it is inside another value."""
+    for name in place.split("."):
+        given = given.get(name) if isinstance(given, Mapping) else None
+    return given
 
 
 def check_languages(settings: Settings, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> None:
@@ -95,7 +104,7 @@ def check_languages(settings: Settings, where: str, overrides: Mapping[str, Mapp
 
 def _place(place: str, where: str, overrides: Mapping[str, Mapping[str, Any]]) -> str:
     """Where a setting was given: its option, or the file and its key."""
-    stage, _, key = place.partition(".")
+    stage, _, key = place.partition("[")[0].partition(".")
     if overrides.get(stage, {}).get(key) is not None and (flag := flag_of(stage, key)) is not None:
         return flag
     return f"{where}: {place}" if place else where

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 import msgspec
 import typer
 
+from connectors.sinks.part import SINKS, Step
 from flows.settings.schema import Settings
 from operators.decoding.rules import NAMES
 
@@ -59,7 +60,8 @@ def choices(stage: str, key: str) -> tuple[str, ...]:
     """The values of a setting that has only these; none if it takes others."""
     fields = msgspec.structs.fields(get_type_hints(Settings)[stage])
     (kind,) = [one.type for one in fields if one.encode_name == key]
-    return tuple(one for one in get_args(kind) if isinstance(one, str))
+    examples = [name for one in getattr(kind, "__metadata__", ()) for name in one.examples or ()]
+    return tuple(one for one in (*get_args(kind), *examples) if isinstance(one, str))
 
 
 def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str = "") -> Option:
@@ -168,39 +170,47 @@ LISTENING: Group = {
 }  # fmt: skip
 
 RECOGNITION: Group = {
-    "recognizer": _option("recognize", "engine", str, f"{', '.join(choices('recognize', 'engine'))}."),
+    "recognizer": _option(
+        "recognize",
+        "engine",
+        str,
+        f"{', '.join(choices('recognize', 'engine'))}, or MODULE:NAME for one of your own.",
+    ),
     "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
 }
 
+
+def sink_options(*steps: Step) -> Group:
+    """The options of the sinks of these steps."""
+    flags = {one.name: one.flags or (f"--{one.name}",) for one in SINKS.values() if one.of in steps}
+    return {
+        names[0].strip("-").replace("-", "_"): _option("output", name, str, SINKS[name].help, *names)
+        for name, names in flags.items()
+    }
+
+
 OUTPUT: Group = {
-    "log": _option("output", "log", str, "Write the erasure log here (JSONL)."),
-    "captions": _option(
-        "output", "captions", str, "Write the captions (JSONL).", "--captions", "--save-captions"
-    ),
-    "srt": _option("output", "srt", str, "Write subtitles here (SubRip)."),
-    "vtt": _option("output", "vtt", str, "Write subtitles here (WebVTT)."),
+    **sink_options("records", "captions", "cues"),
     "subtitles": _option("output", "subtitles", str, "What subtitles show: source, target or both."),
-    "save_translations": _option("output", "translations", str, "Write the translations (JSONL)."),
+    **sink_options("translations"),
     "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
-}
+    "sink": Option(
+        "output", "sinks", list[str], (), "MODULE:NAME=FILE: write FILE with a sink of your own.", "none",
+        lambda _flag, given: tuple(given),
+    ),
+}  # fmt: skip
 
 SENTENCES: Group = {
     "sentences": _option(
         "sentences", "method", str,
         "Where sentences end: rules, or auto, which also asks the model; off takes pauses for their ends.",
     ),
-    "save_sentences": _option(
-        "output", "sentences", str, "Write the sentences as they were translated (JSONL)."
-    ),
+    **sink_options("sentences"),
 }  # fmt: skip
 
-SPEECH_OUTPUT: Group = {
-    "save_partials": _option("output", "partials", str, "Write what the recogniser said (JSONL)."),
-}
+SPEECH_OUTPUT: Group = sink_options("partials")
 
-AUDIO_OUTPUT: Group = {
-    "save_audio": _option("output", "audio", str, "Record the speech here (WAV)."),
-}
+AUDIO_OUTPUT: Group = sink_options("audio")
 
 RECOVERY: Group = {
     "recovery": _option(
@@ -272,7 +282,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
             overrides: Overrides = {}
             for name, option in options.items():
                 value = values.pop(name, None)
-                if value is not None:
+                if value is not None and value != []:
                     overrides.setdefault(option.stage, {})[option.key] = option.value(name, value)
             command(overrides=overrides, **values)
 

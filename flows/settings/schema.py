@@ -1,16 +1,18 @@
 """The schema of the settings: one frozen struct per stage, all in one TOML file, no global state."""
 
-from typing import Annotated, Literal
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
+from connectors.sinks.part import SINKS
 from operators.decoding import rules
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.prediction import Prediction
 from operators.languages import Direction
-from operators.recognizers.azure.settings import AzureSettings
+from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
@@ -25,6 +27,12 @@ TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
 ACCEPT = f"^auto$|{rules.PATTERN}"
 ACCEPTED = f"auto, {rules.DESCRIPTION}"
 
+# A part that is not registered.
+_ELSEWHERE = r"[\w.]+:\w+"
+OwnSink = Annotated[
+    str, msgspec.Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")
+]
+
 #: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
 SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
 
@@ -35,6 +43,14 @@ PROPOSING = SPECULATIVE[1:]
 
 class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of one stage."""
+
+
+def _extended(name: str, base: type[msgspec.Struct], fields: list[tuple[str, Any, Any]]) -> Any:
+    """The settings of a stage with those of its parts."""
+    return msgspec.defstruct(
+        name, fields, bases=(base,), namespace={"__doc__": base.__doc__}, module=__name__,
+        frozen=True, kw_only=True, forbid_unknown_fields=True,
+    )  # fmt: skip
 
 
 class InputSettings(_Stage, frozen=True, kw_only=True):
@@ -61,23 +77,23 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     skip_bad: bool = False
 
 
-class RecognizeSettings(_Stage, frozen=True, kw_only=True):
-    """The speech recogniser."""
+def _engines() -> msgspec.Meta:
+    names = list(RECOGNIZERS)
+    pattern = rf"^({'|'.join(map(re.escape, names))}|{_ELSEWHERE})$"
+    return msgspec.Meta(pattern=pattern, description=f"{', '.join(names)} or MODULE:NAME", examples=names)
 
-    #: The speech engine.
-    engine: Literal["moonshine", "azure", "vosk", "whisper"] = "moonshine"
-    #: Folder of the engine's model; absent for the English model that comes with moonshine.
-    model: str | None = None
-    #: Seconds of speech between two hypotheses.
-    update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
-    #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
-    #: hypothesis. Finals are not biased.
-    bias: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.2
-    #: Minimum probability of the last word that these two show of an unfinished segment.
-    certainty: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.7
-    #: Threads of these two; absent for the number of cores, at most two.
-    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
-    azure: AzureSettings = AzureSettings()
+
+if TYPE_CHECKING:
+    RecognizeSettings = RecognizerSettings
+else:
+    RecognizeSettings = _extended(
+        "RecognizeSettings",
+        RecognizerSettings,
+        [
+            ("engine", Annotated[str, _engines()], RecognizerSettings().engine),
+            *((one.name, one.settings, one.settings()) for one in RECOGNIZERS.values() if one.settings),
+        ],
+    )
 
 
 class SentencesSettings(_Stage, frozen=True, kw_only=True):
@@ -197,32 +213,33 @@ class DisplaySettings(_Stage, frozen=True, kw_only=True):
     mask_k: NotNegative = 3
 
 
-class OutputSettings(_Stage, frozen=True, kw_only=True):
-    """Output files: JSON lines unless stated otherwise; absent ones are not written."""
+class _OutputSettings(_Stage, frozen=True, kw_only=True):
+    """Outputs: those that name a file are not written if absent."""
 
     #: Show captions on the terminal.
     terminal: bool = True
-    #: The erasure log.
-    log: str | None = None
-    #: What the recogniser said.
-    partials: str | None = None
-    #: What was translated: partials of sentences, without those that newer ones overtook.
-    sentences: str | None = None
-    #: The translations.
-    translations: str | None = None
-    #: The captions.
-    captions: str | None = None
-    #: Subtitles as SubRip.
-    srt: str | None = None
-    #: Subtitles as WebVTT.
-    vtt: str | None = None
-    #: The text of the subtitles: the speech, its translation, or both.
+    #: What subtitles show: the speech, its translation, or both.
     subtitles: Shown = "target"
-    #: The closing summary, one JSON object.
+    #: Write the closing summary here (JSON).
     summary: str | None = None
-    #: The recorded sound, as 16 kHz WAV.
-    audio: str | None = None
     kafka: KafkaOutput = KafkaOutput()
+    #: Sinks of your own modules, and their files: ``MODULE:NAME=FILE``.
+    sinks: tuple[OwnSink, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, sink: str) -> str | None:
+            """The file of a sink."""
+
+
+if TYPE_CHECKING:
+    OutputSettings = _OutputSettings
+else:
+    OutputSettings = _extended(
+        "OutputSettings",
+        _OutputSettings,
+        [(one.name, Annotated[str | None, msgspec.Meta(title=one.help)], None) for one in SINKS.values()],
+    )
 
 
 class WebSettings(_Stage, frozen=True, kw_only=True):

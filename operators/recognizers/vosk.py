@@ -20,8 +20,11 @@ from typing_extensions import override
 
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.extras import installing
+from operators.extras import Extra, installing
+from operators.languages import Language
+from operators.recognizers.part import Observe, RecognizerSettings, recognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
+from operators.recognizers.published import check_published, named_model
 from operators.unreadable import is_folder
 
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
@@ -163,6 +166,12 @@ class VoskRecognizer(Recognizer):
         )
         self._segment += 1
         return [final]
+
+
+@recognizer("vosk", check=check_published, extra=Extra("vosk", "recognition by Vosk", ("vosk",)))
+def part(settings: RecognizerSettings, _spoken: Language, _observe: Observe) -> Recognizer:
+    """The part for the settings."""
+    return VoskRecognizer(model_path=named_model(settings), update_interval_s=settings.update_interval_s)
 
 
 def _library() -> Any:

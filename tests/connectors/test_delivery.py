@@ -20,16 +20,16 @@ from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSource, run_main
 
 import connectors
-from connectors.audio.sink import WavSink
 from connectors.audio.source import AudioFileSource
 from connectors.callback import CallbackSink, FirstProcessSink
-from connectors.exports.subtitles import SubtitleSink
-from connectors.jsonl.sink import JsonlSink
 from connectors.jsonl.source import JsonlSource
 from connectors.kafka.sink import KafkaEventSink
 from connectors.kafka.source import KafkaEventSource
 from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.source import RoomsSource
+from connectors.sinks.jsonl import JsonlSink
+from connectors.sinks.subtitles import SubtitleSink
+from connectors.sinks.wav import WavSink
 from operators.clock import VirtualClock
 from operators.events import AudioChunk, Caption, Partial
 from operators.stages.show import show

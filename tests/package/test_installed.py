@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from release.installation import extras, llama_wheels
 
-from operators.extras import EXTRAS
+from flows.doctor.extras import all_extras
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = ROOT / "tests" / "samples"
@@ -135,7 +135,7 @@ def with_extras(installed: Installation) -> Installation:
 
 
 def test_every_extra_brings_what_is_imported_for_it(with_extras: Installation) -> None:
-    names = {one for extra in extras() for one in EXTRAS[extra]}
+    names = {one for extra in extras() for one in all_extras()[extra].packages}
     assert with_extras.prints(f"import {', '.join(sorted(names))}; print('all')") == "all\n"
 
 

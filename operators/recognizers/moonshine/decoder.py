@@ -1,20 +1,14 @@
 """Decodes a window of speech with Moonshine's decoder."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from operators.decoding.certainty import Certainty
 from operators.decoding.doubtful import Doubt
-from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.pieces import Piece, textless
-from operators.decoding.session import KvCache, PrefixSession
+from operators.decoding.session import KvCache
 from operators.events import SAMPLE_RATE
 from operators.languages import Language
 from operators.recognizers.moonshine.model import BEGIN, END
-from operators.recognizers.windowed.method import SpeechMethod, decode_speech
-from operators.trouble import Trouble
+from operators.recognizers.windowed.method import Heard, SpeechMethod, hear
 
 #: Milliseconds of a pass of the tiny model by its number of tokens (docs/scripts/moonshine_passes.py).
 COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))
@@ -26,19 +20,6 @@ MARGIN = 0.2
 #: Here it is for Spanish and Vietnamese, too: a limit that is too high only costs time if the model finds no
 #: end, and one that is too low loses words.
 _ENGLISH_TOKENS_PER_S, _TOKENS_PER_S, _MIN_TOKENS = 6.5, 13.0, 8
-
-
-class Heard(NamedTuple):
-    """The result of decoding a window."""
-
-    tokens: tuple[int, ...]
-    #: The model's own probability of the token at a place.
-    probability: Callable[[int], float]
-    cost: Cost
-    #: Whether the whole window was decoded, not only up to a doubtful word.
-    is_whole: bool
-    #: Whether it was cut at its limit.
-    is_cut: bool
 
 
 def decode(
@@ -59,17 +40,7 @@ def decode(
     """
     task = speech_task(draft if method.use_draft else (), samples, is_final=is_final, spoken=spoken)
     task = task._replace(piece=piece)
-    session = Certainty(PrefixSession(cache))
-    decoded, cost = drive(
-        decode_speech(method, task, session, margin=MARGIN, costs=COSTS, doubt=doubt), session
-    )
-    return Heard(
-        decoded.tokens,
-        lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
-        cost,
-        decoded.is_whole,
-        decoded.cut is Trouble.LONG_ANSWER,
-    )
+    return hear(method, task, cache, margin=MARGIN, costs=COSTS, doubt=doubt)
 
 
 def speech_task(

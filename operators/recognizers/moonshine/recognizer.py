@@ -1,21 +1,23 @@
 """Moonshine as a recogniser: its model in ONNX Runtime, its last hypothesis as the draft of the next."""
 
 import importlib.util
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from typing_extensions import override
 
 from operators.errors import InputError
 from operators.languages import Language
-from operators.observed import RecognizerChanged, SpeechCut
-from operators.recognizers.moonshine.decoder import decode
+from operators.observed import SpeechCut
+from operators.recognizers.moonshine.decoder import MARGIN, decode
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
-from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, Transcript
-from operators.recognizers.windowed.method import SpeechMethod, doubt_of
+from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
+from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, recognizer_of
+from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of, method_of
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Window
+from operators.recognizers.windowed.voice import Samples
 
 
 class MoonshineTranscriber(DraftingTranscriber):
@@ -29,6 +31,8 @@ class MoonshineTranscriber(DraftingTranscriber):
         observe: Told what was cut.
     """
 
+    margin = MARGIN
+
     def __init__(
         self,
         model: MoonshineModel,
@@ -38,70 +42,52 @@ class MoonshineTranscriber(DraftingTranscriber):
         spoken: Language | None = None,
         observe: Callable[[SpeechCut], None] = lambda _cut: None,
     ) -> None:
-        super().__init__(certainty, observe)
+        super().__init__(method, certainty, observe)
         self._model = model
-        self._method = method
         self._spoken = spoken
 
     @override
-    def _decode_window(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
-        encoded = self._model.encode(window.samples)
-        tokenizer = self._model.tokenizer
-        heard = decode(
-            self._method,
+    def encode(self, samples: Samples) -> Any:
+        return self._model.encode(samples)
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
+    ) -> Heard:
+        return decode(
+            method,
             encoded,
             draft,
             len(window.samples),
             is_final=window.is_final,
-            doubt=doubt_of(self._method, draft, stopped, tokenizer.piece),
-            piece=tokenizer.piece,
+            doubt=doubt_of(method, draft, stopped, self.piece),
+            piece=self.piece,
             spoken=self._spoken,
         )
-        pieces = [tokenizer.piece(token) for token in heard.tokens]
-        return Transcript(
-            heard.tokens,
-            tokenizer.text(heard.tokens),
-            pieces,
-            heard.probability,
-            heard.is_whole,
-            heard.is_cut,
-        )
+
+    @override
+    def piece(self, token: int) -> bytes:
+        return self._model.tokenizer.piece(token)
+
+    @override
+    def text(self, tokens: Sequence[int]) -> str:
+        return self._model.tokenizer.text(tokens)
 
 
 def moonshine_recognizer(
-    *,
-    model_path: str | Path | None = None,
-    spoken: Language | None = None,
-    update_interval_s: float = 0.5,
-    method: SpeechMethod | None = None,
-    certainty: float = CERTAINTY,
-    threads: int | None = None,
-    observe: Callable[[RecognizerChanged | SpeechCut], None] = lambda _changed: None,
+    settings: RecognizerSettings = USUAL, spoken: Language | None = None, observe: Observe = unobserved
 ) -> WindowedRecognizer:
-    """A recogniser of one stream. Models are loaded once per process, and shared.
-
-    Args:
-        model_path: Folder of the model's files; without it, the installed English model.
-        spoken: The spoken language; English by default.
-        update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
-        method: How windows are decoded; by default they end early with words that are not shown.
-        certainty: Minimum probability of the last shown word of an unfinished text.
-        threads: Threads of ONNX Runtime; by default as many as there are cores, two at most.
-        observe: Told what goes wrong.
+    """A recogniser of one stream; without a model's folder, with the installed English model.
 
     Raises:
         InputError: if the folder is not such a model.
     """
-    folder = Path(model_path) if model_path else bundled_model()
-    model = load_model(str(folder.absolute()), threads or min(2, os.cpu_count() or 1))
+    folder = Path(settings.model) if settings.model else bundled_model()
+    model = load_model(str(folder.absolute()), settings.usual_threads)
     transcriber = MoonshineTranscriber(
-        model,
-        method or SpeechMethod(stop_below=certainty),
-        certainty,
-        spoken=spoken,
-        observe=observe,
+        model, method_of(settings), settings.certainty, spoken=spoken, observe=observe
     )
-    return WindowedRecognizer(transcriber, update_interval_s=update_interval_s, observe=observe)
+    return recognizer_of(transcriber, settings, observe)
 
 
 def bundled_model() -> Path:

@@ -3,3 +3,27 @@
 CTranslate2 itself returns no logits for given tokens, and decodes a prefix one token at a time, so a draft
 could not save anything. Only its file format is used here; ONNX Runtime runs the same weights.
 """
+
+from operators.extras import Extra
+from operators.languages import Language
+from operators.recognizers.part import Observe, RecognizerSettings, recognizer
+from operators.recognizers.protocol import Recognizer
+from operators.recognizers.published import named_model
+
+
+def _check(settings: RecognizerSettings, spoken: Language, _is_live: bool) -> None:
+    from operators.recognizers.whisper.folder import read_folder
+
+    files, _weights = read_folder(named_model(settings))
+    files.vocabulary.prompt(spoken)
+
+
+@recognizer(
+    "whisper", check=_check, extra=Extra("whisper", "recognition by Whisper", ("onnx",)),
+    is_windowed=True, is_multilingual=True,
+)  # fmt: skip
+def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
+    """The part for the settings."""
+    from operators.recognizers.whisper.recognizer import whisper_recognizer
+
+    return whisper_recognizer(settings, spoken, observe)

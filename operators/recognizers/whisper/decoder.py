@@ -5,20 +5,15 @@ signs of that are checked here (Radford et al. 2022, section 4.5).
 """
 
 import zlib
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from operators.decoding.certainty import Certainty
 from operators.decoding.doubtful import Doubt
-from operators.decoding.drive import Cost, drive
+from operators.decoding.drive import Cost
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
-from operators.decoding.session import PrefixSession
 from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.windowed.method import SpeechMethod, decode_speech
-from operators.trouble import Trouble
+from operators.recognizers.windowed.method import Heard, SpeechMethod, hear
 
 #: Milliseconds of a pass of tiny.en by its number of tokens.
 _COSTS = PassCosts((1, 8, 26), (2.3, 4.8, 9.6))
@@ -33,22 +28,6 @@ _MIN_TOKENS, _TOKENS_PER_S, _MAX_TOKENS = 16, 20.0, 224
 _NO_SPEECH, _DOUBTFUL = 0.6, -1.0
 #: A transcript with a higher compression ratio repeats itself.
 _COMPRESSION = 2.4
-
-
-class Heard(NamedTuple):
-    """The result of decoding a window."""
-
-    tokens: tuple[int, ...]
-    text: str
-    #: The model's own probability of the token at a place.
-    probability: Callable[[int], float]
-    cost: Cost
-    #: Whether the whole window was decoded, not only up to a doubtful word.
-    is_whole: bool
-    #: Whether the transcript may be shown: somebody speaks, and it does not repeat itself endlessly.
-    is_credible: bool = True
-    #: Whether it was cut at its limit.
-    is_cut: bool = False
 
 
 def decode(
@@ -91,21 +70,12 @@ def _limit(speech_s: float) -> int:
 
 def _decode(method: SpeechMethod, encoded: Encoded, task: Task, doubt: Doubt | None) -> Heard:
     encoded.cut(0)
-    session = Certainty(PrefixSession(encoded))
-    decoded, cost = drive(
-        decode_speech(method, task, session, margin=MARGIN, costs=_COSTS, doubt=doubt), session
-    )
-
-    def probability(place: int) -> float:
-        return session.of(len(task.prompt) + place, decoded.tokens[place])
-
-    text = encoded.vocabulary.text(decoded.tokens)
+    heard = hear(method, task, encoded, margin=MARGIN, costs=_COSTS, doubt=doubt)
+    text = encoded.vocabulary.text(heard.tokens)
     is_speech = encoded.no_speech <= _NO_SPEECH or (
-        mean_log_probability([probability(place) for place in range(len(decoded.tokens))]) >= _DOUBTFUL
+        mean_log_probability([heard.probability(place) for place in range(len(heard.tokens))]) >= _DOUBTFUL
     )
-    is_credible = is_speech and compression(text) <= _COMPRESSION
-    is_cut = decoded.cut is Trouble.LONG_ANSWER
-    return Heard(decoded.tokens, text, probability, cost, decoded.is_whole, is_credible, is_cut)
+    return heard._replace(is_credible=is_speech and compression(text) <= _COMPRESSION)
 
 
 def mean_log_probability(probabilities: list[float]) -> float:

@@ -5,7 +5,8 @@ So it uses the same generators of forward passes (SSBD; Zeng et al., section 3).
 the last hypothesis; the final is that of greedy decoding.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 import regex
@@ -15,12 +16,16 @@ from operators.decoding.certain import certain
 from operators.decoding.certainty import Certainty
 from operators.decoding.closing import Closing
 from operators.decoding.doubtful import Doubt, until_doubtful
+from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.pieces import Piece
 from operators.decoding.recycling import recycling
+from operators.decoding.session import KvCache, PrefixSession
 from operators.decoding.ssbd import ssbd
+from operators.recognizers.part import RecognizerSettings
+from operators.trouble import Trouble
 
 #: Windows in a row that may end early.
 _MAX_STOPPED = 2
@@ -39,22 +44,64 @@ class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
     stop_below: float = 0.0
 
 
-def decode_speech(
+def method_of(settings: RecognizerSettings) -> SpeechMethod:
+    """The way that the settings describe: partials end early with words that are not shown."""
+    return SpeechMethod(bias=settings.bias, stop_below=settings.certainty)
+
+
+class Heard(NamedTuple):
+    """The result of decoding a window."""
+
+    tokens: tuple[int, ...]
+    #: The model's own probability of the token at a place.
+    probability: Callable[[int], float]
+    cost: Cost
+    #: Whether the whole window was decoded, not only up to a doubtful word.
+    is_whole: bool
+    #: Whether it was cut at its limit.
+    is_cut: bool = False
+    #: Whether it may be shown; otherwise the model is lost.
+    is_credible: bool = True
+
+
+def hear(
     method: SpeechMethod,
     task: Task,
-    certainty: Certainty,
+    cache: KvCache,
     *,
     margin: float,
     costs: PassCosts,
     doubt: Doubt | None = None,
-) -> Method:
+) -> Heard:
     """Decode one window.
 
     Args:
-        certainty: The session that answers.
+        cache: Holds the window's encoder states.
         margin: Smallest gap between two logits that passes over many tokens can distinguish; see `certain`.
         costs: The cost of the model's passes, against which drafts after a divergence are weighed.
+
+    Raises:
+        ModelTrouble: if the model fails.
     """
+    session = Certainty(PrefixSession(cache))
+    decoded, cost = drive(_decoding(method, task, session, margin, costs, doubt), session)
+    return Heard(
+        decoded.tokens,
+        lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
+        cost,
+        decoded.is_whole,
+        decoded.cut is Trouble.LONG_ANSWER,
+    )
+
+
+def _decoding(
+    method: SpeechMethod,
+    task: Task,
+    certainty: Certainty,
+    margin: float,
+    costs: PassCosts,
+    doubt: Doubt | None,
+) -> Method:
     if not method.use_draft:
         return retranslate(task)
     if task.is_final:

@@ -51,7 +51,7 @@ class WindowedRecognizer(Recognizer):
     ) -> None:
         if not 0.1 <= update_interval_s <= 10:
             raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
-        self._transcriber = transcriber
+        self.transcriber = transcriber
         self._interval_s = update_interval_s
         self._observe = observe
         self._make_detector = make_detector
@@ -104,7 +104,7 @@ class WindowedRecognizer(Recognizer):
         """The window's text; if the model fails, that of the window before. A final is tried twice."""
         for _try in range(1 + window.is_final):
             try:
-                text = self._transcriber.transcribe(window)
+                text = self.transcriber.transcribe(window)
             except ModelTrouble as trouble:
                 if not self._is_failing:
                     sentence = f"{trouble}; the text stays as it was, and the next update tries again"

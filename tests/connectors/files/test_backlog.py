@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import soundfile
 
-from connectors.audio.sink import WavSink
-from connectors.exports.subtitles import SubtitleSink
 from connectors.files import backlog as backlogs
 from connectors.files.backlog import Backlog
 from connectors.files.output import WriteError
 from connectors.files.records import Held
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.reading import validate
-from connectors.jsonl.sink import JsonlSink
+from connectors.sinks.jsonl import JsonlSink
+from connectors.sinks.subtitles import SubtitleSink
+from connectors.sinks.wav import WavSink
 from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial
 from operators.subtitles.timing import Cue
 

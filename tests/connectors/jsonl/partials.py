@@ -11,8 +11,8 @@ from bytewax.dataflow import Dataflow
 from bytewax.errors import BytewaxRuntimeError
 from bytewax.testing import TestingSink, cluster_main
 
-from connectors.jsonl.sink import JsonlSink
 from connectors.jsonl.source import JsonlSource
+from connectors.sinks.jsonl import JsonlSink
 from operators.events import Partial
 
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors.jsonl.reading import event_type_of, validate
-from connectors.jsonl.sink import JsonlSink
 from connectors.jsonl.source import JsonlSource
+from connectors.sinks.jsonl import JsonlSink
 from operators.errors import InputError
 from operators.events import AudioChunk, Caption, Effort, Erasure, ErasureRecord, Event, Partial, Translation
 from tests.connectors.jsonl.partials import drained, partial, write

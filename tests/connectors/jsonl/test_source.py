@@ -14,9 +14,9 @@ from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink
 
 from connectors.files.records import Held
-from connectors.jsonl.sink import JsonlSink
 from connectors.jsonl.source import JsonlPosition, JsonlSource
 from connectors.messages.log import NOTICE
+from connectors.sinks.jsonl import JsonlSink
 from operators.errors import InputError, OutputError
 from operators.events import Partial
 from tests.connectors.jsonl.partials import events, line, partial, read, run_flow, write, write_events

@@ -15,7 +15,7 @@ import pytest
 from connectors.files.output import check_writable
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.reading import validate
-from connectors.jsonl.sink import JsonlSink
+from connectors.sinks.jsonl import JsonlSink
 from flows.captions.job import flow, job
 from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs
 from flows.captions.parts import make_parts
@@ -173,8 +173,12 @@ def test_a_descriptor_that_is_not_there_or_may_only_be_read_is_refused(tmp_path:
         check_writable(name)
 
 
+def written(**files: Path) -> OutputSettings:
+    return load_settings(None, {"output": {name: str(path) for name, path in files.items()}}).output
+
+
 def test_a_second_run_on_the_same_files_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    output = OutputSettings(captions=str(tmp_path / "captions.jsonl"), srt=str(tmp_path / "a.srt"))
+    output = written(captions=tmp_path / "captions.jsonl", srt=tmp_path / "a.srt")
     watch, other = OutputWatch(print), OutputWatch(print)
     with held_outputs(output, watch):
         begin_outputs(output, watch, is_resumed=False)

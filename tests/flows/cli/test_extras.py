@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.extras import EXTRAS
+from flows.doctor.extras import all_extras
 from tests.program import ROOT, completed
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -41,7 +41,7 @@ REPLAY = ["replay", CAPTIONS, "--srt", "talk.srt"]
 # forked from has loaded what may import them.
 WITHOUT = f"""
 import json, os, sys
-missing = {dict.fromkeys(package for packages in EXTRAS.values() for package in packages)}
+missing = {dict.fromkeys(package for extra in all_extras().values() for package in extra.packages)}
 for name in [*sys.modules]:
     if name.partition(".")[0] in ("flows", "connectors", "operators", *missing):
         del sys.modules[name]
@@ -101,4 +101,4 @@ def test_what_needs_no_extra_goes_without_any(runs: list[tuple[int, str]], folde
 
 
 def test_extras_are_those_of_the_package() -> None:
-    assert EXTRAS.keys() == PROJECT["optional-dependencies"].keys()
+    assert all_extras().keys() == PROJECT["optional-dependencies"].keys()

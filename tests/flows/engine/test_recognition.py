@@ -1,21 +1,26 @@
 """The spoken language reaches every recogniser, or is refused in a sentence before a model is loaded."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from flows.engine.recognition import check_recognizer, make_recognizer
+from flows.settings.loading import load_settings
 from flows.settings.schema import RecognizeSettings
 from operators.errors import UsageError
 from operators.languages import _KNOWN, language
 from operators.recognizers.azure.settings import AzureSettings, locale
 from operators.recognizers.moonshine.recognizer import bundled_model
-from operators.secret import Secret
 from tests.operators.recognizers.azure.server import chunks, running, say
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 
-KEY = Secret("0123456789abcdef0123456789abcdef")
+KEY = "0123456789abcdef0123456789abcdef"
+
+
+def azure(**own: Any) -> RecognizeSettings:
+    return load_settings(None, {"recognize": {"engine": "azure", "azure": {"key": KEY, **own}}}).recognize
 
 
 @pytest.mark.parametrize(
@@ -31,9 +36,7 @@ KEY = Secret("0123456789abcdef0123456789abcdef")
 )
 def test_azure_is_asked_for_the_spoken_language(spoken: str, own: str | None, asked: str) -> None:
     with running() as server:
-        settings = RecognizeSettings(
-            engine="azure", azure=AzureSettings(host=server.url, key=KEY, language=own, finish_s=0)
-        )
+        settings = azure(host=server.url, language=own, finish_s=0)
         check_recognizer(settings, spoken=spoken, is_live=True)
         recognizer = make_recognizer(settings, spoken=spoken, observe=lambda _changed: None)
         for chunk in chunks(say([1])):
@@ -67,16 +70,14 @@ def test_azure_has_a_locale_for_every_language_that_surtitle_knows() -> None:
 def test_a_recogniser_of_another_language_is_refused(
     engine: str, folder: Path | None, sentence: str, spoken: str
 ) -> None:
-    settings = RecognizeSettings(engine=engine, model=None if folder is None else str(folder))  # type: ignore[arg-type]  # one of the table
+    settings = RecognizeSettings(engine=engine, model=None if folder is None else str(folder))
 
     with pytest.raises(UsageError, match=sentence):
         check_recognizer(settings, spoken=spoken, is_live=True)
 
 
 def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> None:
-    settings = RecognizeSettings(
-        engine="azure", azure=AzureSettings(host="ws://localhost:5000", key=KEY, language="en-US")
-    )
+    settings = azure(host="ws://localhost:5000", language="en-US")
     with pytest.raises(UsageError, match=r"azure\.language is en-US, and German is to be spoken; leave"):
         check_recognizer(settings, spoken="German", is_live=True)
 
@@ -85,5 +86,5 @@ def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> Non
     ("engine", "name"), [("moonshine", "tiny-fr"), ("moonshine", "mine"), ("vosk", "vosk-model-fr-0.22")]
 )
 def test_a_model_that_may_know_the_language_is_tried(engine: str, name: str) -> None:
-    settings = RecognizeSettings(engine=engine, model=name)  # type: ignore[arg-type]  # one of the table
+    settings = RecognizeSettings(engine=engine, model=name)
     check_recognizer(settings, spoken="French", is_live=False)

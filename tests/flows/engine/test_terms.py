@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from connectors.models.terms import tell_non_commercial
-from flows.engine.terms import tell_moonshine_terms
-from operators.languages import language
+from flows.engine.recognition import tell_terms
 from tests.program import surtitle
 from tests.tiny_gguf import pieces, write_model
 
@@ -40,7 +39,7 @@ def test_the_terms_of_moonshines_models_are_told_once_for_each_language(
 ) -> None:
     caplog.set_level(logging.INFO)
     for spoken in ("English", "Korean", "ko", "Spanish", "French"):
-        tell_moonshine_terms(language(spoken))
+        tell_terms("moonshine", spoken)
     assert [message.partition(" is for non-commercial")[0] for message in caplog.messages] == [
         "Moonshine's model for Korean",
         "Moonshine's model for Spanish",

@@ -34,11 +34,11 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
         ("[translate]\nbias = 2", "translate.bias: give a number of at most 1"),
         (
             '[translate]\naccept = "near"',
-            "translate.accept: this is not one of its values; choose from auto, bias, exact, worth-P",
+            "translate.accept: 'near' is not one of its values; choose from auto, bias, exact, worth-P",
         ),
         (
             '[translate]\ntemplate = "towr"',
-            "template: this is not one of its values; choose from auto, few-shot, ",
+            "template: 'towr' is not one of its values; did you mean tower? choose from auto, few-shot, ",
         ),
         ("[web]\ntoken = 5", "web.token: give text in quotes, not a whole number"),
         ("translate = 3", "translate: give a section or a table, not a whole number"),

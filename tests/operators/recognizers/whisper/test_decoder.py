@@ -9,13 +9,12 @@ import pytest
 from operators.decoding.session import PrefixSession
 from operators.recognizers.whisper import decoder
 from operators.recognizers.whisper.decoder import (
-    Heard,
     compression,
     decode,
     mean_log_probability,
 )
 from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.method import Heard, SpeechMethod
 from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.whisper.model_folder import exact_tiny_en, tiny_en
 from tests.operators.recognizers.whisper.speech import samples, windows
@@ -108,4 +107,5 @@ def test_how_probable_a_transcript_is_tells_it_from_another() -> None:
 
 def revisions(updates: list[Heard]) -> int:
     """Updates that take back something of the one before."""
-    return sum(not later.text.startswith(before.text) for before, later in pairwise(updates))
+    texts = [tiny_en().files.vocabulary.text(one.tokens) for one in updates]
+    return sum(not later.startswith(before) for before, later in pairwise(texts))

@@ -6,6 +6,7 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
+from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import WhisperTranscriber, whisper_recognizer
@@ -28,7 +29,7 @@ SPEECH = silence(0.5) + pcm("beckett.wav", 3.0) + silence(1.0)
 
 @cache
 def said() -> list[Hypothesis]:
-    return hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH))
+    return hear(whisper_recognizer(RecognizerSettings(model=str(TINY_EN))), chunks(SPEECH))
 
 
 def test_speech_is_written_with_punctuation() -> None:
@@ -39,7 +40,9 @@ def test_speech_is_written_with_punctuation() -> None:
 
 
 def test_nothing_is_said_again_after_a_pause() -> None:
-    heard = hear(whisper_recognizer(model_path=TINY_EN), chunks(SPEECH + silence(8.0) + SPEECH))
+    heard = hear(
+        whisper_recognizer(RecognizerSettings(model=str(TINY_EN))), chunks(SPEECH + silence(8.0) + SPEECH)
+    )
     finals = [one for one in heard if one.is_final]
     pause_begins, pause_ends = 4.5, 12.5
 
@@ -57,7 +60,9 @@ def test_a_pass_that_fails_costs_its_update_and_no_more(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(WhisperModel, "encode", failing_later)
     told: list[str] = []
-    recognizer = whisper_recognizer(model_path=TINY_EN, observe=lambda event: told.append(event.sentence))
+    recognizer = whisper_recognizer(
+        RecognizerSettings(model=str(TINY_EN)), observe=lambda event: told.append(event.sentence)
+    )
     heard = hear(recognizer, chunks(SPEECH))
 
     assert heard[:2] == whole[:2]

@@ -1,15 +1,19 @@
 """Windows of unfinished speech end early with words that would not be shown, and hide none for long."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 from typing_extensions import override
 
+from operators.decoding.drive import Cost
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
-from operators.recognizers.windowed.drafting import DraftingTranscriber, Transcript
-from operators.recognizers.windowed.method import SpeechMethod, doubt_of
+from operators.recognizers.windowed.drafting import DraftingTranscriber
+from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of
 from operators.recognizers.windowed.segmenter import Segmenter, Window
-from operators.recognizers.windowed.voice import silero
+from operators.recognizers.windowed.voice import Samples, silero
 from tests.operators.recognizers.speaking import pcm
 
 PIECES = {1: b" the", 2: b" Guggen", 3: b"berg", 4: b".", 5: b" Bible"}
@@ -46,20 +50,30 @@ class Doubtful(DraftingTranscriber):
     """Hears two words more in each window, and doubts the first of them wherever it may."""
 
     def __init__(self) -> None:
-        super().__init__(certainty=0.7)
+        super().__init__(METHOD, certainty=0.7)
         self.heard = 0
 
     @override
-    def _decode_window(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
+    def encode(self, samples: Samples) -> None:
+        return None
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: None, draft: tuple[int, ...], window: Window, stopped: int
+    ) -> Heard:
         self.heard += 2
-        pieces = [f" {number}".encode() for number in range(self.heard)]
         may_end = not window.is_final and doubt_of(METHOD, draft, stopped, lambda _token: b"a") is not None
-        if may_end:
-            pieces = pieces[: len(draft) + 1]
-        text = b"".join(pieces).decode().strip()
-        tokens = tuple(range(len(pieces)))
+        tokens = range(len(draft) + 1 if may_end else self.heard)
         # All but the name in the middle of it is certain as soon as more is heard.
-        return Transcript(tokens, text, pieces, lambda place: 1.0 - (place == len(draft)), not may_end)
+        return Heard(tuple(tokens), lambda place: 1.0 - (place == len(draft)), Cost(), not may_end)
+
+    @override
+    def piece(self, token: int) -> bytes:
+        return f" {token}".encode()
+
+    @override
+    def text(self, tokens: Sequence[int]) -> str:
+        return b"".join(map(self.piece, tokens)).decode().strip()
 
 
 def test_what_follows_words_that_stay_doubtful_is_hidden_for_two_updates_at_most() -> None:
@@ -77,12 +91,14 @@ class Compared(MoonshineTranscriber):
 
     def __init__(self, model: MoonshineModel) -> None:
         super().__init__(model, METHOD)
-        self.pairs: list[tuple[Transcript, Transcript]] = []
+        self.pairs: list[tuple[Heard, Heard]] = []
 
     @override
-    def _decode_window(self, window: Window, draft: tuple[int, ...], stopped: int) -> Transcript:
-        to_its_end = super()._decode_window(window, draft, 2)
-        self.pairs.append((super()._decode_window(window, draft, stopped), to_its_end))
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
+    ) -> Heard:
+        to_its_end = super().decode(method, encoded.again(), draft, window, 2)
+        self.pairs.append((super().decode(method, encoded, draft, window, stopped), to_its_end))
         return self.pairs[-1][0]
 
 

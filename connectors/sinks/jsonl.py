@@ -6,6 +6,7 @@ from typing_extensions import override
 from connectors.files.lines_file import LinesFile
 from connectors.files.records import RecordFile
 from connectors.files.sink import FileSink
+from connectors.sinks.part import SinkPart, Step
 from operators.events import Event
 
 
@@ -44,3 +45,17 @@ class JsonlSink(FileSink[Event, int]):
     def open_file(self, position: int | None, file: int | None) -> RecordFile[Event, int]:
         encoder = msgspec.json.Encoder()
         return LinesFile(self.path, position or 0, file, lambda event: encoder.encode(event) + b"\n")
+
+
+def _part(name: str, of: Step, text: str, *flags: str) -> SinkPart:
+    return SinkPart(name, JsonlSink, of, f"Write {text} (JSONL).", flags)
+
+
+log = _part("log", "records", "the erasure log here")
+partials = _part("partials", "partials", "what the recogniser said", "--save-partials")
+sentences = _part(
+    "sentences", "sentences", "the sentences as they were translated, without those that newer ones overtook",
+    "--save-sentences",
+)  # fmt: skip
+translations = _part("translations", "translations", "the translations", "--save-translations")
+captions = _part("captions", "captions", "the captions", "--captions", "--save-captions")

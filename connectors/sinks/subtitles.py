@@ -1,5 +1,6 @@
 """Writes cues to subtitle files, which are complete and valid at any time."""
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,7 @@ from connectors.files.output import OutputFile
 from connectors.files.records import RecordFile
 from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
+from connectors.sinks.part import SinkPart
 from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.timing import Cue
 
@@ -68,6 +70,12 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
         self, position: SubtitlePosition | None, file: int | None
     ) -> RecordFile[Cue, SubtitlePosition]:
         return SubtitleFile(self.path, self._kind, position or SubtitlePosition(), file)
+
+
+srt_part = SinkPart("srt", partial(SubtitleSink, kind="srt"), "cues", "Write subtitles here (SubRip).")
+vtt_part = SinkPart(
+    "vtt", partial(SubtitleSink, kind="vtt"), "cues", "Write subtitles here (WebVTT).", header=VTT_HEADER
+)
 
 
 class SubtitleFile:

@@ -13,10 +13,10 @@ from bytewax.testing import TestingSource, run_main
 from numpy.typing import NDArray
 
 from connectors.audio.decoder import AudioDecoder, probe
-from connectors.audio.sink import WavSink
 from connectors.audio.source import AudioFileSource
 from connectors.audio.wav_file import WavPosition
 from connectors.files.records import Held
+from connectors.sinks.wav import WavSink
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
 

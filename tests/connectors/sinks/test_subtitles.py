@@ -17,9 +17,9 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import cluster_main
 
-from connectors.exports.subtitles import Format, SubtitlePosition, SubtitleSink
 from connectors.files.records import Held
 from connectors.jsonl.source import JsonlSource
+from connectors.sinks.subtitles import Format, SubtitlePosition, SubtitleSink
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.stages.subtitle import subtitle
@@ -159,7 +159,7 @@ def test_a_run_that_is_killed_twice_leaves_the_files_of_an_unbroken_one(tmp_path
     init_db_dir(tmp_path / "state", 1)  # type: ignore[no-untyped-call]  # Bytewax leaves it untyped
     for segment in (13, 29, -1):
         code = (
-            "from pathlib import Path; from tests.connectors.exports.test_subtitles import killed_at; "
+            "from pathlib import Path; from tests.connectors.sinks.test_subtitles import killed_at; "
             f"killed_at(Path({str(tmp_path)!r}), {segment})"
         )
         done = completed([sys.executable, "-c", code], cwd=ROOT)

@@ -9,6 +9,7 @@ from connectors.files.output import inherited
 from connectors.files.records import RecordFile
 from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
+from connectors.sinks.part import SinkPart
 from operators.errors import OutputError
 from operators.events import AudioChunk
 
@@ -54,3 +55,8 @@ class WavSink(FileSink[AudioChunk, WavPosition]):
         self, position: WavPosition | None, file: int | None
     ) -> RecordFile[AudioChunk, WavPosition]:
         return WavFile(self.path, position or WavPosition(), file)
+
+
+part = SinkPart(
+    "audio", WavSink, "audio", "Record the speech here (WAV, 16 kHz).", ("--save-audio",), header=None
+)

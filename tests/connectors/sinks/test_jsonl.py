@@ -6,8 +6,8 @@ from bytewax.testing import TestingSource
 
 from connectors.files.records import Held
 from connectors.jsonl.reading import validate
-from connectors.jsonl.sink import JsonlSink
 from connectors.jsonl.source import JsonlSource
+from connectors.sinks.jsonl import JsonlSink
 from operators.events import Partial
 from tests.connectors.jsonl.partials import copy, events, partial, write, write_events
 

@@ -1,0 +1,33 @@
+"""Sinks as parts: what settings, options and the flow need to know of each."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from bytewax.outputs import Sink
+
+from operators.parts import Parts
+
+#: What a sink takes: the events of a stage, or the cues of subtitles, with their keys.
+Step = Literal["audio", "partials", "sentences", "translations", "captions", "cues", "records"]
+
+
+class SinkPart(NamedTuple):
+    """A file that an option names, and a key of ``[output]``."""
+
+    name: str
+    #: Makes it, as `FileSink` does: ``make(path, watch=watch)``.
+    make: Callable[..., Sink[Any]]
+    of: Step
+    help: str
+    #: Its options; ``--NAME`` if it has no others.
+    flags: tuple[str, ...] = ()
+    #: What the file holds before the first record; None if it is created with the first record.
+    header: str | None = ""
+
+
+def sink(name: str, **about: Any) -> Callable[[Callable[..., Sink[Any]]], SinkPart]:
+    """Decorate what makes a sink; ``about`` are other fields of `SinkPart`."""
+    return lambda make: SinkPart(name, make, **about)
+
+
+SINKS = Parts(SinkPart, what="a sink", package="connectors.sinks", group="surtitle.sinks")

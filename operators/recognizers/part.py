@@ -1,0 +1,84 @@
+"""Recognisers as parts: what settings, help, checks and ``doctor`` need to know of each."""
+
+import os
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from operators.extras import Extra
+from operators.languages import Language
+from operators.observed import RecognizerChanged, SpeechCut
+from operators.parts import Parts
+from operators.recognizers.protocol import Recognizer
+
+#: Called with a recogniser's events, on any thread.
+Observe = Callable[[RecognizerChanged | SpeechCut], None]
+
+
+class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The speech recogniser."""
+
+    #: The speech engine.
+    engine: str = "moonshine"
+    #: Folder of the engine's model; absent for the English model that comes with moonshine.
+    model: str | None = None
+    #: Seconds of speech between two hypotheses.
+    update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
+    #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
+    #: hypothesis. Finals are not biased.
+    bias: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.2
+    #: Minimum probability of the last word that these two show of an unfinished segment.
+    certainty: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.7
+    #: Threads of these two; absent for the number of cores, at most two.
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
+
+    @property
+    def usual_threads(self) -> int:
+        """The threads to use."""
+        return self.threads or min(2, os.cpu_count() or 1)
+
+    @property
+    def own(self) -> Any:
+        """The table of the engine, ``[recognize.ENGINE]``; None if it has none."""
+        return getattr(self, self.engine, None)
+
+
+USUAL = RecognizerSettings()
+
+
+def unobserved(_event: RecognizerChanged | SpeechCut) -> None:
+    """Nobody observes."""
+
+
+Make = Callable[[RecognizerSettings, Language, Observe], Recognizer]
+
+
+class RecognizerPart(NamedTuple):
+    """A recogniser that ``--recognizer NAME`` names."""
+
+    name: str
+    #: Makes it for one stream, and imports what only it needs. A process loads a model once.
+    make: Make
+    #: Checks the settings before a model is loaded, given whether sound comes at the pace of speech.
+    check: Callable[[RecognizerSettings, Language, bool], None] = lambda *_asked: None
+    #: Settings of its own, in the table ``[recognize.NAME]``.
+    settings: type[msgspec.Struct] | None = None
+    extra: Extra | None = None
+    #: Whether it decodes growing windows, so that ``bench-speech`` can measure it.
+    is_windowed: bool = False
+    #: Whether rooms may be in different languages.
+    is_multilingual: bool = False
+    #: Its model for a language and the licence, if that model is not for every use.
+    terms: Callable[[Language], tuple[str, str] | None] = lambda _spoken: None
+
+
+def recognizer(name: str, **about: Any) -> Callable[[Make], RecognizerPart]:
+    """Decorate what makes a recogniser; ``about`` are other fields of `RecognizerPart`."""
+    return lambda make: RecognizerPart(name, make, **about)
+
+
+RECOGNIZERS = Parts(
+    RecognizerPart, what="a recogniser", package="operators.recognizers", group="surtitle.recognizers",
+    usual=USUAL.engine,
+)  # fmt: skip
