@@ -12,7 +12,7 @@ from operators.errors import UsageError
 #: The packages that are imported from each extra.
 EXTRAS = {
     "azure": ("azure",),
-    "bench": ("matplotlib",),
+    "bench": ("sentencepiece",),
     "kafka": ("confluent_kafka",),
     "train": ("peft", "torch", "transformers"),
     "vosk": ("vosk",),

@@ -14,7 +14,7 @@ PURPOSES = {
     "whisper": "recognition by Whisper",
     "vosk": "recognition by Vosk",
     "kafka": "topics of Kafka",
-    "bench": "plots of benchmarks",
+    "bench": "tokenizers of benchmarks",
     "train": "training of models",
 }
 

@@ -83,10 +83,9 @@ class Panel:
             tag("circle", cx=x, cy=self.up.at(value), r=4, fill=colour),
         ]
 
-    def say(self, at: float, value: float, words: str, colour: str) -> None:
-        """Write words beside a point: to its left where they would else leave the plot."""
-        is_right = at > (self.across.low + self.across.high) / 2
-        x, anchor = (-8, "end") if is_right else (8, "start")
+    def say(self, at: float, value: float, words: str, colour: str, *, left: bool = False) -> None:
+        """Write words to the right of a point, or to its left."""
+        x, anchor = (-8, "end") if left else (8, "start")
         where = self.across.at(at) + x, self.up.at(value) - 4
         self.parts.append(text(*where, words, fill=colour, text_anchor=anchor, font_size=11))
 
@@ -97,7 +96,9 @@ class Panel:
             self.parts += [rect(left, y, 12, 4, fill=colour), text(left + 18, y + 6, words, fill=_INK)]
 
 
-def picture(panels: Sequence[Panel], width: float, label: str, kind: str, caption: str = "") -> str:
+def picture(
+    panels: Sequence[Panel], width: float, label: str, kind: str, caption: str = "", names: int = 0
+) -> str:
     """The SVG file of some panels.
 
     Args:
@@ -106,8 +107,9 @@ def picture(panels: Sequence[Panel], width: float, label: str, kind: str, captio
         label: The text alternative.
         kind: The name of this kind of plot.
         caption: Small print below.
+        names: The number of names in the longest legend.
     """
-    height = _HEIGHT + 30 if caption else _HEIGHT
+    height = max(_HEIGHT, _TOP + 20 * names) + (30 if caption else 0)
     parts = [rect(0, 0, width, height, fill="#ffffff"), *(part for panel in panels for part in panel.parts)]
     if caption:
         parts.append(text(12, height - 10, caption, fill=_QUIET, font_size=10))

@@ -25,7 +25,7 @@ def _against_bias(rows: Sequence[MethodRow], caption: str) -> str:
     panels = [_erasure(rows), _quality(rows)]
     for panel in panels:
         panel.number_across(label="bias β")
-    return picture(panels, 900, "erasure and quality against the bias", "bench", caption)
+    return picture(panels, 1120, "erasure and quality against the bias", "bench", caption)
 
 
 def _erasure(rows: Sequence[MethodRow]) -> Panel:
@@ -43,7 +43,7 @@ def _erasure(rows: Sequence[MethodRow]) -> Panel:
         panel.curve([(row.bias or 0.0, getattr(row, name)) for row in sweep(rows, mask)], colour)
         base = next(row for row in rows if row.method == "retranslate" and row.mask_k == mask)
         panel.level(getattr(base, name), colour)
-    panel.legend(((words, colour) for words, colour, _, _ in lines), 240, 50)
+    panel.legend(((words, colour) for words, colour, _, _ in lines), 890)
     return panel
 
 
@@ -92,36 +92,18 @@ def _other_settings(row: MethodRow) -> set[tuple[object, ...]]:
 def _against_acceptance(rows: Sequence[MethodRow], caption: str) -> str:
     """Speedup against the share of the output that came from drafts; lines show the range of the repeats."""
     named = {label(row, mask=False): row for row in reversed(rows)}
-    runs = [(row, name) for name, row in reversed(named.items())]
-    spans = [one for row, _ in runs for one in (*row.speedup_range, row.speedup, 1.0)]
-    up = _around(spans, 0.1, least=0.1)
-    panel = Panel("Speedup by wall time (β: SSBD)", (70, 640), (-3, 103), up)
+    runs = [(name, row) for name, row in reversed(named.items())]
+    up = _around([one for _, row in runs for one in (*row.speedup_range, row.speedup, 1.0)], 0.1, least=0.1)
+    panel = Panel("Speedup by wall time", (70, 640), (-3, 103), up)
     panel.number_across(label="A/O: tokens of the output that came from drafts, %")
     panel.level(1.0, GREY)
-    for row, _ in runs:
-        panel.point(_acceptance(row), row.speedup, row.speedup_range, _colour(row))
-    for row, words in _labels(runs, up[1] - up[0]):
-        panel.say(_acceptance(row), row.speedup, words, _colour(row))
-    return picture([panel], 680, "speedup against acceptance", "bench", caption)
-
-
-def _labels(runs: Sequence[tuple[MethodRow, str]], height: float) -> list[tuple[MethodRow, str]]:
-    """A label for each point; overlapping points share one."""
-    places: list[tuple[MethodRow, str]] = []
-    for row, name in runs:
-        words = "re-translation" if row.method == "retranslate" else name.removeprefix("ssbd ")
-        for number, (other, before) in enumerate(places):
-            is_near = abs(_acceptance(row) - _acceptance(other)) < 12
-            if is_near and abs(row.speedup - other.speedup) < 0.04 * height:
-                places[number] = (other, f"{before}, {words}")
-                break
-        else:
-            places.append((row, words))
-    return places
-
-
-def _acceptance(row: MethodRow) -> float:
-    return 100 * (row.accepted_over_output or 0.0)
+    for number, (_, row) in enumerate(runs, start=1):
+        at, colour = 100 * (row.accepted_over_output or 0.0), _colour(row)
+        panel.point(at, row.speedup, row.speedup_range, colour)
+        panel.say(at, row.speedup, str(number), colour, left=number % 2 == 0)
+    names = [(f"{number}  {name}", _colour(row)) for number, (name, row) in enumerate(runs, start=1)]
+    panel.legend(names, 670)
+    return picture([panel], 1100, "speedup against acceptance", "bench", caption, len(names))
 
 
 def _colour(row: MethodRow) -> str:

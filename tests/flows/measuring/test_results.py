@@ -1,4 +1,4 @@
-"""What a measuring command writes and prints keeps its names: programs read the fields, people the columns."""
+"""What a measuring command writes and prints keeps its names: of fields for programs, of columns for people."""
 
 import json
 import re
@@ -19,7 +19,7 @@ KEPT: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("kep
 
 #: A short run of each, with the options that add fields or columns.
 COMMANDS = {
-    "bench": "text.txt --reference text.txt --draft-model {draft} --likelihood --methods ssbd --repeat 1 {model}",
+    "bench": "text.txt --reference text.txt --draft-model {draft} --likelihood --repeat 1 {model}",
     "bench --paper": "text.txt --paper --repeat 1 {model}",
     "bench-speech": "talk.wav --reference manifest.jsonl --bias 0.2 --certainty 0.7 --native",
     "bench-drafts": "text.txt --draft-model {draft} --lengths 4 --thresholds 0.4 --ratio 8.8 {model}",
