@@ -1,4 +1,4 @@
-"""What a measuring command writes and prints keeps its names: of fields for programs, of columns for people."""
+"""What a measuring command writes and prints keeps its names: fields for programs, columns for people."""
 
 import json
 import re
