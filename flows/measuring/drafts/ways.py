@@ -10,7 +10,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from flows.engine.translation import Engine
+from flows.engine.translation import Engine, open_engine
+from flows.measuring.drafts.files import Drafts
+from flows.measuring.drafts.tables import Costs
+from flows.measuring.runner import running
+from flows.measuring.signature import of_engine, of_texts, sign
+from flows.measuring.texts import Corpus
+from flows.settings.schema import TranslateSettings
 from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
 from operators.decoding.draft_model import ModelDrafts
@@ -90,6 +96,26 @@ def trajectories(engine: Engine, text: str, compared: Sequence[Way]) -> list[Tra
     task = _task(engine.prompt, text)
     with engine.pool.session(_KEY) as session, engine.drafts.session(_KEY) as draft:
         return compared_on(text, task, Memory(session, task.prompt), Memory(draft, task.prompt), compared)
+
+
+def run_drafts(corpus: Corpus, settings: TranslateSettings, sweep: Sweep) -> Drafts:
+    """Decode the finals of ``corpus`` with the model and the draft model of the settings.
+
+    Raises `InputError` if the models cannot be used together.
+    """
+    texts = [segment.updates[-1] for segment in corpus.segments if segment.updates[-1].strip()]
+    with running() as runner:
+        engine = open_engine(settings, runner.doing)
+        draft = engine.draft_costs()
+        costs = [] if draft is None else [Costs("in milliseconds as measured here", draft, engine.costs())]
+        made: list[Trajectory] = []
+        for text in runner.each(texts, "drafting", "texts"):
+            made += trajectories(engine, text, ways(sweep))
+        signature = sign(
+            **of_engine(engine, settings), **of_texts(corpus, engine, [settings]), drafting=sweep.signature
+        )
+        runner.end()
+    return Drafts(signature, costs, made)
 
 
 def _task(prompt: Prompt, text: str) -> Task:

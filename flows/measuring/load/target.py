@@ -1,5 +1,6 @@
 """What a load is put on, and what is measured of it."""
 
+from collections import Counter
 from threading import Lock
 from typing import NamedTuple, Protocol
 
@@ -31,7 +32,7 @@ class Meter:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._lock = Lock()
-        self._counts = Counts()
+        self._counts = Counter[str]()
         self.lags_s = Quantiles()
         self._stretches = [Quantiles() for _ in range(STRETCHES)]
 
@@ -39,26 +40,19 @@ class Meter:
         """A caption came ``at_s`` seconds after the load began, with this delay."""
         place = int(STRETCHES * at_s / self._seconds)
         with self._lock:
-            counts = self._counts
-            self._counts = counts._replace(updates=counts.updates + 1, finals=counts.finals + is_final)
+            self._counts.update(updates=1, finals=is_final)
             self.lags_s.add(lag_s)
             self._stretches[min(max(place, 0), STRETCHES - 1)].add(lag_s)
 
-    def add(self, *, dropped: int = 0, lost: int = 0, refused: int = 0, cut: int = 0) -> None:
-        """Count what did not come."""
+    def add(self, **more: int) -> None:
+        """Count what did not come, by the names of `Counts`."""
         with self._lock:
-            counts = self._counts
-            self._counts = counts._replace(
-                dropped=counts.dropped + dropped,
-                lost=counts.lost + lost,
-                refused=counts.refused + refused,
-                cut=counts.cut + cut,
-            )
+            self._counts.update(more)
 
     @property
     def counts(self) -> Counts:
         """All that was counted."""
-        return self._counts
+        return Counts(**self._counts)
 
     def over_time(self) -> list[tuple[float, float]]:
         """Median lag of each stretch of time that had captions: its middle and the lag, in seconds."""

@@ -16,67 +16,50 @@ from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, Trans
 from operators.errors import UsageError
 
 METHODS = choices("translate", "method")
-
-
 #: The method that all others are compared with.
 BASELINE = "retranslate"
 #: The methods whose proposals are as long as their probability allows.
 SURE = ("recycle", HEADS)
 #: The product's defaults, which a grid measures unless it says otherwise.
 USUAL = TranslateSettings()
-
-
 Same = Literal["same"]
 
 
 class Grid(NamedTuple):
-    """The values to cross, by the settings' keys.
+    """The values to cross, by the settings' keys; as in these, None stands for none or for the default.
 
     All values except methods, masks, glossaries, dictionaries and conditioning only apply to methods that
-    verify a draft.
+    verify a draft. Masks need no extra runs. ``same`` is the bias of the row.
     """
 
     method: Sequence[str] = (BASELINE, USUAL.method)
-    #: None for the default.
     bias: Sequence[float | None] = (USUAL.bias,)
-    #: Tokens that the display withholds. These need no extra runs.
     mask_k: Sequence[int] = (DisplaySettings().mask_k,)
     commit: Sequence[int] = (USUAL.commit,)
     commit_gap: Sequence[float] = (USUAL.commit_gap,)
-    #: Whether what was computed for committed tokens is kept when the source grows.
     keep: Sequence[bool] = (USUAL.keep,)
     draft_mask: Sequence[int] = (USUAL.draft_mask,)
-    #: Biases of a segment's last update; "same" for the bias of the row, None for the model's default.
     final_bias: Sequence[float | Same | None] = (USUAL.final_bias,)
-    #: Acceptance rules for draft tokens, and minimum numbers of tokens taken from a verified block.
     accept: Sequence[str] = (USUAL.accept,)
     min_block: Sequence[int] = (USUAL.min_block,)
-    #: Proposals after the divergence: biases towards them ("same" for the bias of the row), their length, and
-    #: their minimum probability.
     proposal_bias: Sequence[float | Same] = (USUAL.proposal_bias,)
     block: Sequence[int | None] = (USUAL.block,)
     sure: Sequence[float] = (USUAL.sure,)
-    #: The file of the method ``heads``.
     heads: Sequence[str | None] = (USUAL.heads,)
-    #: Draft models (None for none), and how they draft; for SSBD and recycling.
     draft_model: Sequence[str | None] = (USUAL.draft_model,)
     draft_length: Sequence[int] = (USUAL.draft_length,)
     draft_threshold: Sequence[float] = (USUAL.draft_threshold,)
     draft_tree: Sequence[bool] = (USUAL.draft_tree,)
-    #: Whether the draft is dropped whenever the source is revised.
     drop_revised: Sequence[bool] = (USUAL.drop_revised,)
-    #: Glossaries (None for none), for every method.
     glossary: Sequence[str | None] = (USUAL.glossary,)
-    #: Dictionaries, for every method.
     dictionary: Sequence[str] = (USUAL.dictionary,)
-    #: Number of words held back at the end of unfinished text, for every method.
     hold_back: Sequence[int] = (USUAL.hold_back,)
-    #: Whether the closing punctuation of unfinished text is removed, for every method.
     strip_punctuation: Sequence[bool] = (USUAL.strip_punctuation,)
 
 
 #: The settings that apply to every method: masks, glossaries, dictionaries, and source conditioning.
-_OF_EACH = ("glossary", "dictionary", "hold_back", "strip_punctuation")
+_CONDITIONING = ("hold_back", "strip_punctuation")
+_OF_EACH = ("glossary", "dictionary", *_CONDITIONING)
 _OF_ALL = ("method", "mask_k", *_OF_EACH)
 #: The order in which the others are crossed, and thus the order of the rows.
 _CROSSED = ("drop_revised", *(key for key in Grid._fields if key not in (*_OF_ALL, "drop_revised")))
@@ -88,6 +71,13 @@ _CONCERNED: dict[str, Sequence[str]] = {
     "heads": (HEADS,),
     "draft_model": DRAFTED,
 }
+
+
+#: The settings that are a column of each row, whatever its method.
+_COLUMNS = (
+    *("method", "min_block", "block", "heads", "draft_mask", "commit", "commit_gap", "keep", "draft_model"),
+    *("draft_tree", "drop_revised", *_OF_EACH),
+)
 
 
 class Plan(NamedTuple):
@@ -136,27 +126,13 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
     """
     speculates, proposes = settings.method in SPECULATIVE, settings.method in PROPOSING
     leans = leaning(settings, knows_unfinished=knows_unfinished).used()
+    drafted = {key: getattr(settings, key) for key in ("draft_length", "draft_threshold")}
     return {
-        "method": settings.method,
+        **{key: getattr(settings, key) for key in _COLUMNS},
         **{key: value if speculates else None for key, value in leans.items()},
-        "min_block": settings.min_block,
+        **{key: value if settings.draft_model else None for key, value in drafted.items()},
         "proposal_bias": settings.proposal_bias if proposes else None,
-        "block": settings.block,
         "sure": settings.sure if settings.method in SURE else None,
-        "heads": settings.heads,
-        "draft_mask": settings.draft_mask,
-        "commit": settings.commit,
-        "commit_gap": settings.commit_gap,
-        "keep": settings.keep,
-        "draft_model": settings.draft_model,
-        "draft_length": settings.draft_length if settings.draft_model else None,
-        "draft_threshold": settings.draft_threshold if settings.draft_model else None,
-        "draft_tree": settings.draft_tree,
-        "glossary": settings.glossary,
-        "dictionary": settings.dictionary,
-        "hold_back": settings.hold_back,
-        "strip_punctuation": settings.strip_punctuation,
-        "drop_revised": settings.drop_revised,
     }
 
 

@@ -132,6 +132,8 @@ class Scorer:
     ) -> None:
         """``trials`` holds all trials of one corpus; ``terms`` those in the last source of each segment."""
         self._trials = sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
+        # Texts differ between repeats only by noise.
+        self._first = [trial.updates for trial in self._trials if trial.repeat == 0]
         self._references = references
         self._terms = terms
         self._tokenize = tokenize
@@ -154,7 +156,7 @@ class Scorer:
 
         ``settings`` holds the columns that are not computed from these trials, including COMET and the delay.
         """
-        first = [trial.updates[which] for trial in self._trials if trial.repeat == 0]
+        first = [methods[which] for methods in self._first]
         updates = [update for segment in first for update in segment]
         effort = self._effort(which)
         at_finals = sum((segment[-1].effort for segment in first), start=Effort())
@@ -169,7 +171,7 @@ class Scorer:
             speedup=median(speedups),
             speedup_range=(min(speedups), max(speedups)),
             tps_ratio=median(rates),
-            tokens_per_second=1 / max(1e-9, self._pooled_seconds_per_token(which)),
+            tokens_per_second=1 / max(1e-9, self._seconds_per_token(self._trials, which)),
             chrf=self._score(self._chrf, finals),
             bleu=self._score(self._bleu, finals),
             chrf_p=self._p_value(which, finals),
@@ -205,17 +207,15 @@ class Scorer:
 
     def _effort(self, which: int) -> Effort:
         """The effort of translator ``which`` for all updates of one repeat."""
-        updates = (one for trial in self._trials if trial.repeat == 0 for one in trial.updates[which])
-        return sum((update.effort for update in updates), start=Effort())
+        return sum((one.effort for methods in self._first for one in methods[which]), start=Effort())
 
     def finals(self, which: int) -> list[str]:
         """The last output of translator ``which`` for each segment."""
-        return [trial.updates[which][-1].text for trial in self._trials if trial.repeat == 0]
+        return [methods[which][-1].text for methods in self._first]
 
     def _partials_against_baseline(self, which: int) -> float | None:
         base, own = (
-            [one.text for trial in self._trials if trial.repeat == 0 for one in trial.updates[number][:-1]]
-            for number in (0, which)
+            [one.text for methods in self._first for one in methods[number][:-1]] for number in (0, which)
         )
         return float(CHRF().corpus_score(own, [base]).score) if base else None
 
@@ -232,10 +232,9 @@ class Scorer:
 
     def _unsupported(self, which: int) -> float | None:
         parts = []
-        for trial in self._trials:
-            if trial.repeat == 0:
-                finals = [self._words(trial.updates[number][-1].text) for number in (0, which)]
-                parts += [support(self._words(one.text), finals) for one in trial.updates[which][:-1]]
+        for methods in self._first:
+            finals = [self._words(methods[number][-1].text) for number in (0, which)]
+            parts += [support(self._words(one.text), finals) for one in methods[which][:-1]]
         return pooled(parts)
 
     def _score(self, metric: Any, finals: list[str]) -> float | None:
@@ -299,9 +298,6 @@ class Scorer:
                     tokens += update.tokens
                     seconds += max(0.0, update.effort.model_s - base.effort.first_s)
         return seconds / max(1, tokens)
-
-    def _pooled_seconds_per_token(self, which: int) -> float:
-        return self._seconds_per_token(self._trials, which)
 
     def _milliseconds(self, which: int) -> Percentiles:
         times = [1000 * one.effort.total_s for trial in self._trials for one in trial.updates[which]]
