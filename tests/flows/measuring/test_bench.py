@@ -4,14 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flows.cli.app import main
 from tests.program import ROOT, SURTITLE, Program, completed
 
 COMMAND = [SURTITLE, "bench"]
@@ -191,48 +189,3 @@ def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
     done = bench("text.txt", "--repeat", 1, "--limit", 1, "--bias", 0.3, *small, cwd=tmp_path, cache=cache)
     assert done.stderr.splitlines()[0] == "surtitle: 1 of 1 trials done"
     assert journal.read_bytes() == text
-
-
-MISTAKES = {
-    "no source": (["none.txt"], 3, "none.txt"),
-    "an empty source": (["empty.txt"], 3, "empty.txt: there is nothing to translate"),
-    "blank lines only": (["blank.txt"], 3, "blank.txt: there is nothing to translate"),
-    "nothing left": (["text.txt", "--skip", "9"], 3, "--skip"),
-    "captions as a source": (["captions.jsonl"], 3, "caption events cannot be benchmarked"),
-    "bytes that are no text": (["latin.txt"], 3, "not UTF-8"),
-    "too few references": (["text.txt", "--reference", "blank.txt"], 2, "1 references for 2 segments"),
-    "an unknown method": (["text.txt", "--methods", "magic"], 2, "'magic'"),
-    "a bias out of range": (["text.txt", "--bias", "0.2,1.5"], 2, "--bias: give a number of at most 1"),
-    "a bias that is no number": (["text.txt", "--bias", "a"], 2, "--bias: 'a'"),
-    "no bias at all": (["text.txt", "--bias", ","], 2, "--bias"),
-    "a mask below zero": (["text.txt", "--mask-k", "-1"], 2, "--mask-k"),
-    "an unknown language": (["text.txt", "--to", "Klingon"], 2, "'Klingon'"),
-    "a lag of nothing": (["text.txt", "--lag", "0"], 2, "--lag"),
-    "COMET without references": (["text.txt", "--comet", "model.ckpt"], 2, "--reference"),
-    "a file for a folder of pictures": (["text.txt", "--plots", "text.txt"], 4, "text.txt"),
-    "no folder for the results": (["text.txt", "--json", "no/folder/out.json"], 4, "out.json"),
-    "results over the source": (["text.txt", "--markdown", "text.txt"], 4, "text.txt"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_gets_one_clear_sentence_before_a_model_is_loaded(
-    mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "text.txt").write_text(TEXT)
-    (tmp_path / "empty.txt").write_text("")
-    (tmp_path / "blank.txt").write_text("  \n")
-    (tmp_path / "latin.txt").write_bytes("Tür\n".encode("latin-1"))
-    (tmp_path / "captions.jsonl").write_text('{"event":"caption"}\n')
-    arguments, code, words = MISTAKES[mistake]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["surtitle", "bench", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    stderr = capsys.readouterr().err
-    assert end.value.code == code, stderr
-    assert words in stderr
-    assert "Traceback" not in stderr
-    assert (tmp_path / "text.txt").read_text() == TEXT
-    assert not (tmp_path / "surtitle").exists()

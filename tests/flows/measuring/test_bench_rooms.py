@@ -4,10 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from flows.cli import app as cli
-from operators.errors import SurtitleError
 from tests.flows.cli.test_app import PARTIALS
 from tests.program import surtitle
 
@@ -75,38 +71,3 @@ def test_translations_are_simulated_without_a_model(small: list[str], tmp_path: 
     one, many = made[0]
     assert many["tokens_per_second"] > one["tokens_per_second"]
     assert many["requests_per_pass"] > one["requests_per_pass"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["nothing.jsonl"], "nothing.jsonl"),
-        (["{talk}", "--rooms", "0"], "--rooms: there can be 1 to 255 rooms"),
-        (["{talk}", "--rooms", "300"], "--simulate does"),
-        (["{talk}", "--rooms", "x"], "--rooms: 'x' is not a whole number"),
-        (["{talk}", "--rooms", "none"], "there are no rooms to measure"),
-        (["{talk}", "--simulate", "200000"], "--simulate: there can be 1 to 100000 rooms"),
-        (["{talk}", "--modes", "both"], "--modes: 'both' is no mode; choose from batched, alone, flow"),
-        (["{talk}", "--costs", "{talk}"], "is not a table of costs"),
-        (["{talk}", "--costs", "{falling}"], "let tokens ascend"),
-        (["{captions}"], "caption events cannot be replayed in rooms"),
-        (["{talk}", "--costs", "{huge}"], "let tokens ascend from 1 to 65536 at most"),
-        (["{talk}", "--json", "{talk}"], "the same run reads it"),
-    ],
-)
-def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
-    (tmp_path / "falling").write_text('{"tokens": [1, 8], "ms": [9, 5]}')
-    (tmp_path / "huge").write_text('{"tokens": [1, 1000000000000], "ms": [1, 5]}')
-    talk = tmp_path / "talk.jsonl"
-    talk.write_bytes(PARTIALS.read_bytes())
-    places = {
-        "talk": talk,
-        "falling": tmp_path / "falling",
-        "huge": tmp_path / "huge",
-        "captions": PARTIALS.with_name("captions.jsonl"),
-    }
-    with pytest.raises(SurtitleError) as refused:
-        cli.app(
-            ["bench-rooms", *(argument.format(**places) for argument in arguments)], standalone_mode=False
-        )
-    assert said in str(refused.value)

@@ -63,32 +63,3 @@ def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None
     assert 0 < draft["finals_equal"] <= draft["finals"] >= 2
     assert draft["passes_per_update"] < scratch["passes_per_update"]
     assert written["signature"]["model"] == TINY_EN.name
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["nothing.wav"], "nothing.wav"),
-        (["{speech}", "--bias", "2"], "--bias: '2' is not a number from 0 to 1"),
-        (["{speech}", "--reference", "{broken}"], "line 1"),
-        (["{speech}", "--reference", "{other}"], "names none of the recordings"),
-        (["{speech}", "--speech-model", "nowhere"], "no such folder"),
-        (["{speech}", "--recognizer", "vosk"], "'vosk' cannot be measured; choose moonshine or whisper"),
-        (["{speech}", "--recognizer", "whisper"], "whisper comes without a model"),
-        (["{speech}", "--from", "French"], "the default recogniser knows English only"),
-        (["{speech}", "--recognizer", "whisper", "--native"], "only moonshine"),
-    ],
-)
-def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
-    (tmp_path / "broken").write_text("{}\n")
-    (tmp_path / "other").write_text(json.dumps({"file": "x.wav", "text": "x"}) + "\n")
-    places = {
-        "speech": bundled_model().parent / "beckett.wav",
-        "broken": tmp_path / "broken",
-        "other": tmp_path / "other",
-    }
-    done = surtitle("bench-speech", *(argument.format(**places) for argument in arguments))
-
-    assert done.returncode in (2, 3)
-    assert said in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1

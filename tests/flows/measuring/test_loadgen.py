@@ -103,20 +103,6 @@ def test_partials_go_through_a_job_by_kafka_and_their_captions_come_back(tmp_pat
     assert "load on the Kafka" not in stdout
 
 
-def test_what_cannot_be_a_load_is_one_sentence(speech: Path, tmp_path: Path) -> None:
-    def complaint(*arguments: object) -> str:
-        code, _, stderr = load(*arguments)
-        assert (code, stderr.count("\n")) == (2, 1), stderr
-        return stderr
-
-    job = tmp_path / "job.toml"
-    job.write_text('[input]\npartials = "said.jsonl"\n')
-    assert "leave one of them out" in complaint(speech, "--server", "http://127.0.0.1:1/", "--job", job)
-    assert "make them with: surtitle file" in complaint(speech, "--job", job)
-    assert "give the settings of such a job" in complaint(PARTIALS, "--job", job)
-    assert "leave out the options about translation" in complaint(PARTIALS, "--job", job, "--to", "German")
-
-
 def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
     meter = Meter(10.0)
     for number in range(100):
