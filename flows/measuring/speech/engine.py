@@ -27,8 +27,8 @@ class DecodedWindow(NamedTuple):
     is_whole: bool
 
 
-#: Decodes a window: takes what `SpeechEngine.encode` has returned, the draft, and the number of previous windows
-#: that stopped at an uncertain word. The returned function makes the text, outside the timed part.
+#: Decodes a window, given what `SpeechEngine.encode` has returned, the draft, and the number of previous
+#: windows that stopped at an uncertain word. The returned function makes the text, outside the timed part.
 Decode = Callable[[SpeechMethod, Any, tuple[int, ...], Window, int], Callable[[], DecodedWindow]]
 
 

@@ -38,12 +38,13 @@ def fields(value: Any, name: str = "") -> set[str]:
 
 
 def printed(text: str) -> list[str]:
-    """The lines without what differs from run to run: figures, and what stands beside a signature's names."""
+    """Titles, columns, notes and a signature's names, without the figures, which differ from run to run."""
     lines = []
     for line in text.splitlines():
         is_signature = line[:17].strip().replace("_", "").isalpha() and line[16:17] != " "
-        kept = line[:17] if is_signature else re.sub(r"\d[\d.]*", "0", line)
-        lines.append(" ".join(kept.split()))
+        words = (line[:17] if is_signature else re.sub(r"\d[\d.]*", "0", line)).split()
+        if words and words.count("0") < 3:
+            lines.append(" ".join(words))
     return lines
 
 
