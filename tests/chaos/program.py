@@ -128,7 +128,7 @@ def serve() -> None:
     """Answer requests: arguments, folder and environment, and the files that its output goes to."""
     import flows.cli.app
     import flows.measuring.methods.run
-    import flows.measuring.speech.run
+    import flows.measuring.speech.scores
     import flows.pages.report.page  # noqa: F401 - so that it need not be imported again and again
 
     for line in sys.stdin:

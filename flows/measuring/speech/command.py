@@ -1,13 +1,15 @@
-"""``surtitle bench-speech``: its options, and what it prints and writes."""
+"""``surtitle bench-speech``: all ways to recognise take turns on the same windows of speech."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from connectors.files.distinct import check_distinct
 from flows.measuring.subjects import Json, subject
 from flows.settings.lists import shares
 from flows.settings.options import usual
+from operators.errors import InputError, UsageError
 
 
 @subject("bench-speech")
@@ -43,20 +45,38 @@ def bench_speech(
     Each recording is decoded as fast as possible; all ways take turns on each of its windows.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.measuring.speech.run import SpeechBenchJob, run
+    from flows.measuring.clips import read_clips, samples, sign_clips
+    from flows.measuring.results import Results, publish
+    from flows.measuring.runner import running
+    from flows.measuring.speech.engine import open_engine
+    from flows.measuring.speech.native import NativeLibrary
+    from flows.measuring.speech.scores import native_row, rows, tables
+    from flows.measuring.speech.trial import run_trial, ways_of
 
-    run(
-        SpeechBenchJob(
-            audio=audio,
-            reference=reference,
-            recognizer=recognizer,
-            model=speech_model,
-            spoken=spoken,
-            biases=shares("--bias", bias),
-            certainties=shares("--certainty", certainty),
-            interval_s=interval,
-            threads=threads,
-            native=native,
-            json=json,
-        )
-    )
+    biases, certainties = shares("--bias", bias), shares("--certainty", certainty)
+    check_distinct([("--json", json)], [*audio, reference, speech_model])
+    clips = read_clips(audio, reference)
+    if native and recognizer != "moonshine":
+        raise UsageError("--native: only moonshine has a library of its own; leave it out")
+    with running() as runner:
+        engine = open_engine(recognizer, speech_model, spoken, threads)
+        methods = ways_of(biases, certainties)
+        library = NativeLibrary() if native else None
+        trials, heard = [], []
+        for clip in runner.each(clips, "measuring", "recordings"):
+            sound = samples(clip)
+            # As it was decoded, and as it is shown.
+            trials.append(run_trial(engine, sound, methods, [0.0, *certainties], interval))
+            if library is not None:
+                heard.append(library.recognize(sound, interval))
+        runner.end()
+    if not any(trial.encoder_s for trial in trials):
+        raise InputError(f"{audio[0]}: no speech was found; give recordings in which somebody speaks")
+    references = [clip.text for clip in clips]
+    found = rows(trials, methods, [None, *certainties], references)
+    if library is not None:
+        found.append(native_row(heard, references))
+    aggregation = "wer,ne:pooled|times:mean-over-updates,ways-in-turns"
+    own = {"interval_s": interval, "margin": engine.margin, "aggregation": aggregation}
+    signature = sign_clips(engine.folder, clips, threads, **own)
+    publish(Results(signature, {"rows": found}, tables(found)), json=json)

@@ -80,6 +80,13 @@ class _Variant:
         self._stopped = 0
 
 
+def ways_of(biases: Sequence[float], certainties: Sequence[float]) -> list[SpeechMethod]:
+    """From scratch, the baseline of all others; then each bias, also stopping below each certainty."""
+    stops = [0.0, *filter(None, certainties)]
+    drafts = [SpeechMethod(bias=bias, stop_below=least) for bias in biases for least in stops]
+    return [SpeechMethod(use_draft=False), *drafts]
+
+
 def run_trial(
     engine: SpeechEngine,
     audio: Samples,
