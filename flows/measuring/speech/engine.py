@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
+
+from typing_extensions import override
 
 from flows.engine.recognition import check_recognizer
 from flows.engine.terms import tell_moonshine_terms
@@ -27,12 +29,7 @@ class DecodedWindow(NamedTuple):
     is_whole: bool
 
 
-#: Decodes a window, given what `SpeechEngine.encode` has returned, the draft, and the number of previous
-#: windows that stopped at an uncertain word. The returned function makes the text, outside the timed part.
-Decode = Callable[[SpeechMethod, Any, tuple[int, ...], Window, int], Callable[[], DecodedWindow]]
-
-
-class SpeechEngine(NamedTuple):
+class SpeechEngine(Protocol):
     """A speech model."""
 
     #: Folder of its files.
@@ -41,68 +38,114 @@ class SpeechEngine(NamedTuple):
     rules: SegmentRules | None
     #: Finals are decoded from scratch if the gap of logits is below this.
     margin: float
-    #: Makes the encoder's states of a window; their ``again()`` gives a copy without any decoder pass.
-    encode: Callable[[Samples], Any]
-    decode: Decode
+
+    def encode(self, samples: Samples) -> Any:
+        """The encoder's states of a window; their ``again()`` gives a copy without any decoder pass."""
+        ...
+
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
+    ) -> Callable[[], DecodedWindow]:
+        """Decode a window; the returned function makes the text of the result, outside the timed part.
+
+        ``stopped`` is the number of previous windows that stopped at an uncertain word.
+        """
+        ...
 
 
 def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> SpeechEngine:
     """Open the engine of that name. Raises `SurtitleError` if it or its model is missing."""
-    model = None if folder is None else str(folder)
     match name:
         case "moonshine":
-            check_recognizer(RecognizeSettings(engine=name, model=model), spoken=spoken, is_live=False)
+            _check("moonshine", folder, spoken)
             tell_moonshine_terms(language(spoken))
-            return _moonshine(folder, spoken, threads)
+            return _Moonshine(folder, spoken, threads)
         case "whisper":
-            check_recognizer(RecognizeSettings(engine=name, model=model), spoken=spoken, is_live=False)
+            _check("whisper", folder, spoken)
             assert folder is not None, "a check has looked"
-            return _whisper(folder, spoken, threads)
+            return _Whisper(folder, spoken, threads)
     raise UsageError(f"--recognizer: {name!r} cannot be measured; choose moonshine or whisper")
 
 
-def _moonshine(folder: Path | None, spoken: str, threads: int) -> SpeechEngine:
-    from operators.recognizers.moonshine.decoder import MARGIN, decode
-    from operators.recognizers.moonshine.model import load_model
-    from operators.recognizers.moonshine.recognizer import bundled_model
+def _check(name: Literal["moonshine", "whisper"], folder: Path | None, spoken: str) -> None:
+    settings = RecognizeSettings(engine=name, model=None if folder is None else str(folder))
+    check_recognizer(settings, spoken=spoken, is_live=False)
 
-    folder = folder or bundled_model()
-    model = load_model(str(folder.absolute()), threads)
-    piece = model.tokenizer.piece
 
-    def decoded(
-        method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
+class _Moonshine(SpeechEngine):
+    def __init__(self, folder: Path | None, spoken: str, threads: int) -> None:
+        from operators.recognizers.moonshine.decoder import MARGIN
+        from operators.recognizers.moonshine.model import load_model
+        from operators.recognizers.moonshine.recognizer import bundled_model
+
+        self.folder = folder or bundled_model()
+        self.rules = None
+        self.margin = MARGIN
+        self._spoken = language(spoken)
+        self._model = load_model(str(self.folder.absolute()), threads)
+
+    @override
+    def encode(self, samples: Samples) -> Any:
+        return self._model.encode(samples)
+
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
     ) -> Callable[[], DecodedWindow]:
-        doubt = doubt_of(method, draft, stopped, piece)
+        from operators.recognizers.moonshine.decoder import decode
+
+        tokenizer = self._model.tokenizer
+        doubt = doubt_of(method, draft, stopped, tokenizer.piece)
         heard = decode(
-            method, encoded, draft, len(window.samples), is_final=window.is_final, doubt=doubt, piece=piece,
-            spoken=language(spoken),
-        )  # fmt: skip
-        return lambda: _window(heard, model.tokenizer.text(heard.tokens), piece)
+            method,
+            encoded,
+            draft,
+            len(window.samples),
+            is_final=window.is_final,
+            doubt=doubt,
+            piece=tokenizer.piece,
+            spoken=self._spoken,
+        )
+        return lambda: DecodedWindow(
+            heard.tokens,
+            tokenizer.text(heard.tokens),
+            [tokenizer.piece(token) for token in heard.tokens],
+            heard.probability,
+            heard.cost.passes,
+            heard.is_whole,
+        )
 
-    return SpeechEngine(folder, None, MARGIN, model.encode, decoded)
 
+class _Whisper(SpeechEngine):
+    def __init__(self, folder: Path, spoken: str, threads: int) -> None:
+        from operators.recognizers.whisper.decoder import MARGIN
+        from operators.recognizers.whisper.model import load_model
+        from operators.recognizers.whisper.recognizer import RULES
 
-def _whisper(folder: Path, spoken: str, threads: int) -> SpeechEngine:
-    from operators.recognizers.whisper.decoder import MARGIN, decode
-    from operators.recognizers.whisper.model import load_model
-    from operators.recognizers.whisper.recognizer import RULES
+        self.folder = folder
+        self.rules = RULES
+        self.margin = MARGIN
+        self._model = load_model(str(folder.absolute()), threads)
+        self._vocabulary = self._model.files.vocabulary
+        self._prompt = self._vocabulary.prompt(language(spoken))
 
-    model = load_model(str(folder.absolute()), threads)
-    vocabulary = model.files.vocabulary
-    prompt = vocabulary.prompt(language(spoken))
+    @override
+    def encode(self, samples: Samples) -> Any:
+        return self._model.encode(samples, self._prompt)
 
-    def decoded(
-        method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
+    @override
+    def decode(
+        self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
     ) -> Callable[[], DecodedWindow]:
-        doubt = doubt_of(method, draft, stopped, vocabulary.piece)
+        from operators.recognizers.whisper.decoder import decode
+
+        doubt = doubt_of(method, draft, stopped, self._vocabulary.piece)
         heard = decode(method, encoded, draft, is_final=window.is_final, doubt=doubt)
-        return lambda: _window(heard, heard.text, vocabulary.piece)
-
-    return SpeechEngine(folder, RULES, MARGIN, lambda audio: model.encode(audio, prompt), decoded)
-
-
-def _window(heard: Any, text: str, piece: Callable[[int], bytes]) -> DecodedWindow:
-    """The result of a decoder; both models have their own type of it, with the same fields."""
-    pieces = [piece(token) for token in heard.tokens]
-    return DecodedWindow(heard.tokens, text, pieces, heard.probability, heard.cost.passes, heard.is_whole)
+        return lambda: DecodedWindow(
+            heard.tokens,
+            heard.text,
+            [self._vocabulary.piece(token) for token in heard.tokens],
+            heard.probability,
+            heard.cost.passes,
+            heard.is_whole,
+        )

@@ -12,8 +12,7 @@ from tests.program import surtitle
 
 SAID = {
     "file": "talk.wav",
-    "text": "It was the best of times, it was the worst of times, it was the age of wisdom, "
-    "it was the age of foolishness, it was the epoch of belief,",
+    "text": "It was the best of times, it was the worst of times,",
 }
 
 
@@ -22,7 +21,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first seconds of a reading."""
     samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
     path = tmp_path_factory.mktemp("talk") / "talk.wav"
-    soundfile.write(path, samples[: round(10.7 * rate)], rate)
+    soundfile.write(path, samples[: round(5.0 * rate)], rate)
     return path
 
 
@@ -60,6 +59,6 @@ def test_whisper_is_measured_in_the_same_way(talk: Path, tmp_path: Path) -> None
         next(row for row in written["rows"] if row["method"] == method) for method in ("scratch", "draft")
     )
 
-    assert 0 < draft["finals_equal"] <= draft["finals"] >= 2
+    assert 0 < draft["finals_equal"] <= draft["finals"]
     assert draft["passes_per_update"] < scratch["passes_per_update"]
     assert written["signature"]["model"] == TINY_EN.name

@@ -1,10 +1,9 @@
 """The paper's tables: its own figures as printed there, ours beside them, and a command for every dash."""
 
 import pytest
-from msgspec.structs import replace
 from rich.console import Console
 
-from flows.measuring.methods.paper import MASKS, Figures, paper_tables, published
+from flows.measuring.methods.paper import MASKS, paper_tables
 from flows.pages.table import Table
 from tests.flows.measuring.made_rows import made
 
@@ -19,27 +18,6 @@ def lines(table: Table) -> dict[str, tuple[str, ...]]:
         if name != pair:
             named[f"{pair} {name}".strip()] = tuple(cells)
     return named
-
-
-@pytest.mark.parametrize("table", ["text", "speech"])
-def test_a_published_speedup_is_the_ratio_of_the_published_tokens_per_second(table: str) -> None:
-    languages: dict[str, dict[str, tuple[Figures, Figures]]] = getattr(published(), table)
-    assert [*languages] == ["de", "zh", "ja"]
-    for methods in languages.values():
-        for method, models in methods.items():
-            for figures, base in zip(models, methods["RT"], strict=True):
-                assert figures.tps is not None
-                assert base.tps is not None
-                assert figures.speedup == pytest.approx(figures.tps / base.tps, abs=0.03)
-                assert (figures.drafted is None) == (method == "RT")
-
-
-def test_the_published_tables_agree_where_they_tell_of_the_same_run() -> None:
-    paper = published()
-    first = {method: replace(models[0], tps=None) for method, models in paper.text["zh"].items()}
-    assert paper.bias["RT"] == first["RT"]
-    assert paper.bias["0.2"] == paper.mask["no mask"] == first["SSBD"]
-    assert paper.bias["0.5"] == paper.bias["1"] == paper.bias["CD"]
 
 
 def test_tables_2_and_6_have_the_papers_lines_with_our_own_cells_before_the_papers() -> None:

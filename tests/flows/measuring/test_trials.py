@@ -21,7 +21,7 @@ from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.translator import Translator
-from operators.errors import InputError, OutputError, UsageError
+from operators.errors import InputError, OutputError
 from operators.events import Partial
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
@@ -57,23 +57,11 @@ def texts(trials: list[SegmentTrial]) -> list[object]:
     ]
 
 
-def test_each_repeat_of_each_segment_is_one_trial_of_all_methods() -> None:
-    trials = list(run_trials(CORPUS, translators(), 2, masks(), set()))
-    assert [(one.repeat, one.segment) for one in trials] == [(r, s) for r in range(2) for s in range(3)]
-    assert all(len(one.updates) == len(PLAN.variants) for one in trials)
-
-
 def test_methods_share_a_pool_and_are_yet_as_if_each_were_alone() -> None:
     (together, *_) = run_trials(CORPUS, translators(), 1, masks(), set())
     for number, alone in enumerate(translators()):
         (trial, *_) = run_trials(CORPUS, [alone], 1, masks(), set())
         assert texts([SegmentTrial(0, 0, (together.updates[number],))]) == texts([trial])
-
-
-def test_without_bias_the_finals_are_those_of_retranslation() -> None:
-    for trial in run_trials(CORPUS, translators(), 1, masks(), set()):
-        retranslated, unbiased = trial.updates[:2]
-        assert [one.text for one in unbiased] == [one.text for one in retranslated]
 
 
 def test_a_final_shows_all_of_it_and_an_unfinished_text_what_its_mask_leaves() -> None:
@@ -193,19 +181,6 @@ def test_a_text_grows_by_so_many_words_and_ends_whole(tmp_path: Path) -> None:
     one = load_corpus(tmp_path / "t.txt", tmp_path / "r.txt", lag=2, skip=2, limit=5)
     assert (one.name, one.references) == ("t.txt|updates:2-words|segments:3-3", ["3"])
     assert one.sha256 != corpus.sha256
-
-
-def test_references_and_segments_must_go_together(tmp_path: Path) -> None:
-    (tmp_path / "t.txt").write_text("a\nb\n")
-    with pytest.raises(UsageError, match="2 segments"):
-        load_corpus(tmp_path / "t.txt", _empty(tmp_path), lag=2, skip=0, limit=None)
-    with pytest.raises(InputError, match="nothing to translate"):
-        load_corpus(_empty(tmp_path), None, lag=2, skip=0, limit=None)
-
-
-def _empty(folder: Path) -> Path:
-    (folder / "empty.txt").touch()
-    return folder / "empty.txt"
 
 
 @pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n" * 100])
