@@ -71,7 +71,7 @@ def bench_drafts(
     give the same output.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.measuring.drafts.files import encode, read_drafts, results_of
+    from flows.measuring.drafts.results import encode, read_drafts, results_of
     from flows.measuring.drafts.ways import Sweep, run_drafts
     from flows.measuring.results import publish
     from flows.measuring.texts import load_corpus

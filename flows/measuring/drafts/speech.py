@@ -7,8 +7,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from flows.measuring.clips import Clip, read_clips, samples, sign_clips
-from flows.measuring.drafts.files import Drafts
-from flows.measuring.drafts.tables import Costs
+from flows.measuring.drafts.results import Costs, Drafts
 from flows.measuring.drafts.ways import Sweep, Way, compared_on, ways
 from flows.measuring.runner import running
 from operators.decoding.drafter import Drafter

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from flows.engine.translation import Engine, open_engine
-from flows.measuring.drafts.files import Drafts
-from flows.measuring.drafts.tables import Costs
+from flows.measuring.drafts.results import Costs, Drafts
 from flows.measuring.runner import running
 from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.texts import Corpus
