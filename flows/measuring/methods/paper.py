@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -76,13 +76,10 @@ class PaperRun(NamedTuple):
     """What was measured in a run, and how."""
 
     rows: Sequence[MethodRow]
-    #: The model's file and the corpus, as in the signature.
-    model: str
-    corpus: str
+    signature: dict[str, Any]
+    #: The languages.
     source: str
     target: str
-    #: The tokenizer for NE.
-    tokenizer: str
     #: The files, and the other given options.
     text: str
     reference: str | None = None
@@ -91,7 +88,7 @@ class PaperRun(NamedTuple):
     @property
     def is_recorded(self) -> bool:
         """Whether the corpus comes from a recogniser, and not from a growing text."""
-        return "|updates:recorded" in self.corpus
+        return "|updates:recorded" in self.signature["corpus"]
 
     @property
     def pair(self) -> str:
@@ -115,16 +112,15 @@ class PaperRun(NamedTuple):
 
     def closing(self) -> list[str]:
         """Notes about all tables, one sentence per line."""
-        lines = [f"here: {self.model}, {self.corpus}, {self.pair}. A dash was not measured."]
+        model, corpus, tokens = (self.signature[name] for name in ("model", "corpus", "tokenizer"))
+        lines = [f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured."]
         if self.rows[0].comet is None:
             reference = self.reference or "TRANSLATION"
             lines.append(
                 f"COMET: {self._command(self.text, self.target, reference, '--comet', 'MODEL.ckpt')}"
             )
-        if self.tokenizer != "flores101":
-            lines.append(
-                f"NE here counts tokens of {self.tokenizer}: docs/measuring.md says how to have flores101."
-            )
+        if tokens != "flores101":
+            lines.append(f"NE here counts tokens of {tokens}: docs/measuring.md says how to have flores101.")
         return [
             *lines,
             "A/D and A/O in %; ×: tokens per second against RT's, the paper's speedup; wall: by wall time.",

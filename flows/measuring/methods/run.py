@@ -201,17 +201,9 @@ def _paper_run(job: BenchJob, signature: dict[str, Any], rows: Sequence[MethodRo
         ("--limit", job.limit, None),
     ):
         options += [option, str(value)] if value != usual else []
-    return PaperRun(
-        rows=rows,
-        model=signature["model"]["file"],
-        corpus=signature["corpus"],
-        source=common.source,
-        target=common.target,
-        tokenizer=signature["tokenizer"],
-        text=str(job.source),
-        reference=None if job.reference is None else str(job.reference),
-        options=tuple(options),
-    )
+    reference = None if job.reference is None else str(job.reference)
+    languages = common.source, common.target
+    return PaperRun(rows, signature, *languages, str(job.source), reference, tuple(options))
 
 
 def _caption(signature: dict[str, Any]) -> str:

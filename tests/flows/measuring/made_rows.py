@@ -39,12 +39,5 @@ def rows(**figures: Any) -> list[MethodRow]:
 
 def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> PaperRun:
     """A run of the paper's tables."""
-    return PaperRun(
-        rows=rows(**figures),
-        model="model.gguf",
-        corpus=corpus,
-        source="English",
-        target=target,
-        tokenizer="13a",
-        text="a.txt",
-    )
+    signature = {"model": {"file": "model.gguf"}, "corpus": corpus, "tokenizer": "13a"}
+    return PaperRun(rows(**figures), signature, "English", target, "a.txt")
