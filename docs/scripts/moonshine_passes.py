@@ -15,7 +15,7 @@ from time import perf_counter
 
 import numpy as np
 
-from flows.bench_speech.corpus import read_clips, samples
+from flows.measuring.clips import read_clips, samples
 from operators.decoding.certain import certain, gaps_to_next
 from operators.decoding.drive import drive
 from operators.decoding.greedy import retranslate

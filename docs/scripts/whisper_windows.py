@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from flows.bench_speech.corpus import read_clips, samples
+from flows.measuring.clips import read_clips, samples
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.metrics.word_errors import spoken_words, word_errors

@@ -7,23 +7,18 @@ import typer
 from msgspec.structs import replace
 
 from connectors.jsonl.reading import event_type_of
-from connectors.machine.quiet import measuring
 from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
-from flows.cli.bench import bench
-from flows.cli.bench_drafts import bench_drafts
-from flows.cli.bench_rooms import bench_rooms
-from flows.cli.bench_speech import bench_speech
 from flows.cli.devices import devices
 from flows.cli.doctor import doctor
 from flows.cli.groups import Commands
 from flows.cli.job import job
-from flows.cli.loadgen import loadgen
 from flows.cli.refusals import check_command
 from flows.cli.report import report
 from flows.cli.running import program, run
 from flows.cli.serve import serve
 from flows.cli.trace import trace
+from flows.measuring.subjects import subjects
 from flows.model.app import model_app
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
@@ -158,12 +153,8 @@ app.command(rich_help_panel=_CAPTION)(doctor)
 app.command(rich_help_panel=_SERVE)(serve)
 app.command(rich_help_panel=_SERVE)(job)
 app.command(rich_help_panel=_MEASURE)(report)
-# Training in the background pauses while these measure.
-app.command(rich_help_panel=_MEASURE)(measuring()(bench))
-app.command("bench-speech", rich_help_panel=_MEASURE)(measuring()(bench_speech))
-app.command("bench-drafts", rich_help_panel=_MEASURE)(measuring()(bench_drafts))
-app.command("bench-rooms", rich_help_panel=_MEASURE)(measuring()(bench_rooms))
-app.command(rich_help_panel=_MEASURE)(loadgen)
+for one in subjects():
+    app.command(one.name, rich_help_panel=_MEASURE)(one.command)
 app.command(rich_help_panel=_MEASURE)(trace)
 app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)
 

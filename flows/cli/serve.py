@@ -7,8 +7,8 @@ import typer
 from msgspec.structs import replace
 
 from flows.captions.runner import caption
-from flows.cli.lists import words
 from flows.observe.rooms import ROOMS
+from flows.settings.lists import words
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
     OUTPUT,

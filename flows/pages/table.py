@@ -1,10 +1,11 @@
 """A table of text, for a terminal and for a document."""
 
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -72,3 +73,17 @@ def number(value: float | None, digits: int) -> str:
 def percent(value: float | None, digits: int = 0) -> str:
     """A share as a percentage, or a dash if there is none."""
     return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def console(width: int = 140) -> Console:
+    """Standard output; ``width`` is used if it is not a terminal."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+
+
+def print_table(out: Console, table: Table) -> None:
+    """Print a table below its title, with its notes."""
+    out.print(table.title, style="bold", markup=False)
+    out.print(table.rich())
+    for note in table.notes:
+        out.print(note, soft_wrap=True, markup=False)
+    out.print()

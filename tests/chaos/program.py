@@ -126,9 +126,9 @@ def with_toys() -> None:
 
 def serve() -> None:
     """Answer requests: arguments, folder and environment, and the files that its output goes to."""
-    import flows.bench.benchmark
-    import flows.bench_speech.run
     import flows.cli.app
+    import flows.measuring.methods.run
+    import flows.measuring.speech.scores
     import flows.pages.report.page  # noqa: F401 - so that it need not be imported again and again
 
     for line in sys.stdin:

@@ -15,12 +15,12 @@ from connectors.jsonl.source import JsonlSource
 from connectors.models.template import read_template
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
-from flows.bench.corpus import load_corpus
 from flows.captions.graph import build
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import make_parts
-from flows.cli.bench_drafts import bench_drafts
 from flows.cli.report import report
+from flows.measuring.drafts.command import bench_drafts
+from flows.measuring.texts import load_corpus
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from flows.settings.schema import InputSettings, OutputSettings, Settings

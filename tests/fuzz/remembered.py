@@ -9,7 +9,7 @@ import msgspec
 from connectors.machine.tuning import remember, remembered
 from connectors.recovery.folder import RecoveryFolder
 from connectors.scoring.journal import Journal
-from flows.bench.runner import MethodUpdate, SegmentTrial
+from flows.measuring.methods.trials import MethodUpdate, SegmentTrial
 from operators.events import Effort
 from operators.models.tuning import Tuning
 from tests.fuzz.correct import Subject, refused_clearly, written

@@ -17,8 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from flows.loadgen.rows import Row, table
-from flows.pages.results import console, print_table
+from flows.measuring.load.run import LoadRow, table
+from flows.pages.table import console, print_table
 
 SURTITLE = str(Path(sys.executable).with_name("surtitle"))
 #: Rooms that two cores hold: each needs a tenth of them for its recogniser, and less for the model.
@@ -52,7 +52,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _load(given: argparse.Namespace, folder: Path) -> tuple[list[Row], list[str]]:
+def _load(given: argparse.Namespace, folder: Path) -> tuple[list[LoadRow], list[str]]:
     """The rows of all turns, and what was wrong with the server or its files."""
     talk = Path(str(files("moonshine_voice"))) / "assets" / "two_cities.wav"
     captions, results = folder / "rooms", folder / "load.json"
@@ -93,7 +93,7 @@ def _load(given: argparse.Namespace, folder: Path) -> tuple[list[Row], list[str]
         finally:
             server.kill()
     found = [f"the server ended with {server.returncode}: {stderr}"] if server.returncode else []
-    rows = [Row(**row) for row in json.loads(results.read_text())["rows"]]
+    rows = [LoadRow(**row) for row in json.loads(results.read_text())["rows"]]
     return rows, found + _missing(rows, captions, folder / "log.jsonl")
 
 
@@ -110,7 +110,7 @@ def _addresses(server: "subprocess.Popen[str]") -> tuple[str, str]:
     return captions, metrics
 
 
-def _missing(rows: Sequence[Row], captions: Path, log: Path) -> list[str]:
+def _missing(rows: Sequence[LoadRow], captions: Path, log: Path) -> list[str]:
     """Finals that are in the log but not in the file of their room, or in it twice."""
 
     def finals(paths: Sequence[Path]) -> list[tuple[str, int]]:
@@ -127,7 +127,7 @@ def _missing(rows: Sequence[Row], captions: Path, log: Path) -> list[str]:
     return found
 
 
-def faults(rows: Sequence[Row]) -> list[str]:
+def faults(rows: Sequence[LoadRow]) -> list[str]:
     """What was out of bounds, in sentences."""
     found = (
         [f"{sum(row.lost for row in rows)} segments got no final"] if any(row.lost for row in rows) else []

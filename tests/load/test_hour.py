@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from flows.loadgen.rows import Memory, Row, row_of
-from flows.loadgen.target import Load, Meter
+from flows.measuring.load.run import LoadRow, Memory, row_of
+from flows.measuring.load.target import Meter
+from flows.measuring.playback import Load
 from tests.load.hour import faults
 
 
-def turn(lag_s: float = 1.0, memory_mb: float = 500.0, **counts: int) -> Row:
+def turn(lag_s: float = 1.0, memory_mb: float = 500.0, **counts: int) -> LoadRow:
     meter = Meter(300.0)
     for number in range(100):
         meter.caption(3.0 * number, lag_s, is_final=number % 10 == 9)

@@ -20,7 +20,6 @@ SAMPLES = ROOT / "tests" / "samples"
 NEED_AN_EXTRA = {
     "web": ["replay", "captions.jsonl", "--web", "--port", "0"],
     "kafka": ["job", "kafka.toml"],
-    "bench": ["bench", "talk.txt", "--plots", "plots"],
     "azure": ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
     "vosk": ["file", "talk.wav", "--recognizer", "vosk", "--speech-model", "."],
     "train": ["model", "distill", "pairs.tsv", "--model", "base", "--to", "German", "-o", "new.tsv"],
@@ -156,10 +155,10 @@ def test_the_server_of_rooms_answers_with_its_page(with_extras: Installation) ->
     assert script == (ROOT / "connectors" / "web" / "static" / "speak.js").read_bytes()
 
 
-def test_plots_are_drawn(with_extras: Installation) -> None:
-    done = with_extras.surtitle(
+def test_plots_are_drawn(installed: Installation) -> None:
+    done = installed.surtitle(
         "bench", "talk.txt", "--limit", "1", "--repeat", "1", "--bias", "0.2", "--methods", "ssbd",
         "--plots", "plots",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert list((with_extras.work / "plots").iterdir())
+    assert list((installed.work / "plots").iterdir())

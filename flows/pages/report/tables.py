@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from flows.pages.results import console, print_table
-from flows.pages.table import Table, number
+from flows.pages.table import Table, console, number, print_table
 from operators.metrics.figures import Lag, Report, SegmentFigures, StreamFigures, worst
 from operators.metrics.summary import Percentiles
 from operators.printable import printable

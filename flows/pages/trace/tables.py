@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from flows.pages.results import console, print_table
-from flows.pages.table import Table
+from flows.pages.table import Table, console, print_table
 from flows.pages.trace.overview import name
 from flows.pages.trace.page import signature
 from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, safe

@@ -27,7 +27,6 @@ CASES = [
     ),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
-    ("bench", ["bench", "talk.txt", "--plots", "plots"], "--plots", "matplotlib"),
     (
         "train",
         ["model", "distill", "pairs.tsv", "--model", "base", "--to", "German", "-o", "new.tsv"],

@@ -230,12 +230,3 @@ def test_what_a_file_has_written_into_its_names_does_not_reach_the_terminal(tmp_
         f'{{"signature": {{"a\\u001b[2J": "b\\u001b]0;"}}, "costs": []}}\n{ROUNDS}\n'
     )
     assert "\x1b" not in invoke("bench-drafts", "--replay", tmp_path / "t.jsonl")
-
-
-def test_there_must_be_something_to_decode() -> None:
-    with pytest.raises(UsageError, match="--draft-model"):
-        invoke("bench-drafts")
-    with pytest.raises(UsageError, match="above 0"):
-        invoke("bench-drafts", "x.txt", "--draft-model", "y.gguf", "--ratio", "0")
-    with pytest.raises(UsageError, match="add --speech-model"):
-        invoke("bench-drafts", "x.wav", "y.wav", "--draft-model", "y.gguf")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.bench.plan import METHODS, Grid, columns_of, make_plan
 from flows.engine.leaning import BIAS, WORTH, Leaning, leaning
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
+from flows.measuring.methods.plan import METHODS, Grid, columns_of, make_plan
 from flows.settings.loading import load_settings
 from flows.settings.schema import PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.decoder import OneAtATime

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.bench.plan import columns_of
 from flows.engine.translation import open_engine, translator_settings
+from flows.measuring.methods.plan import columns_of
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError

@@ -1,1 +1,0 @@
-"""The benchmark: compares decoding methods on one model, with the columns of the papers."""

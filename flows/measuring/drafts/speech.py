@@ -1,0 +1,183 @@
+"""Transcribes utterances with a pair of Whisper models in all ways, and measures the cost of passes here."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from flows.measuring.clips import Clip, read_clips, samples, sign_clips
+from flows.measuring.drafts.results import Costs, Drafts
+from flows.measuring.drafts.ways import Sweep, Way, compared_on, ways
+from flows.measuring.runner import running
+from operators.decoding.drafter import Drafter
+from operators.decoding.drive import drive
+from operators.decoding.forward import Task
+from operators.decoding.greedy import retranslate
+from operators.decoding.remembered import Memory, Remembered
+from operators.decoding.respelled import Respelled
+from operators.decoding.session import PrefixSession
+from operators.decoding.trajectory import Trajectory
+from operators.errors import InputError
+from operators.languages import language
+from operators.models.pass_times import measure_costs
+from operators.recognizers.whisper.decoder import speech_task
+from operators.recognizers.whisper.encoded import Encoded
+from operators.recognizers.whisper.model import WhisperModel, load_model
+from operators.recognizers.whisper.recognizer import RULES
+from operators.recognizers.windowed.segmenter import Segmenter
+from operators.recognizers.windowed.voice import Samples, silero
+
+# Only whole utterances are decoded, and their ends do not depend on this interval.
+_INTERVAL_S = 10.0
+# How often each utterance's encoder is timed.
+_TURNS = 3
+
+
+class SpeechPair(NamedTuple):
+    """The recordings, and the folders of the models."""
+
+    audio: Sequence[Path]
+    model: Path
+    draft_model: Path
+    #: Name or code of the spoken language.
+    spoken: str
+    threads: int
+    #: Number of utterances to skip at the beginning, and to take.
+    skip: int
+    limit: int | None
+
+
+class _Model:
+    """One of the two models, and its prompt."""
+
+    def __init__(self, folder: Path, spoken: str, threads: int) -> None:
+        self._model: WhisperModel = load_model(str(folder.absolute()), threads)
+        self.vocabulary = self._model.files.vocabulary
+        self._prompt = self.vocabulary.prompt(language(spoken))
+
+    def encode(self, audio: Samples) -> Encoded:
+        """The encoder's output for an utterance."""
+        return self._model.encode(audio, self._prompt)
+
+
+class _Models(NamedTuple):
+    """The main model and the draft model."""
+
+    first: _Model
+    draft: _Model
+
+
+def run_speech_drafts(pair: SpeechPair, sweep: Sweep) -> Drafts:
+    """Decode the utterances of ``pair`` in all ways. Raises `InputError` for unusable files."""
+    with running() as runner:
+        runner.doing("loading the models", None)
+        models = _Models(*(_Model(one, pair.spoken, pair.threads) for one in (pair.model, pair.draft_model)))
+        clips = read_clips(pair.audio, None)
+        end = None if pair.limit is None else pair.skip + pair.limit
+        utterances = list(islice(_utterances(clips), pair.skip, end))
+        if not utterances:
+            raise InputError(
+                f"{pair.audio[0]}: no speech was found; check the recordings, --limit and --skip"
+            )
+        runner.doing("measuring what a pass costs", None)
+        costs = _costs(models, utterances)
+        made: list[Trajectory] = []
+        for audio in runner.each(utterances, "drafting", "utterances"):
+            made += _of_utterance(models, audio, ways(sweep))
+        runner.end()
+    signature = sign_clips(
+        pair.model,
+        clips,
+        pair.threads,
+        draft_model=pair.draft_model.name,
+        corpus=f"{len(clips)} recordings|utterances:{pair.skip + 1}-{pair.skip + len(utterances)}",
+        vocabularies=_compared_vocabularies(models, _texts(made)),
+        drafting=sweep.signature,
+    )
+    return Drafts(signature, [costs], made)
+
+
+def _utterances(clips: Sequence[Clip]) -> Iterator[Samples]:
+    for clip in clips:
+        segmenter = Segmenter(silero(), _INTERVAL_S, RULES)
+        for window in [*segmenter.accept(samples(clip)), *segmenter.finish()]:
+            if window.is_final:
+                yield window.samples
+
+
+def _of_utterance(models: _Models, audio: Samples, compared: Sequence[Way]) -> list[Trajectory]:
+    heard = [model.encode(audio) for model in models]
+    task, own = (speech_task(one, (), is_final=True) for one in heard)
+    first, second = (Memory(PrefixSession(one), one.prompt) for one in heard)
+    greedy, _ = drive(retranslate(task), Remembered(first))
+    spelled = [Way(way.name, _respelling(way, own, models)) for way in compared]
+    return compared_on(models.first.vocabulary.text(greedy.tokens), task, first, second, spelled)
+
+
+def _respelling(way: Way, own: Task, models: _Models) -> Callable[[Task], Drafter]:
+    """The drafter of ``way`` for the draft model's ``own`` task, with drafts in the main model's tokens."""
+    model, draft = (one.vocabulary for one in models)
+    if model.spells_like(draft):
+        return way.drafter
+    return lambda _task: Respelled(way.drafter(own), draft, model)
+
+
+def _compared_vocabularies(models: _Models, texts: Collection[bytes]) -> str:
+    """The share of the text that the draft model spells with tokens that the main model has too."""
+    model, draft = (one.vocabulary for one in models)
+    if model.spells_like(draft):
+        return "the same"
+    pieces = [draft.piece(token) for text in texts for token in draft.tokenize(text)]
+    alike = sum(len(model.tokenize(piece)) == 1 for piece in pieces)
+    return f"respelled|in-both:{alike}/{len(pieces)} tokens of the transcripts"
+
+
+def _texts(made: Sequence[Trajectory]) -> set[bytes]:
+    """The spoken texts; as in a transcript, each word has a space before it."""
+    return {b" " + one.text.encode() for one in made}
+
+
+def _costs(models: _Models, utterances: Sequence[Samples]) -> Costs:
+    """The cost of passes of the two models and of an utterance's encoder here, in milliseconds."""
+    longest = max(utterances, key=len)
+    encoder_ms = _encoder_ms(models, utterances)
+    draft, target = (
+        measure_costs(_pass_timer(model.encode(longest))) for model in (models.draft, models.first)
+    )
+    busy = "" if draft.is_steady and target.is_steady else "; the machine was busy"
+    return Costs(
+        f"in milliseconds as measured here, encoders included{busy}",
+        draft=draft,
+        target=target,
+        draft_encoder=encoder_ms[1],
+        target_encoder=encoder_ms[0],
+    )
+
+
+def _pass_timer(encoded: Encoded) -> Callable[[int], float]:
+    """Make a function that times a pass over a number of tokens after the prompt."""
+    encoded.evaluate(encoded.prompt, 0, 1)
+    begin = len(encoded.prompt)
+
+    def seconds(tokens: int) -> float:
+        encoded.cut(begin)
+        began = perf_counter()
+        encoded.evaluate([encoded.prompt[-1]] * tokens, begin, tokens)
+        return perf_counter() - began
+
+    return seconds
+
+
+def _encoder_ms(models: Sequence[_Model], utterances: Sequence[Samples]) -> list[float]:
+    """The mean over all utterances of the minimum of several times; the models take turns."""
+    sums = [0.0] * len(models)
+    for audio in utterances:
+        times: list[list[float]] = [[] for _ in models]
+        for _turn in range(_TURNS):
+            for model, own in zip(models, times, strict=True):
+                began = perf_counter()
+                model.encode(audio)
+                own.append(perf_counter() - began)
+        sums = [before + min(own) for before, own in zip(sums, times, strict=True)]
+    return [1000 * total / len(utterances) for total in sums]

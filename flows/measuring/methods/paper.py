@@ -1,0 +1,268 @@
+"""The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
+
+A table of the paper compares models and languages; a run has one of each. Figures that it has not measured
+are dashes, and a line below the table says which command measures them. The paper's are in ``paper.toml``.
+"""
+
+import shlex
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from flows.measuring.methods.plan import USUAL, Grid, columns_of
+from flows.measuring.methods.scores import MethodRow
+from flows.pages.table import Table, number
+from operators.languages import language
+
+BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
+DEFAULT_BIAS = 0.2
+MASKS = (3, 5)
+#: The paper's pairs of languages, in its order.
+PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
+
+# As in the paper, all tokens are verified (no commits), and a final has the same bias as other updates.
+_SWEEP = Grid(
+    method=("retranslate", "ssbd", "continuous"),
+    bias=BIASES,
+    mask_k=(0, *MASKS),
+    commit=(0,),
+    final_bias=("same",),
+    accept=("bias",),
+)
+#: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
+GRIDS = (_SWEEP, _SWEEP._replace(method=("ssbd",), bias=(DEFAULT_BIAS,), mask_k=(), draft_mask=MASKS))
+
+_COLUMNS = ("COMET", "NE", "A/D", "A/O")
+_SOURCE = (
+    "The paper's figures: Zeng et al., arXiv 2509.21740v2, tables 2, 3, 4 and 6; Apple M2 Pro, llama.cpp, "
+    "Q4_K_M, means of three runs, COMET wmt22-comet-da, NE in tokens of flores101."
+)
+
+
+class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of a table for one model; A/D and A/O are per cent; None where the paper prints nothing."""
+
+    comet: float
+    ne: float
+    speedup: float
+    drafted: float | None = None
+    output: float | None = None
+    tps: int | None = None
+
+
+class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The paper's tables."""
+
+    #: The models, in the order of the figures of tables 2 and 6.
+    models: tuple[str, str]
+    #: Tables 2 and 6, by language and method: re-translation (RT) and SSBD.
+    text: dict[str, dict[str, tuple[Figures, Figures]]]
+    speech: dict[str, dict[str, tuple[Figures, Figures]]]
+    #: Tables 3 and 4, by bias and by mask.
+    bias: dict[str, Figures]
+    mask: dict[str, Figures]
+
+
+@cache
+def published() -> Published:
+    """The paper's tables."""
+    return msgspec.toml.decode(Path(__file__).with_name("paper.toml").read_bytes(), type=Published)
+
+
+class PaperRun(NamedTuple):
+    """What was measured in a run, and how."""
+
+    rows: Sequence[MethodRow]
+    signature: dict[str, Any]
+    #: The languages.
+    source: str
+    target: str
+    #: The files, and the other given options.
+    text: str
+    reference: str | None = None
+    options: tuple[str, ...] = ()
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the corpus comes from a recogniser, and not from a growing text."""
+        return "|updates:recorded" in self.signature["corpus"]
+
+    @property
+    def pair(self) -> str:
+        """The languages' codes."""
+        return f"{language(self.source).code}→{language(self.target).code}"
+
+    def missing(self, *, recorded: bool) -> list[str]:
+        """A line for each dash that another run can fill.
+
+        Args:
+            recorded: For the table of recognised speech instead of that of a text.
+        """
+        if self.is_recorded != recorded:
+            kind = "PARTIALS.jsonl" if recorded else "TEXT"
+            return [f"Not measured in this run: {self._command(kind, self.target, None)}"]
+        if language(self.source).code != "en":
+            return [f"{', '.join(PAIRS)}: surtitle bench ENGLISH --to LANGUAGE --paper"]
+        others = [(pair, name) for pair, name in PAIRS.items() if pair != self.pair]
+        reference = self.reference and "TRANSLATION"
+        return [f"{pair}: {self._command(self.text, name, reference)}" for pair, name in others]
+
+    def closing(self) -> list[str]:
+        """Notes about all tables, one sentence per line."""
+        model, corpus, tokens = (self.signature[name] for name in ("model", "corpus", "tokenizer"))
+        lines = [f"here: {model['file']}, {corpus}, {self.pair}. A dash was not measured."]
+        if self.rows[0].comet is None:
+            reference = self.reference or "TRANSLATION"
+            lines.append(
+                f"COMET: {self._command(self.text, self.target, reference, '--comet', 'MODEL.ckpt')}"
+            )
+        if tokens != "flores101":
+            lines.append(f"NE here counts tokens of {tokens}: docs/measuring.md says how to have flores101.")
+        return [
+            *lines,
+            "A/D and A/O in %; ×: tokens per second against RT's, the paper's speedup; wall: by wall time.",
+            _SOURCE,
+        ]
+
+    def _command(self, text: str, target: str, reference: str | None, *more: str) -> str:
+        references = () if reference is None else ("--reference", reference)
+        command = ("surtitle", "bench", text, *references, "--to", target, *self.options, *more, "--paper")
+        return shlex.join(command)
+
+
+def paper_tables(run: PaperRun) -> tuple[Table, ...]:
+    """Tables 2, 3, 4 and 6. NE is the mean over the segments, as in the paper."""
+    return (
+        _languages(run, "Table 2: a text that grows (the paper: Flores, by three words)", recorded=False),
+        _biases(run),
+        _masks(run),
+        _languages(run, "Table 6: a recogniser's updates (the paper: ACL 60/60)", recorded=True),
+    )
+
+
+def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
+    paper, fits = published(), run.is_recorded == recorded
+    printed = paper.speech if recorded else paper.text
+    own = (
+        {"RT": _find(run.rows, "retranslate"), "SSBD": _find(run.rows, "ssbd", DEFAULT_BIAS)} if fits else {}
+    )
+    lines: list[tuple[str, ...]] = []
+    for pair in dict.fromkeys((*PAIRS, run.pair) if fits else PAIRS):
+        lines.append((pair, *[""] * 18))
+        for method in ("RT", "SSBD"):
+            figures = _measured(own[method], tps=True) if pair == run.pair and fits else ["–"] * 6
+            theirs = printed.get(pair.removeprefix("en→"), {}).get(method, (None, None))
+            lines.append((method, *figures, *_printed(theirs[0], tps=True), *_printed(theirs[1], tps=True)))
+    columns = (*_COLUMNS, "TPS", "×")
+    return Table(
+        title, ("", *columns * 3), tuple(lines),
+        groups=(("here", 6), *((model, 6) for model in paper.models)),
+        notes=(*run.missing(recorded=recorded), *(_by_default(run) if fits else [])),
+    )  # fmt: skip
+
+
+def _by_default(run: PaperRun) -> list[str]:
+    """A line about the product with its defaults, if this run has measured it."""
+    # The defaults depend on the model.
+    usual = [columns_of(USUAL, knows_unfinished=knows) for knows in (True, False)]
+    for row in run.rows:
+        if any(all(getattr(row, name) == one[name] for name in one) for one in usual):
+            _, _, drafted, output, tps, ratio = _measured(row, tps=True)
+            return [
+                f"surtitle as it runs by default: NE {row.ne_raw_mean:.2f}, A/D {drafted}, A/O {output}, "
+                f"TPS {tps}, × {ratio}; {row.speedup:.2f} by wall time"
+            ]
+    return []
+
+
+def _biases(run: PaperRun) -> Table:
+    rows = {
+        "RT": _find(run.rows, "retranslate"),
+        **{f"{bias:g}": _find(run.rows, "ssbd", bias) for bias in BIASES},
+        "CD": _find(run.rows, "continuous"),
+    }
+    return _of_one_pair(run, "Table 3: the bias", "β", rows, published().bias)
+
+
+def _masks(run: PaperRun) -> Table:
+    def masked(k: int, *, draft: bool) -> MethodRow:
+        return _find(run.rows, "ssbd", DEFAULT_BIAS, mask_k=k, draft_mask=k if draft else 0)
+
+    rows = {
+        "no mask": masked(0, draft=False),
+        **{f"mask-{k} in the draft": masked(k, draft=True) for k in MASKS},
+        **{f"display-only mask-{k}": masked(k, draft=False) for k in MASKS},
+    }
+    title = f"Table 4: where the mask is applied, β = {DEFAULT_BIAS:g}; NE of what is shown"
+    return _of_one_pair(run, title, "k", rows, published().mask)
+
+
+def _of_one_pair(
+    run: PaperRun, title: str, first: str, rows: dict[str, MethodRow], printed: dict[str, Figures]
+) -> Table:
+    """Our rows for the languages of this run, next to the paper's for one model and pair."""
+    quality = "chrF" if run.rows[0].chrf is not None else "chrF to RT"
+    return Table(
+        title,
+        (first, *_COLUMNS, "×", "wall", quality, *_COLUMNS, "×"),
+        tuple(
+            (
+                name,
+                *_measured(row, tps=False),
+                f"{row.speedup:.2f}",
+                f"{row.chrf_of_baseline if row.chrf is None else row.chrf:.1f}",
+                *_printed(printed[name], tps=False),
+            )
+            for name, row in rows.items()
+        ),
+        groups=((f"here, {run.pair}", 7), (f"{published().models[0]}, Flores en→zh", 5)),
+    )
+
+
+def _find(
+    rows: Sequence[MethodRow], method: str, bias: float | None = None, *, mask_k: int = 0, draft_mask: int = 0
+) -> MethodRow:
+    """The row of one of `GRIDS`."""
+    wanted = {
+        **{"method": method, "bias": bias, "final_bias": bias, "mask_k": mask_k, "draft_mask": draft_mask},
+        **{"commit": 0, "min_block": 1, "hold_back": 0, "drop_revised": False, "strip_punctuation": False},
+    }
+    return next(
+        row
+        for row in rows
+        if row.accept in (None, "bias") and all(getattr(row, name) == wanted[name] for name in wanted)
+    )
+
+
+def _measured(row: MethodRow, *, tps: bool) -> list[str]:
+    """Our cells; those of the draft are empty if there is none, as in the paper."""
+    shares = (row.accepted_over_drafted, row.accepted_over_output)
+    return [
+        number(row.comet, 3),
+        f"{row.ne_shown_mean:.2f}",
+        *(_share(None if row.accepted_over_drafted is None else 100 * (share or 0.0)) for share in shares),
+        *([f"{row.tokens_per_second:.0f}"] if tps else []),
+        f"{row.tps_ratio:.2f}",
+    ]
+
+
+def _printed(figures: Figures | None, *, tps: bool) -> list[str]:
+    """The paper's cells; empty where the paper prints none."""
+    if figures is None:
+        return [""] * (6 if tps else 5)
+    return [
+        f"{figures.comet:.3f}",
+        f"{figures.ne:.2f}",
+        _share(figures.drafted),
+        _share(figures.output),
+        *([f"{figures.tps}"] if tps else []),
+        f"{figures.speedup:.2f}",
+    ]
+
+
+def _share(percent: float | None) -> str:
+    # As many decimals as fit.
+    return "" if percent is None else f"{percent:.1f}" if percent < 99.95 else "100"

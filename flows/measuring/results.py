@@ -1,0 +1,122 @@
+"""Results of a measurement: rows and their tables, which are printed and written with a signature."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from connectors.files.whole import write_whole
+from flows.pages.table import Table, console, number, percent, print_table
+from operators.printable import printable
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of one way, setting or number of rooms, with the fields of the ``--json`` file."""
+
+
+class Column(NamedTuple):
+    """A column of a table of rows."""
+
+    heading: str
+    #: The name of the field, after dots inside others, or a function of the row.
+    value: str | Callable[[Any], object]
+    #: The number of decimals, and ``%`` for a share; None for other values than numbers.
+    digits: int | None = None
+    unit: str = ""
+
+    def cell(self, row: Row, absent: str) -> str:
+        """The cell of a row; ``absent`` if there is no value."""
+        value: Any = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
+        if value is None:
+            return absent
+        if self.digits is None:
+            return str(value)
+        return (percent if self.unit == "%" else number)(value, self.digits)
+
+
+def tabulated(
+    title: str,
+    rows: Iterable[Row],
+    columns: Sequence[Column],
+    *,
+    absent: str = "–",
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """The table of ``rows``; the first column names them."""
+    return Table(
+        title,
+        tuple(column.heading for column in columns),
+        tuple(tuple(column.cell(row, absent) for column in columns) for row in rows),
+        notes=notes,
+    )
+
+
+class Results(NamedTuple):
+    """What a measurement has found."""
+
+    signature: dict[str, Any]
+    #: The lists of rows of the ``--json`` file.
+    rows: Mapping[str, Sequence[Any]]
+    tables: Sequence[Table]
+    #: Sentences below the tables.
+    below: Sequence[str] = ()
+    #: More tables for the document.
+    more: Sequence[Table] = ()
+
+
+def publish(
+    results: Results,
+    *,
+    json: Path | None,
+    markdown: Path | None = None,
+    others: Iterable[tuple[Path | None, Callable[[], bytes]]] = (),
+) -> None:
+    """Write the requested files, and print the tables, the signature and the names of the files.
+
+    Args:
+        results: All that was found.
+        json: File for signature and rows.
+        markdown: File for the tables.
+        others: More files, and what makes their contents.
+
+    Raises:
+        OutputError: when a file cannot be written.
+    """
+    signature = results.signature
+    if json is not None:
+        content = {"signature": signature, **results.rows}
+        write_whole(json, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+    if markdown is not None:
+        parts = [table.markdown() for table in (*results.tables, *results.more)]
+        if results.below:
+            parts.append("  \n".join(results.below))
+        parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(signature)))
+        write_whole(markdown, ("\n\n".join(parts) + "\n").encode())
+    written = [json, markdown]
+    for path, made in others:
+        if path is not None:
+            write_whole(path, made())
+        written.append(path)
+    out = console()
+    for table in results.tables:
+        print_table(out, table)
+    for line in results.below:
+        out.print(line, soft_wrap=True, markup=False)
+    if results.below:
+        out.print()
+    files = [("written", str(path)) for path in written if path is not None]
+    for name, value in [*_lines(signature), *files]:
+        out.print(f"{name:>17}  {printable(value)}", soft_wrap=True, markup=False)
+
+
+def _lines(signature: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A line for each present field of a signature; models last."""
+    models = {name: value for name, value in signature.items() if isinstance(value, dict)}
+    plain = {name: value for name, value in signature.items() if name not in models and value is not None}
+    shown = {
+        name: f"{model.get('file')}|{model.get('bytes')} bytes|sha256:{model.get('sha256')}"
+        for name, model in models.items()
+    }
+    return [(name, str(value)) for name, value in {**plain, **shown}.items()]

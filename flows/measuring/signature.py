@@ -1,0 +1,106 @@
+"""The signature of a measurement: everything needed to reproduce its figures."""
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterable
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from connectors.files.checksum import sha256_of
+from connectors.machine.cpu import cpu_name
+from flows.engine.translation import Engine, closes_unfinished
+from flows.measuring.texts import Corpus
+from flows.settings.schema import TranslateSettings
+
+_OPENMP = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
+
+def sign(**own: Any) -> dict[str, Any]:
+    """A signature: the version, what is the subject's ``own``, and the machine."""
+    return {
+        "surtitle": version("surtitle"),
+        **own,
+        "python": platform.python_version(),
+        "cpu": cpu_name(),
+        "platform": platform.platform(terse=True),
+    }
+
+
+def of_engine(engine: Engine, asked: TranslateSettings) -> dict[str, Any]:
+    """What must be equal wherever an engine, opened with the settings ``asked``, gives equal figures."""
+    context = engine.context
+    return {
+        # Code changes within a version.
+        "code": _hash_of_code()[:12],
+        "llama_cpp_python": version("llama-cpp-python"),
+        "model": identify(engine.path),
+        "draft_model": None if engine.draft is None else identify(engine.draft.path),
+        "heads": None if asked.heads is None else identify(Path(asked.heads).expanduser()),
+        "glossary": None if asked.glossary is None else _name_glossary(Path(asked.glossary)),
+        "prompt": f"{asked.source}-{asked.target}|{_hash_of_prompt(engine)[:12]}",
+        "threads": context.threads,
+        "ubatch": context.ubatch,
+        "row_step": context.row_step,
+        "cells": context.cells,
+        # Fewer tokens of a draft are not kept when the source grows; None if none are ever.
+        "least_kept": engine.pool.sessions.least_kept,
+        "max_source": asked.max_source,
+        # Whether the model saw unfinished text with a full stop after it, and was trained on such.
+        "close_unfinished": closes_unfinished(asked, engine.prompt),
+        "knows_unfinished": engine.prompt.knows_unfinished,
+        "numpy": version("numpy"),
+        "sacrebleu": version("sacrebleu"),
+        # OpenMP's wait policy determines the cost of a busy machine.
+        "omp": "|".join(f"{name}:{os.environ.get(name, '')}" for name in _OPENMP),
+    }
+
+
+def of_texts(corpus: Corpus, engine: Engine, variants: Iterable[TranslateSettings]) -> dict[str, Any]:
+    """The texts, the dictionaries that translate them, and the scores, which are not yet known."""
+    return {
+        "dictionary": _name_dictionaries(engine, variants),
+        "corpus": corpus.name,
+        "corpus_sha256": corpus.sha256[:12],
+        **dict.fromkeys(("chrf", "bleu", "comet", "likelihood")),
+    }
+
+
+def identify(path: Path) -> dict[str, Any]:
+    """The identity of the weights in a file: its name, its length in bytes, a hash. Raises `InputError`."""
+    digest = sha256_of(path)
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": digest[:16]}
+
+
+def _name_glossary(path: Path) -> str:
+    return f"{path.name}|{sha256_of(path.expanduser())[:12]}"
+
+
+def _name_dictionaries(engine: Engine, variants: Iterable[TranslateSettings]) -> str | None:
+    """The dictionaries, each with the hashes of its lexicons."""
+    opened = {one.dictionary: engine.dictionary(one) for one in variants}
+    named = [
+        "|".join([Path(name).name, *(lexicon.sha256[:12] for lexicon in each.lexicons)])
+        for name, each in opened.items()
+        if each is not None
+    ]
+    return " ".join(named) or None
+
+
+def _hash_of_prompt(engine: Engine) -> str:
+    prompt = engine.prompt
+    parts = [prompt.head, prompt.lead, prompt.tail, prompt.unfinished_tail]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def _hash_of_code() -> str:
+    digest = hashlib.sha256()
+    for package in ("operators", "flows"):
+        folder = Path(str(files(package)))
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

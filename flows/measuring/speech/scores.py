@@ -1,0 +1,252 @@
+"""The rows of a speech benchmark: time, passes, errors and erasure of each way to decode."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from flows.measuring.results import Column, Row, tabulated
+from flows.measuring.speech.native import NativeTrial
+from flows.measuring.speech.trial import RecordingTrial
+from flows.pages.table import Table
+from operators.metrics.erasure import erasure
+from operators.metrics.word_errors import spoken_words, word_errors
+from operators.prefix import common_prefix
+from operators.recognizers.windowed.method import SpeechMethod
+
+
+class SpeechRow(Row, frozen=True, kw_only=True):
+    """The results of one way of decoding, pooled over all recordings; times are means per update."""
+
+    #: ``scratch``, ``draft``, or ``native`` for Moonshine's own library.
+    method: str
+    bias: float | None = None
+    #: Minimum probability of the last shown word of an unfinished text; None shows the text as decoded.
+    certainty: float | None = None
+    #: Whether windows of unfinished speech were decoded only to the first new word below that probability.
+    ends_early: bool = False
+    updates: int
+    decoder_ms: float | None = None
+    #: Time of the voice detector, the encoder and the decoder.
+    recognizer_ms: float
+    #: Time relative to decoding from scratch, in this run.
+    decoder_ratio: float | None = None
+    recognizer_ratio: float | None = None
+    passes_per_update: float | None = None
+    #: Word error rate of the finals, in per cent; None without a reference.
+    wer: float | None = None
+    #: Normalised erasure of the shown words, and the share of updates that erase a word.
+    ne: float
+    revising_share: float
+    #: The same, ignoring case and punctuation.
+    ne_words: float
+    revising_share_words: float
+    #: Mean number of words of the hypothesis that an unfinished text does not show.
+    held_back: float
+    #: Mean seconds of audio from an utterance's first update to the one that settles a word, so that it and
+    #: all words before it no longer change; None if the times of the updates are unknown.
+    settled_s: float | None = None
+    finals: int
+    #: Number of finals that are identical, token by token, to those of decoding from scratch.
+    finals_equal: int | None = None
+
+
+class _Shown(NamedTuple):
+    """One update as a viewer sees it."""
+
+    shown: str
+    whole: str
+    is_final: bool
+    end_s: float = 0.0
+
+
+def rows(
+    trials: Sequence[RecordingTrial],
+    methods: Sequence[SpeechMethod],
+    certainties: Sequence[float | None],
+    references: Sequence[str | None],
+) -> list[SpeechRow]:
+    """A row for each method and each certainty; the first method must be decoding from scratch."""
+    return [
+        _row(trials, number, method, certainties, place, references)
+        for number, method in enumerate(methods)
+        for place, least in enumerate(certainties)
+        # Words that were not decoded because they would be hidden cannot be shown at another certainty.
+        if method.stop_below in (0, least)
+    ]
+
+
+def native_row(trials: Sequence[NativeTrial], references: Sequence[str | None]) -> SpeechRow:
+    """The row of Moonshine's own library."""
+    said = [[_Shown(one.text, one.text, one.is_final) for one in trial.updates] for trial in trials]
+    updates = sum(map(len, said))
+    return SpeechRow(
+        method="native",
+        updates=updates,
+        recognizer_ms=1000 * sum(trial.seconds for trial in trials) / max(1, updates),
+        wer=_wer(said, references),
+        finals=sum(one.is_final for clip in said for one in clip),
+        **_stability(said),
+    )
+
+
+def _row(
+    trials: Sequence[RecordingTrial],
+    way: int,
+    method: SpeechMethod,
+    certainties: Sequence[float | None],
+    place: int,
+    references: Sequence[str | None],
+) -> SpeechRow:
+    mine = [update for trial in trials for update in trial.ways[way]]
+    scratch = [update for trial in trials for update in trial.ways[0]]
+    shared_s = sum(trial.detector_s + sum(trial.encoder_s) for trial in trials)
+    decoder_s, scratch_s = (sum(one.decoder_s for one in updates) for updates in (mine, scratch))
+    count = max(1, len(mine))
+    said = [
+        [
+            _Shown(
+                one.text if certainties[place] is None else one.shown[place],
+                one.text,
+                one.is_final,
+                one.end_s,
+            )
+            for one in trial.ways[way]
+        ]
+        for trial in trials
+    ]
+    return SpeechRow(
+        method="draft" if method.use_draft else "scratch",
+        bias=method.bias if method.use_draft else None,
+        certainty=certainties[place],
+        ends_early=method.stop_below > 0,
+        updates=len(mine),
+        decoder_ms=1000 * decoder_s / count,
+        recognizer_ms=1000 * (shared_s + decoder_s) / count,
+        decoder_ratio=decoder_s / scratch_s if scratch_s else None,
+        recognizer_ratio=(shared_s + decoder_s) / (shared_s + scratch_s) if scratch_s else None,
+        passes_per_update=sum(one.passes for one in mine) / count,
+        wer=_wer(said, references),
+        finals=sum(one.is_final for one in mine),
+        finals_equal=sum(
+            one.is_final and one.tokens == other.tokens for one, other in zip(mine, scratch, strict=True)
+        ),
+        **_stability(said),
+        settled_s=_settled_s(said),
+    )
+
+
+def _settled_s(said: Sequence[Sequence[_Shown]]) -> float:
+    """The mean over all words of the finals, ignoring case and punctuation."""
+    waited: list[float] = []
+    for clip in said:
+        shown: list[tuple[float, tuple[str, ...]]] = []
+        for one in clip:
+            shown.append((one.end_s, spoken_words(one.shown)))
+            if one.is_final:
+                waited += settled(shown)
+                shown = []
+    return sum(waited) / max(1, len(waited))
+
+
+def _wer(said: Sequence[Sequence[_Shown]], references: Sequence[str | None]) -> float | None:
+    """The word error rate, pooled over the recordings with a reference."""
+    errors = words = 0
+    for clip, reference in zip(said, references, strict=True):
+        if reference is not None:
+            spoken = spoken_words(reference)
+            heard = spoken_words(" ".join(one.whole for one in clip if one.is_final))
+            errors += word_errors(spoken, heard)
+            words += len(spoken)
+    return 100 * errors / words if words else None
+
+
+def _stability(said: Sequence[Sequence[_Shown]]) -> dict[str, Any]:
+    """The columns of erasure."""
+    partials = [one for clip in said for one in clip if not one.is_final]
+    held = sum(len(one.whole.split()) - len(one.shown.split()) for one in partials)
+    ne, revising = _erased(said, lambda text: tuple(text.split()))
+    ne_words, revising_words = _erased(said, spoken_words)
+    return {
+        "ne": ne,
+        "revising_share": revising,
+        "ne_words": ne_words,
+        "revising_share_words": revising_words,
+        "held_back": held / max(1, len(partials)),
+    }
+
+
+def _erased(said: Sequence[Sequence[_Shown]], split: Callable[[str], tuple[str, ...]]) -> tuple[float, float]:
+    """Erased words per word of the finals, and the share of updates that erase any."""
+    erased = final = revising = updates = 0
+    for clip in said:
+        before: tuple[str, ...] = ()
+        for one in clip:
+            words = split(one.shown)
+            count = erasure(before, words)
+            erased, revising, updates = erased + count, revising + (count > 0), updates + 1
+            final += len(words) if one.is_final else 0
+            before = () if one.is_final else words
+    return erased / max(1, final), revising / max(1, updates)
+
+
+def settled(shown: Sequence[tuple[float, tuple[str, ...]]]) -> list[float]:
+    """When words are settled: every later update shows them, and all words before them, unchanged.
+
+    For each word of the last text, the seconds from the utterance's first update until it is settled.
+
+    Args:
+        shown: The time and the words of each update; at least one update.
+    """
+    begin_s, words = shown[0][0], shown[-1][1]
+    settled_s = [shown[-1][0]] * len(words)
+    least = len(words)
+    for end_s, before in reversed(shown):
+        least = min(least, common_prefix(before, words))
+        settled_s[:least] = [end_s] * least
+    return [end_s - begin_s for end_s in settled_s]
+
+
+def tables(found: Sequence[SpeechRow]) -> list[Table]:
+    """The tables of times and of what is shown."""
+    # The shown part of a hypothesis does not affect times, unless decoding of its window ended early.
+    timed = [row for row in found if row.certainty is None or row.ends_early]
+    return [
+        tabulated("An update", timed, _TIMES, absent=""),
+        tabulated("What is shown", found, _SHOWN, absent=""),
+    ]
+
+
+def _label(row: SpeechRow) -> str:
+    parts = [row.method]
+    if row.bias is not None:
+        parts.append(f"β={row.bias:g}")
+    if row.certainty is not None:
+        parts.append(f"certainty={row.certainty:g}")
+    if row.ends_early:
+        parts.append("ending early")
+    return " ".join(parts)
+
+
+def _finals_equal(row: SpeechRow) -> str | None:
+    return None if row.finals_equal is None else f"{row.finals_equal} of {row.finals}"
+
+
+_TIMES = (
+    Column("", _label),
+    Column("updates", "updates"),
+    Column("decoder ms", "decoder_ms", 1),
+    Column("of scratch", "decoder_ratio", 2),
+    Column("recogniser ms", "recognizer_ms", 1),
+    Column("of scratch", "recognizer_ratio", 2),
+    Column("passes", "passes_per_update", 1),
+    Column("finals equal", _finals_equal),
+)
+_SHOWN = (
+    Column("", _label),
+    Column("WER %", "wer", 2),
+    Column("NE", "ne", 2),
+    Column("revising %", lambda row: 100 * row.revising_share, 0),
+    Column("NE, words alone", "ne_words", 2),
+    Column("revising %", lambda row: 100 * row.revising_share_words, 0),
+    Column("held back", "held_back", 2),
+    Column("settled s", "settled_s", 2),
+)

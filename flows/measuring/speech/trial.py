@@ -1,0 +1,113 @@
+"""Decodes the same windows in several ways, in turns, and records the results."""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from operators.events import SAMPLE_RATE
+from operators.recognizers.windowed.drafting import DraftingTranscriber
+from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.segmenter import Segmenter, Window
+from operators.recognizers.windowed.steady import steady_text
+from operators.recognizers.windowed.voice import Samples, silero
+
+
+class WindowUpdate(NamedTuple):
+    """The result of one way of decoding for one window."""
+
+    is_final: bool
+    tokens: tuple[int, ...]
+    #: The text as decoded, and as shown at each requested certainty.
+    text: str
+    shown: tuple[str, ...]
+    passes: int
+    decoder_s: float
+    #: Where the window ends in the recording.
+    end_s: float = 0.0
+
+
+class RecordingTrial(NamedTuple):
+    """One recording, decoded in all ways."""
+
+    #: The updates of each way.
+    ways: tuple[list[WindowUpdate], ...]
+    #: Seconds of the voice detector, and of the encoder at each update, which all ways share.
+    detector_s: float
+    encoder_s: list[float]
+
+
+class _Variant:
+    """One way of decoding, and the state of its open utterance."""
+
+    def __init__(
+        self, engine: DraftingTranscriber, method: SpeechMethod, certainties: Sequence[float]
+    ) -> None:
+        self._engine = engine
+        self._method = method
+        self._certainties = certainties
+        self.updates: list[WindowUpdate] = []
+        self._draft: tuple[int, ...] = ()
+        self._shown = [""] * len(certainties)
+        self._stopped = 0
+
+    def decode(self, window: Window, encoded: Any) -> None:
+        """Decode a window, and record the result."""
+        began = perf_counter()
+        said = self._engine.decode(self._method, encoded, self._draft, window, self._stopped)
+        decoder_s = perf_counter() - began
+        text, pieces = self._engine.text(said.tokens), [*map(self._engine.piece, said.tokens)]
+        self._shown = [
+            text if window.is_final else steady_text(pieces, said.probability, least, shown)
+            for least, shown in zip(self._certainties, self._shown, strict=True)
+        ]
+        self._draft = said.tokens
+        self._stopped = 0 if said.is_whole else self._stopped + 1
+        self.updates.append(
+            WindowUpdate(
+                window.is_final,
+                said.tokens,
+                text,
+                tuple(self._shown),
+                said.cost.passes,
+                decoder_s,
+                window.end / SAMPLE_RATE,
+            )
+        )
+        if window.is_final:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._draft = ()
+        self._shown = [""] * len(self._certainties)
+        self._stopped = 0
+
+
+def ways_of(biases: Sequence[float], certainties: Sequence[float]) -> list[SpeechMethod]:
+    """From scratch, the baseline of all others; then each bias, also stopping below each certainty."""
+    stops = [0.0, *filter(None, certainties)]
+    drafts = [SpeechMethod(bias=bias, stop_below=least) for bias in biases for least in stops]
+    return [SpeechMethod(use_draft=False), *drafts]
+
+
+def run_trial(
+    engine: DraftingTranscriber,
+    audio: Samples,
+    methods: Sequence[SpeechMethod],
+    certainties: Sequence[float],
+    interval_s: float,
+) -> RecordingTrial:
+    """Decode each window of a recording in all ways; the first way rotates from window to window."""
+    began = perf_counter()
+    segmenter = Segmenter(silero(), interval_s, engine.rules)
+    windows = [*segmenter.accept(audio), *segmenter.finish()]
+    detector_s = perf_counter() - began
+    ways = [_Variant(engine, method, certainties) for method in methods]
+    encoder_s: list[float] = []
+    for number, window in enumerate(windows):
+        began = perf_counter()
+        encoded = engine.encode(window.samples)
+        encoder_s.append(perf_counter() - began)
+        first = number % len(ways)
+        for way in [*ways[first:], *ways[:first]]:
+            way.decode(window, encoded.again())
+    return RecordingTrial(tuple(way.updates for way in ways), detector_s, encoder_s)

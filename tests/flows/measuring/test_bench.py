@@ -1,0 +1,194 @@
+"""`surtitle bench` from end to end: its contract, its resumption, its complaints."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.program import ROOT, SURTITLE, Program, completed
+
+COMMAND = [SURTITLE, "bench"]
+PARTIALS = ROOT / "tests" / "samples" / "partials.jsonl"
+TEXT = "The door is open.\nThe tour begins at ten.\n"
+REFERENCE = "Die Tür ist offen.\nDie Führung beginnt um zehn.\n"
+TIMES = {
+    *("speedup", "speedup_range", "tps_ratio", "tokens_per_second", "ms_per_update"),
+    *("ms_of_final", "ms_of_partial"),
+}
+COLUMNS = {
+    *("method", "bias", "mask_k", "commit", "speedup", "tps_ratio", "chrf", "bleu", "ne_raw", "ne_shown"),
+    *("accepted_over_drafted", "accepted_over_output", "tokens_per_second", "ms_per_update"),
+    *("passes_per_token", "chrf_of_final_prefix", "unsupported", "cut"),
+}
+
+
+@pytest.fixture
+def cache(tmp_path: Path, model_path: Path) -> Path:
+    """A cache folder of the test's own, in which the base model need not be put together again."""
+    folder = tmp_path / "cache" / "surtitle"
+    folder.mkdir(parents=True)
+    (folder / model_path.name).symlink_to(model_path)
+    (tmp_path / "text.txt").write_text(TEXT)
+    (tmp_path / "reference.txt").write_text(REFERENCE)
+    return folder
+
+
+def environment(cache: Path | None) -> dict[str, str]:
+    own = {} if cache is None else {"XDG_CACHE_HOME": str(cache.parent)}
+    return {**os.environ, **own}
+
+
+def bench(*arguments: object, cwd: Path, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return completed([*COMMAND, *arguments], cwd=cwd, env=environment(cache))
+
+
+def timeless(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
+
+
+def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
+    tmp_path: Path, cache: Path, small: list[str]
+) -> None:
+    done = bench(
+        "text.txt", "--reference", "reference.txt", "--methods", "ssbd,continuous", "--bias", "0,0.2",
+        "--mask-k", "0,3", "--drop-revised", "--repeat", 1, *small,
+        "--json", "out.json", "--markdown", "out.md", cwd=tmp_path, cache=cache,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "out.json").read_text())
+    rows, signature = results["rows"], results["signature"]
+    names = [(row["method"], row["bias"], row["drop_revised"], row["mask_k"]) for row in rows]
+    assert names == [
+        (method, bias, drop, mask)
+        for method, bias, drop in (
+            ("retranslate", None, False), ("ssbd", 0.0, False), ("ssbd", 0.2, False),
+            ("ssbd", 0.0, True), ("ssbd", 0.2, True), ("continuous", None, False),
+        )
+        for mask in (0, 3)
+    ]  # fmt: skip
+    assert all(row.keys() >= COLUMNS for row in rows)
+    assert (rows[0]["speedup"], rows[0]["tps_ratio"], rows[0]["chrf_of_baseline"]) == (1.0, 1.0, 100.0)
+    assert all(row["ne_shown"] == row["ne_raw"] for row in rows if row["mask_k"] == 0)
+    assert all(row["ne_raw"] == 0 for row in rows if row["method"] == "continuous")
+    assert all(0 < row["ms_per_update"]["p50"] <= row["ms_per_update"]["p95"] for row in rows)
+    assert signature["model"]["bytes"] == Path(small[1]).stat().st_size
+    assert "nrefs:1" in signature["chrf"]
+    assert "tok:13a" in signature["bleu"]
+    assert {"surtitle", "llama_cpp_python", "prompt", "corpus", "tokenizer", "aggregation"} <= set(signature)
+    document = (tmp_path / "out.md").read_text()
+    assert "| ssbd β=0.2 k=3 |" in document
+    for text in (document, done.stdout):
+        assert all(
+            word in text for word in ("speedup", "tps ratio", "chrF", "BLEU", "NE raw", signature["chrf"])
+        )
+    assert not list((cache / "bench").iterdir()), "a finished benchmark leaves nothing behind"
+
+
+def test_another_prompt_and_another_rule_are_measured_and_judged_by_the_model(
+    tmp_path: Path, cache: Path, small: list[str]
+) -> None:
+    (tmp_path / "mine.toml").write_text('prompt = "Say {source} in {target_language}:"')
+    prompts = set()
+    for template in ("few-shot", "mine.toml"):
+        done = bench(
+            "text.txt", "--methods", "ssbd", "--accept", "bias,worth-0.6", "--likelihood", "--repeat", 1,
+            "--template", template, *small, "--json", "out.json", cwd=tmp_path, cache=cache,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        results = json.loads((tmp_path / "out.json").read_text())
+        prompts.add(results["signature"]["prompt"])
+        assert [(row["accept"], row["bias"]) for row in results["rows"]] == [
+            (None, None), ("bias", 0.2), ("worth-0.6", None)
+        ]  # fmt: skip
+        assert all(row["nats_of_finals"] > 0 and row["nats_of_partials"] > 0 for row in results["rows"])
+    assert len(prompts) == 2
+
+
+def test_the_papers_tables_are_laid_out_with_our_own_figures_beside_the_papers(
+    tmp_path: Path, cache: Path, small: list[str]
+) -> None:
+    done = bench(
+        "text.txt", "--reference", "reference.txt", "--paper", "--repeat", 1, *small,
+        "--markdown", "out.md", "--plots", "plots", cwd=tmp_path, cache=cache,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = (tmp_path / "out.md").read_text()
+    for text in (done.stdout, document):
+        titles = [text.index(f"Table {number}: ") for number in (2, 3, 4, 6)]
+        assert titles == sorted(titles)
+        for part in (
+            "Tower+ 2B",
+            "Qwen3 4B",
+            "display-only mask-5",
+            "en→zh: surtitle bench text.txt --reference ",
+        ):
+            assert part in text
+        assert "COMET: surtitle bench text.txt --reference reference.txt --to German --model " in text
+        assert "surtitle as it runs by default: NE " in text
+    assert "| 0.3 | – | " in document
+    assert "| 0.870 | 0.83 | 77.3 | 61.4 | 1.58 |" in document
+    assert [path.name for path in sorted((tmp_path / "plots").iterdir())] == ["acceptance.svg", "bias.svg"]
+
+
+def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
+    tmp_path: Path, cache: Path, small: list[str]
+) -> None:
+    (tmp_path / "text.txt").write_text(TEXT * 5)
+    arguments = ["text.txt", "--repeat", "2", *small, "--json"]
+    with Program(
+        [*COMMAND, *arguments, "resumed.json"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd=tmp_path, env=environment(cache),
+    ) as process:  # fmt: skip
+        until_kept(cache, process)
+        os.kill(process.pid, signal.SIGKILL)
+    before = kept(cache)
+    assert 0 < len(before) < 20
+    (journal,) = (cache / "bench").iterdir()
+    with journal.open("ab") as file:
+        file.write(b'[1,1,[[[3,"half a line')
+    done = bench(*arguments, "resumed.json", cwd=tmp_path, cache=cache)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"surtitle: {len(before)} of 20 trials done")
+    assert bench(*arguments, "whole.json", cwd=tmp_path, cache=cache).returncode == 0
+    resumed, whole = (json.loads((tmp_path / name).read_text()) for name in ("resumed.json", "whole.json"))
+    assert timeless(resumed["rows"]) == timeless(whole["rows"])
+    assert resumed["signature"] == whole["signature"]
+
+
+def until_kept(cache: Path, process: "subprocess.Popen[str]") -> None:
+    """Wait until a trial is done."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None and not kept(cache):
+        time.sleep(0.01)
+
+
+def kept(cache: Path) -> list[bytes]:
+    """The whole lines of the one journal."""
+    lines = [line for path in cache.glob("bench/*.jsonl") for line in path.read_bytes().splitlines(True)]
+    return [line for line in lines if line.endswith(b"\n")]
+
+
+def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
+    tmp_path: Path, cache: Path, small: list[str]
+) -> None:
+    arguments = ["text.txt", "--repeat", "3000", *small]
+    with Program(
+        [*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        cwd=tmp_path, env=environment(cache),
+    ) as process:  # fmt: skip
+        until_kept(cache, process)
+        os.kill(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "of 6000 trials; the same command continues from there" in stderr
+    assert "Traceback" not in stderr
+    (journal,) = (cache / "bench").iterdir()
+    text = journal.read_bytes()
+    done = bench("text.txt", "--repeat", 1, "--limit", 1, "--bias", 0.3, *small, cwd=tmp_path, cache=cache)
+    assert done.stderr.splitlines()[0] == "surtitle: 1 of 1 trials done"
+    assert journal.read_bytes() == text

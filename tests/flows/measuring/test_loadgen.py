@@ -1,0 +1,125 @@
+"""``surtitle loadgen`` from end to end: into the flow, into a server of rooms, and into a job by Kafka."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from flows.measuring.load.memory import growth_mb
+from flows.measuring.load.run import Memory, plot, row_of, table
+from flows.measuring.load.target import Meter
+from flows.measuring.playback import Load
+from tests.broker import a_broker
+from tests.flows.kafka.job import Job
+from tests.flows.test_serve import serve
+from tests.killing import speech as spoken
+from tests.program import SURTITLE, completed
+
+PARTIALS = Path(__file__).parents[2] / "samples" / "partials.jsonl"
+
+
+def load(*arguments: object) -> tuple[int, str, str]:
+    done = completed([SURTITLE, "loadgen", *map(str, arguments)], timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    written: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
+    return written
+
+
+def test_partials_go_straight_into_the_flow_and_no_final_is_lost(small: list[str], tmp_path: Path) -> None:
+    written, picture = tmp_path / "load.json", tmp_path / "load.svg"
+    code, stdout, stderr = load(
+        PARTIALS, "--rooms", "1,3", "--seconds", 3, "--json", written, "--plot", picture, *small
+    )
+    assert (code, stderr) == (0, "")
+    one, three = rows(written)
+    assert (one["rooms"], three["rooms"]) == (1, 3)
+    for row in (one, three):
+        assert row["finals"] > 0
+        assert row["lost"] == row["refused"] == 0
+        assert 0 < row["p50_ms"] <= row["p95_ms"]
+        assert row["memory_mb"] > 0
+    assert three["updates"] + three["dropped"] > one["updates"] + one["dropped"]
+    assert "load on the flow" in stdout
+    assert ElementTree.fromstring(picture.read_text()).tag.endswith("svg")
+
+
+def test_speech_goes_to_a_server_through_sockets_and_rooms_too_many_are_counted(
+    speech: Path, small: list[str], tmp_path: Path
+) -> None:
+    written = tmp_path / "load.json"
+    with serve("--rooms", 2, "--to", "German,Spanish", *small) as server:
+        address = f"http://127.0.0.1:{server.port}/"
+        options = ("--rooms", 3, "--seconds", 5, "--to", "Spanish,German", "--json", written)
+        code, _, stderr = load(speech, "--server", address, *options)
+        assert (code, stderr) == (0, "")
+        [row] = rows(written)
+        assert (row["target"], row["refused"], row["lost"]) == ("server", 1, 0)
+        assert row["finals"] > 0
+        assert 0 < row["p50_ms"] <= row["p95_ms"]
+        assert server.interrupt()[0] == 0
+    code, _, stderr = load(speech, "--server", address)
+    assert code == 3
+    assert stderr.startswith("surtitle: ws://127.0.0.1:")
+    assert stderr.endswith("; check --server\n")
+
+
+def test_recorded_sound_goes_straight_into_the_flow_and_is_recognised_there(
+    speech: Path, small: list[str], tmp_path: Path
+) -> None:
+    written = tmp_path / "load.json"
+    code, _, stderr = load(speech, "--rooms", 2, "--seconds", 4, "--json", written, *small)
+    assert (code, stderr) == (0, "")
+    [row] = rows(written)
+    assert (row["target"], row["refused"], row["lost"]) == ("flow", 0, 0)
+    assert row["updates"] >= row["finals"] >= 2
+    assert 0 < row["p50_ms"] <= row["p95_ms"]
+
+
+def test_partials_go_through_a_job_by_kafka_and_their_captions_come_back(tmp_path: Path) -> None:
+    said, written = tmp_path / "said.jsonl", tmp_path / "load.json"
+    spoken(said, 6)
+    with a_broker() as broker:
+        job = Job(tmp_path / "job", broker)
+        job.path.write_text(job.path.read_text().replace("keep_up = false", "rooms = 3"))
+        process = job.start()
+        # Of others, who use the job meanwhile.
+        job.send([json.loads(line) for line in said.read_text().splitlines()])
+        code, stdout, stderr = load(
+            said, "--job", job.path, "--rooms", "1,3", "--seconds", 3, "--json", written
+        )
+        assert (code, stderr) == (0, "")
+        job.run_until(lambda: True, process)
+    captions = [json.loads(line) for line in (job.folder / "captions.jsonl").read_text().splitlines()]
+    finals = [one["stream"] for one in captions if one["is_final"] and one["stream"].startswith("load ")]
+    one, three = rows(written)
+    for row in (one, three):
+        assert (row["target"], row["refused"], row["lost"]) == ("Kafka", 0, 0)
+        assert 0 < row["p50_ms"] <= row["p95_ms"]
+    assert one["finals"] + three["finals"] == len(finals) > 0
+    assert len({stream.partition(",")[0] for stream in finals}) == 2, "each load has rooms of its own"
+    assert "load on the Kafka" not in stdout
+
+
+def test_a_row_says_what_was_measured_and_a_dash_where_nothing_was() -> None:
+    meter = Meter(10.0)
+    for number in range(100):
+        meter.caption(number / 10, (number + 1) / 1000, is_final=number % 10 == 9)
+    meter.add(dropped=3, lost=1)
+    samples = [(number / 4, 100.0 + number) for number in range(40)]
+    row = row_of("flow", Load(4, 10.0), meter, Memory(100.0, 140.0, samples))
+    assert (row.updates, row.finals, row.dropped, row.lost) == (100, 10, 3, 1)
+    assert (row.updates_per_second, row.memory_mb_per_room) == (10.0, 10.0)
+    assert 48 <= (row.p50_ms or 0) <= 52
+    assert 93 <= (row.p95_ms or 0) <= 97
+    delays = [ms for _, ms in row.over_time]
+    assert len(delays) == 20
+    assert delays == sorted(delays), "a delay that grows is seen"
+    assert row.memory_growth_mb == 20.0, "from the second quarter to the last one"
+    assert len(row.memory_over_time) == 40
+    assert growth_mb(samples[:3]) is None
+    nothing = row_of("server", Load(1, 5.0), Meter(5.0), Memory())
+    assert table([nothing]).rows[0][2:4] == ("–", "–")
+    assert ElementTree.fromstring(plot([row, nothing])).tag.endswith("svg")

@@ -1,0 +1,102 @@
+"""What cannot be measured is one sentence, with the exit code of its kind, before a model is loaded."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.cli.app import main
+from operators.recognizers.moonshine.recognizer import bundled_model
+from tests.program import ROOT
+
+SAMPLES = ROOT / "tests" / "samples"
+TEXT = "The door is open.\nThe tour begins at ten.\n"
+FILES = {
+    "text.txt": TEXT.encode(),
+    "empty.txt": b"",
+    "blank.txt": b"  \n",
+    "latin.txt": "Tür\n".encode("latin-1"),
+    "captions.jsonl": b'{"event":"caption"}\n',
+    "talk.jsonl": (SAMPLES / "partials.jsonl").read_bytes(),
+    "falling.json": b'{"tokens": [1, 8], "ms": [9, 5]}',
+    "huge.json": b'{"tokens": [1, 1000000000000], "ms": [1, 5]}',
+    "broken.jsonl": b"{}\n",
+    "other.jsonl": json.dumps({"file": "x.wav", "text": "x"}).encode() + b"\n",
+    "job.toml": b'[input]\npartials = "said.jsonl"\n',
+}
+
+#: Each command line, with the exit code and a part of the sentence.
+MISTAKES = [
+    ("bench none.txt", 3, "none.txt"),
+    ("bench empty.txt", 3, "empty.txt: there is nothing to translate"),
+    ("bench blank.txt", 3, "blank.txt: there is nothing to translate"),
+    ("bench text.txt --skip 9", 3, "--skip"),
+    ("bench captions.jsonl", 3, "caption events cannot be benchmarked"),
+    ("bench latin.txt", 3, "not UTF-8"),
+    ("bench text.txt --reference blank.txt", 2, "1 references for 2 segments"),
+    ("bench text.txt --methods magic", 2, "'magic'"),
+    ("bench text.txt --bias 0.2,1.5", 2, "--bias: give a number of at most 1"),
+    ("bench text.txt --bias a", 2, "--bias: 'a'"),
+    ("bench text.txt --bias ,", 2, "--bias"),
+    ("bench text.txt --mask-k -1", 2, "--mask-k"),
+    ("bench text.txt --to Klingon", 2, "'Klingon'"),
+    ("bench text.txt --lag 0", 2, "--lag"),
+    ("bench text.txt --comet model.ckpt", 2, "--reference"),
+    ("bench text.txt --plots text.txt", 4, "text.txt"),
+    ("bench text.txt --json no/folder/out.json", 4, "out.json"),
+    ("bench text.txt --markdown text.txt", 4, "text.txt"),
+    ("bench-rooms nothing.jsonl", 3, "nothing.jsonl"),
+    ("bench-rooms talk.jsonl --rooms 0", 2, "--rooms: there can be 1 to 255 rooms"),
+    ("bench-rooms talk.jsonl --rooms 300", 2, "--simulate does"),
+    ("bench-rooms talk.jsonl --rooms x", 2, "--rooms: 'x' is not a whole number"),
+    ("bench-rooms talk.jsonl --rooms none", 2, "there are no rooms to measure"),
+    ("bench-rooms talk.jsonl --simulate 200000", 2, "--simulate: there can be 1 to 100000 rooms"),
+    ("bench-rooms talk.jsonl --modes both", 2, "'both' is no mode; choose from batched, alone, flow"),
+    ("bench-rooms talk.jsonl --costs talk.jsonl", 3, "is not a table of costs"),
+    ("bench-rooms talk.jsonl --costs falling.json", 3, "let tokens ascend"),
+    ("bench-rooms talk.jsonl --costs huge.json", 3, "let tokens ascend from 1 to 65536 at most"),
+    ("bench-rooms captions.jsonl", 3, "caption events cannot be replayed in rooms"),
+    ("bench-rooms talk.jsonl --json talk.jsonl", 4, "the same run reads it"),
+    ("bench-speech nothing.wav", 3, "nothing.wav"),
+    ("bench-speech SPEECH --bias 2", 2, "--bias: '2' is not a number from 0 to 1"),
+    ("bench-speech SPEECH --reference broken.jsonl", 3, "line 1"),
+    ("bench-speech SPEECH --reference other.jsonl", 3, "names none of the recordings"),
+    ("bench-speech SPEECH --speech-model nowhere", 3, "no such folder"),
+    ("bench-speech SPEECH --recognizer vosk", 2, "'vosk' cannot be measured; choose moonshine or whisper"),
+    ("bench-speech SPEECH --recognizer whisper", 2, "whisper comes without a model"),
+    ("bench-speech SPEECH --from French", 2, "the default recogniser knows English only"),
+    ("bench-speech SPEECH --recognizer whisper --native", 2, "only moonshine"),
+    ("bench-drafts", 2, "--draft-model"),
+    ("bench-drafts x.txt --draft-model y.gguf --ratio 0", 2, "above 0"),
+    ("bench-drafts x.wav y.wav --draft-model y.gguf", 2, "add --speech-model"),
+    ("loadgen SPEECH --server http://127.0.0.1:1/ --job job.toml", 2, "leave one of them out"),
+    ("loadgen SPEECH --job job.toml", 2, "make them with: surtitle file"),
+    ("loadgen talk.jsonl --job job.toml", 2, "give the settings of such a job"),
+    ("loadgen talk.jsonl --job job.toml --to German", 2, "leave out the options about translation"),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "words"), MISTAKES, ids=[one[0] for one in MISTAKES])
+def test_a_mistake_gets_one_clear_sentence_before_a_model_is_loaded(
+    command: str,
+    code: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    speech = str(bundled_model().parent / "beckett.wav")
+    monkeypatch.setattr(sys, "argv", ["surtitle", *command.replace("SPEECH", speech).split()])
+    with pytest.raises(SystemExit) as end:
+        main()
+    stderr = capsys.readouterr().err
+    assert end.value.code == code, stderr
+    assert words in stderr
+    assert len(stderr.strip().splitlines()) == 1
+    assert (tmp_path / "text.txt").read_text() == TEXT
+    assert not (tmp_path / "cache").exists()

@@ -1,0 +1,238 @@
+"""A load on servers that are none, or fail: one sentence, in bounded time and memory."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event as Flag
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
+
+from flows.measuring.load import server as into_server
+from flows.measuring.load.server import ServerTarget
+from flows.measuring.load.target import Counts, Meter
+from flows.measuring.playback import Load, Sound
+from operators.errors import InputError, UsageError
+from tests.connectors.rooms.speaking import serving
+
+SOUND = Sound(bytes(32_000))
+OPENED = json.dumps(
+    {
+        "type": "opened", "stream": "hall.1", "key": "k", "view": "v", "received": 0,
+        "language": {"source": "en", "target": "de", "target_dir": "ltr"},
+    }
+)  # fmt: skip
+UPDATE = (
+    '{{"type": "update", "segment": {}, "keep": 0, "append": "a", "settled": 0, "source_keep": 0, '
+    '"source_append": "", "final": false, "start_s": 0, "end_s": {}}}'
+)
+
+Says = Callable[[ServerConnection], None]
+
+
+@contextmanager
+def server(says: Says) -> Iterator[str]:
+    """A WebSocket that says something of its own."""
+
+    def answer(socket: ServerConnection) -> None:
+        with suppress(ConnectionClosed, OSError):
+            says(socket)
+
+    with serve(answer, "127.0.0.1", 0) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.socket.getsockname()[1]}/"
+        finally:
+            listening.shutdown()
+            thread.join()
+
+
+def load(address: str, rooms: int = 1, seconds: float = 0.5, **given: object) -> Counts:
+    meter, stop = Meter(seconds), given.pop("stop", Flag())
+    assert isinstance(stop, Flag)
+    token = given.pop("token", None)
+    assert token is None or isinstance(token, str)
+    ServerTarget(address, SOUND, (), token, None, stop).run(Load(rooms, seconds), meter)
+    return meter.counts
+
+
+def listens(socket: ServerConnection) -> None:
+    for message in socket:
+        if message == '{"type": "end"}':
+            return
+
+
+def after_opening(*messages: str) -> Says:
+    def says(socket: ServerConnection) -> None:
+        socket.send(OPENED)
+        for message in messages:
+            socket.send(message)
+        listens(socket)
+
+    return says
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["rubbish", "17", "{}", "[]", b"\xff", '{"type": "received", "received": "x", "at_s": 0}', "[" * 100_000],
+)
+def test_what_is_no_server_of_rooms_is_one_sentence(message: str | bytes) -> None:
+    def says(socket: ServerConnection) -> None:
+        socket.send(message)
+        listens(socket)
+
+    with (
+        server(says) as address,
+        pytest.raises(InputError, match="does not answer as a server of rooms does"),
+    ):
+        load(address)
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e999", "null"])
+def test_numbers_that_are_none_are_no_measurement(number: str) -> None:
+    says = after_opening('{"type": "received", "received": 3200, "at_s": 0.1}', UPDATE.format(0, number))
+    with (
+        server(says) as address,
+        pytest.raises(InputError, match="does not answer as a server of rooms does"),
+    ):
+        load(address)
+
+
+def test_times_beyond_all_measure_are_a_caption_like_others() -> None:
+    told = ['{"type": "received", "received": 3200, "at_s": -1e308}', UPDATE.format(0, 1e308)]
+
+    def says(socket: ServerConnection) -> None:
+        socket.send(OPENED)
+        socket.recv()
+        socket.recv()
+        for message in [*told, '{"type": "end"}']:
+            socket.send(message)
+        listens(socket)
+
+    with server(says) as address:
+        assert load(address) == Counts(updates=1, lost=1)
+
+
+def test_a_server_that_never_stops_talking_does_not_fill_the_memory() -> None:
+    def says(socket: ServerConnection) -> None:
+        socket.send(OPENED)
+        for number in range(1_000_000):
+            socket.send(UPDATE.format(number, 1))
+
+    with (
+        server(says) as address,
+        pytest.raises(InputError, match="does not answer as a server of rooms does"),
+    ):
+        load(address, seconds=30)
+
+
+def test_a_message_without_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(into_server, "_MAX_MESSAGE_BYTES", 10_000)
+
+    def says(socket: ServerConnection) -> None:
+        socket.send(OPENED)
+        socket.recv()
+        socket.send('{"type": "notice", "sentence": "' + "x" * 20_000)
+        listens(socket)
+
+    with server(says) as address:
+        assert load(address) == Counts(cut=1)
+
+
+def test_a_server_that_says_nothing_is_not_waited_for_much_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(into_server, "_OPENING_S", 0.2)
+    with (
+        server(listens) as address,
+        pytest.raises(
+            InputError, match=r"opened no room \(it did not answer within 0\.2 seconds\); check --server"
+        ),
+    ):
+        load(address, rooms=2)
+    with (
+        server(lambda socket: socket.close()) as address,
+        pytest.raises(InputError, match=r"opened no room \(it closed the connection\)"),
+    ):
+        load(address, rooms=2)
+
+
+def test_a_server_that_goes_in_the_middle_is_told_from_one_that_has_nothing_to_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(into_server, "_PATIENCE_S", 0.2)
+
+    def goes(socket: ServerConnection) -> None:
+        socket.send(OPENED)
+        socket.recv()
+
+    def stays(socket: ServerConnection) -> None:
+        after_opening()(socket)
+        time.sleep(0.5)
+
+    with server(goes) as address:
+        assert load(address, rooms=2) == Counts(cut=2)
+    with server(stays) as address:
+        assert load(address) == Counts(cut=1), "its last caption never came"
+    with server(after_opening('{"type": "end"}')) as address:
+        assert load(address) == Counts()
+
+
+def test_an_interrupted_load_does_not_wait_for_a_server_that_does_not_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(into_server, "_LEAVING_S", 0.1)
+    monkeypatch.setattr(into_server, "_CLOSING_S", 0.1)
+    stop = Flag()
+
+    def says(socket: ServerConnection) -> None:
+        after_opening()(socket)
+        time.sleep(1.0)
+
+    with server(says) as address:
+        threading.Timer(0.3, stop.set).start()
+        began_s = time.monotonic()
+        load(address, seconds=3600, stop=stop)
+        assert time.monotonic() - began_s < into_server._PATIENCE_S
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:x/",
+        "http://[::1/",
+        "http://:80/",
+        "ftp://127.0.0.1/",
+        "x",
+    ],
+)
+def test_an_address_that_is_none_is_one_sentence(address: str) -> None:
+    with pytest.raises(UsageError, match=r"is no address; give one such as http://127.0.0.1:8080/"):
+        load(address)
+
+
+def test_a_server_that_refuses_everybody_is_not_a_result_and_its_reason_is_told() -> None:
+    with serving(rooms=1) as served:
+        counts = load(served.address, rooms=2, seconds=1.5)
+        assert (counts.refused, counts.cut, counts.lost) == (1, 0, 0)
+        assert counts.finals > 0
+        with served.speaker({}) as other:
+            other.open()
+            with pytest.raises(InputError, match=r"opened no room \(the only room of this server is taken"):
+                load(served.address, rooms=2)
+
+
+def test_the_token_is_known_to_the_server_and_is_in_no_message() -> None:
+    with serving(token="the-secret-token") as served:
+        assert load(served.address, token="the-secret-token").finals > 0
+        for token in (None, "another-token"):
+            with pytest.raises(InputError, match=r"\(HTTP 403\); set SURTITLE_WEB_TOKEN") as refused:
+                load(served.address, token=token)
+            assert "token=" not in str(refused.value)
+    with pytest.raises(InputError, match="cannot be reached") as gone:
+        load(served.address.replace("//", "//me:password@"), token="the-secret-token")
+    assert "secret" not in str(gone.value)
+    assert "password" not in str(gone.value)

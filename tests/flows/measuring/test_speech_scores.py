@@ -1,0 +1,97 @@
+"""The rows of a speech benchmark say what a viewer saw, and its transcripts are read with care."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.measuring.clips import read_clips
+from flows.measuring.speech.native import NativeTrial, NativeUpdate
+from flows.measuring.speech.scores import native_row, rows
+from flows.measuring.speech.trial import RecordingTrial, WindowUpdate
+from operators.errors import InputError
+from operators.recognizers.windowed.method import SpeechMethod
+
+
+def update(text: str, shown: str, *, is_final: bool = False, tokens: tuple[int, ...] = ()) -> WindowUpdate:
+    return WindowUpdate(is_final, tokens, text, (text, text if is_final else shown), 4, 0.02)
+
+
+SCRATCH = [
+    update("The cat sad.", "The cat"),
+    update("The cat sat on.", "The cat sat"),
+    update("The cat sat on a mat.", "", is_final=True, tokens=(1, 2)),
+]
+DRAFT = [
+    update("The cat sad.", "The cat")._replace(decoder_s=0.01),
+    update("The cat sad on.", "The cat")._replace(decoder_s=0.01),
+    update("The cat sat on the mat.", "", is_final=True, tokens=(1, 3))._replace(passes=1),
+]
+
+
+def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
+    trial = RecordingTrial((SCRATCH, DRAFT), detector_s=0.003, encoder_s=[0.03, 0.03, 0.03])
+    found = rows(
+        [trial],
+        [SpeechMethod(use_draft=False), SpeechMethod(bias=0.2)],
+        [None, 0.7],
+        ["the cat sat on the mat"],
+    )
+    scratch, scratch_shown, draft, draft_shown = found
+
+    # "sad." and "on." were taken back, of six words.
+    assert scratch.ne == pytest.approx(2 / 6)
+    assert scratch.revising_share == pytest.approx(2 / 3)
+    # The full stop of "on." is no word: only "sad" was taken back.
+    assert scratch.ne_words == pytest.approx(1 / 6)
+    assert (scratch_shown.ne, scratch_shown.held_back) == (0.0, 1.0)
+    assert (draft_shown.ne, draft_shown.certainty) == (0.0, 0.7)
+    assert scratch.wer == pytest.approx(100 / 6)
+    assert draft.wer == 0
+    assert (draft.finals, draft.finals_equal, scratch.finals_equal) == (1, 0, 1)
+    assert draft.decoder_ratio == pytest.approx(40 / 60)
+    assert draft.recognizer_ms == pytest.approx((93 + 40) / 3)
+    assert draft.passes_per_update == pytest.approx(3)
+
+
+def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> None:
+    shown = ["the cat", "the cat sad", "the", "the cat sat"]
+    updates = [
+        update("", text, is_final=number == 3)._replace(end_s=1 + number / 2, shown=("", text))
+        for number, text in enumerate(shown)
+    ]
+    trial = RecordingTrial((updates,), detector_s=0.0, encoder_s=[0.0] * 4)
+    _, row = rows([trial], [SpeechMethod(use_draft=False)], [None, 0.7], [None])
+    # "the" at once, "cat" was taken back, "sat" came with the final.
+    assert row.settled_s == pytest.approx((0 + 1.5 + 1.5) / 3)
+
+
+def test_the_native_library_is_counted_in_the_same_way() -> None:
+    said = [NativeUpdate(0, "The cat sad.", False), NativeUpdate(0, "The cat sat.", True)]
+    row = native_row([NativeTrial(said, 0.5)], ["the cat sat"])
+
+    assert (row.wer, row.updates, row.finals) == (0.0, 2, 1)
+    assert row.ne == pytest.approx(1 / 3)
+    assert row.recognizer_ms == pytest.approx(250)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"file": "a.wav", "text": "caf\xe9"}\n', "is not UTF-8"),
+        (b'{"file": ' + b"[" * 100_000, "line 1: "),
+        (b'{"file": "a.wav"}\n', "line 1: Object missing required field `text`"),
+        (b'{"file": "b.wav", "text": "words"}\n', "it names none of the recordings"),
+    ],
+)
+def test_a_wrong_list_is_answered_in_a_sentence(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "manifest.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="manifest") as refused:
+        read_clips([tmp_path / "a.wav"], path)
+    assert said in str(refused.value)
+
+
+def test_a_list_with_the_marks_of_another_system_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"file": "a.wav", "text": "words"}\r\n')
+    assert [clip.text for clip in read_clips([tmp_path / "a.wav"], path)] == ["words"]

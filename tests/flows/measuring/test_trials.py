@@ -1,0 +1,232 @@
+"""Trials on the toy model: paired, rotating, and none of them twice."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from connectors.files.text import read_lines
+from connectors.scoring.journal import Journal
+from flows.engine.methods import method
+from flows.engine.translation import translator_settings
+from flows.measuring.methods.plan import Grid, make_plan
+from flows.measuring.methods.run import mixing_key
+from flows.measuring.methods.trials import Likelihood, SegmentTrial, run_trials, warm_up
+from flows.measuring.texts import BenchSegment, Corpus, load_corpus
+from operators.decoding.decoder import OneAtATime
+from operators.decoding.forward import Method, Task
+from operators.decoding.greedy import retranslate
+from operators.decoding.translator import Translator
+from operators.errors import InputError, OutputError
+from operators.events import Partial
+from operators.models.pool import SessionPool
+from operators.prompts.prompt import EndOfTurn, Prompt
+from tests.toy import ToyCache, ToyStore, ToyVocabulary
+
+CORPUS = Corpus("toy", tuple(BenchSegment(f"s/{n}", ("a b", "a b c a", "a c c a b")) for n in range(3)))
+PLAN = make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1))])
+
+
+VOCABULARY = ToyVocabulary()
+PROMPT = Prompt(VOCABULARY, (1, 2), " ", (3,), EndOfTurn(VOCABULARY))
+
+
+def translators() -> list[Translator]:
+    pool = SessionPool(ToyStore(3), PROMPT.head, 2)
+    decoder = OneAtATime(pool)
+    return [
+        Translator(PROMPT, decoder, method(one), translator_settings(one, PROMPT)) for one in PLAN.variants
+    ]
+
+
+def masks() -> list[Callable[[tuple[str, ...]], str]]:
+    def first(count: int, pieces: tuple[str, ...]) -> str:
+        return "".join(pieces[: len(pieces) - count])
+
+    return [partial(first, 0), partial(first, 1)]
+
+
+def texts(trials: list[SegmentTrial]) -> list[object]:
+    return [
+        (one.repeat, one.segment, [[(update.text, update.shown) for update in each] for each in one.updates])
+        for one in sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
+    ]
+
+
+def test_methods_share_a_pool_and_are_yet_as_if_each_were_alone() -> None:
+    (together, *_) = run_trials(CORPUS, translators(), 1, masks(), set())
+    for number, alone in enumerate(translators()):
+        (trial, *_) = run_trials(CORPUS, [alone], 1, masks(), set())
+        assert texts([SegmentTrial(0, 0, (together.updates[number],))]) == texts([trial])
+
+
+def test_a_final_shows_all_of_it_and_an_unfinished_text_what_its_mask_leaves() -> None:
+    (trial, *_) = run_trials(CORPUS, translators(), 1, masks(), set())
+    for updates in trial.updates:
+        assert updates[-1].shown == (updates[-1].text,) * 2
+        assert all(one.shown[0] == one.text and one.text.startswith(one.shown[1]) for one in updates)
+
+
+def test_no_repeat_finds_what_was_said_in_the_last_one() -> None:
+    """A method that looks up earlier outputs would copy its own finals."""
+    seen: list[int] = []
+
+    def looking(task: Task) -> Method:
+        seen.append(len(task.recent))
+        return retranslate(task)
+
+    (looks,) = translators()[:1]
+    looks._method = looking
+    warm_up(CORPUS, [looks])
+    list(run_trials(CORPUS, [looks], 2, masks(), set()))
+    whole = len(CORPUS.segments[0].updates)
+    assert seen == [0, *[ended for _ in range(2) for ended in range(3) for _ in range(whole)]]
+
+
+@pytest.mark.parametrize("kept", range(7))
+def test_trials_that_are_done_are_not_run_again_and_the_whole_is_the_same(kept: int) -> None:
+    whole = list(run_trials(CORPUS, translators(), 2, masks(), set()))
+    fresh = translators()
+    warm_up(CORPUS, fresh)
+    done = {(one.repeat, one.segment) for one in whole[:kept]}
+    rest = list(run_trials(CORPUS, fresh, 2, masks(), done))
+    assert len(rest) == 6 - kept
+    assert texts(whole[:kept] + rest) == texts(whole)
+
+
+def test_a_run_can_be_ended_between_two_updates_and_its_translators_used_again() -> None:
+    used, calls = translators(), iter(range(100))
+
+    def go_on() -> None:
+        if next(calls) == 7:
+            raise InputError("enough")
+
+    with pytest.raises(InputError, match="enough"):
+        list(run_trials(CORPUS, used, 1, masks(), set(), go_on))
+    again, fresh = (run_trials(CORPUS, each, 1, masks(), set()) for each in (used, translators()))
+    assert texts(list(again)) == texts(list(fresh))
+
+
+FIELDS = ("code", "model", "heads", "glossary", "dictionary", "prompt", "corpus", "cells", "cpu")
+SIGNATURE: dict[str, object] = {**dict.fromkeys(FIELDS, "same"), "repeats": 1, "comet": None}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_trials_made_under_another_signature_are_another_benchmarks(field: str) -> None:
+    assert mixing_key({**SIGNATURE, field: "other"}, *PLAN) != mixing_key(SIGNATURE, *PLAN)
+
+
+def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_repeated() -> None:
+    key = mixing_key(SIGNATURE, *PLAN)
+    assert mixing_key({**SIGNATURE, "repeats": 9, "comet": "x"}, *PLAN) == key
+    others = [
+        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (1, 0))]),
+        make_plan({}, [Grid(("continuous", "ssbd"), (0.0, 0.2), (0, 1))]),
+        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), hold_back=(1,))]),
+        make_plan({}, [Grid(("ssbd", "continuous"), (0.0, 0.2), (0, 1), final_bias=("same",))]),
+    ]
+    assert len({key, *(mixing_key(SIGNATURE, *other) for other in others)}) == 5
+
+
+@pytest.mark.parametrize("cut", range(1, 40, 3))
+def test_a_journal_gives_back_all_trials_but_the_one_that_was_cut_short(cut: int, tmp_path: Path) -> None:
+    trials = list(run_trials(CORPUS, translators(), 1, masks(), set()))
+    with Journal(tmp_path / "j.jsonl", SegmentTrial) as journal:
+        for trial in trials:
+            journal.append(trial)
+        with pytest.raises(OutputError, match="already running"):
+            Journal(tmp_path / "j.jsonl", SegmentTrial)
+    whole = (tmp_path / "j.jsonl").read_bytes()
+    (tmp_path / "j.jsonl").write_bytes(whole[:-cut])
+    with Journal(tmp_path / "j.jsonl", SegmentTrial) as journal:
+        assert journal.results == trials[:2]
+        journal.append(trials[2])
+    assert (tmp_path / "j.jsonl").read_bytes() == whole
+    with Journal(tmp_path / "j.jsonl", SegmentTrial, fresh=True) as journal:
+        assert (journal.results, journal.count) == ([], 0)
+        journal.remove()
+    assert not (tmp_path / "j.jsonl").exists()
+
+
+def test_a_plan_runs_retranslation_first_and_nothing_twice() -> None:
+    grids = [Grid(("ssbd", "retranslate"), (0.2, 0.2, 0.0), (3, 0)), Grid(("ssbd",), (0.0, 0.4), (0, 5))]
+    plan = make_plan({"to": "French"}, grids)
+    assert [(one.method, one.bias) for one in plan.variants] == [
+        ("retranslate", None), ("ssbd", 0.2), ("ssbd", 0.0), ("ssbd", 0.4)
+    ]  # fmt: skip
+    assert plan.masks == (3, 0, 5)
+    assert {one.target for one in plan.variants} == {"French"}
+
+
+def test_conditioning_is_crossed_with_every_method_and_never_the_baselines() -> None:
+    plan = make_plan(
+        {}, [Grid(("retranslate", "ssbd"), (0.2,), (0,), hold_back=(0, 1), strip_punctuation=(False, True))]
+    )
+    found = [(one.method, one.hold_back, one.strip_punctuation) for one in plan.variants]
+    assert found[0] == ("retranslate", 0, False)
+    assert set(found) == set(product(("retranslate", "ssbd"), (0, 1), (False, True)))
+    assert len(found) == 8
+
+
+def test_a_text_grows_by_so_many_words_and_ends_whole(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("a b c d e\n\nf\u2028g\n")
+    (tmp_path / "r.txt").write_text("1\n2\n3\n")
+    corpus = load_corpus(tmp_path / "t.txt", tmp_path / "r.txt", lag=2, skip=0, limit=None)
+    assert [one.updates for one in corpus.segments] == [("a b", "a b c d", "a b c d e"), ("",), ("f g",)]
+    assert corpus.references == ["1", "2", "3"]
+    one = load_corpus(tmp_path / "t.txt", tmp_path / "r.txt", lag=2, skip=2, limit=5)
+    assert (one.name, one.references) == ("t.txt|updates:2-words|segments:3-3", ["3"])
+    assert one.sha256 != corpus.sha256
+
+
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n" * 100])
+def test_partials_are_known_whatever_stands_before_them(tmp_path: Path, before: bytes) -> None:
+    said = Partial(
+        stream="talk", segment=0, revision=0, is_final=True, text="It was", start_s=0, end_s=1, arrival_s=1
+    )
+    (tmp_path / "p.jsonl").write_bytes(before + msgspec.json.encode(said))
+    [segment] = load_corpus(tmp_path / "p.jsonl", None, lag=2, skip=0, limit=None).segments
+    assert segment.updates == ("It was",)
+
+
+def test_what_has_no_end_is_no_text() -> None:
+    with pytest.raises(InputError, match="/dev/zero is not a regular file"):
+        load_corpus(Path("/dev/zero"), None, lag=2, skip=0, limit=None)
+    with pytest.raises(InputError, match="/dev/zero is not a regular file"):
+        read_lines(Path("/dev/zero"))
+
+
+def judge(max_source: int = 50) -> Likelihood:
+    return Likelihood(PROMPT, SessionPool(ToyStore(2), PROMPT.head, 1), max_source)
+
+
+def test_an_output_has_the_probability_of_its_tokens_one_after_the_other() -> None:
+    likelihood = judge()
+    tokens = list(PROMPT.build(PROMPT.source("a b"), is_final=True))
+    want = 0.0
+    for token in (4, 2, 5):
+        row = ToyCache().evaluate(tokens, 0, 1)[-1].astype(np.float64)
+        want -= float(row[token] - np.log(np.exp(row).sum()))
+        tokens.append(token)
+    assert likelihood.nats("a b", (4, 2, 5), is_final=True) == pytest.approx(want, rel=1e-4)
+    likelihood.release()
+
+
+def test_what_cannot_be_judged_is_left_out() -> None:
+    likelihood = judge(max_source=1)
+    assert likelihood.nats("a b", (), is_final=True) is None
+    assert likelihood.nats("  ", (4,), is_final=True) is None
+    assert likelihood.nats("a b c a b c", (4,), is_final=True) is None
+
+
+def test_to_be_judged_changes_no_output_and_is_done_once() -> None:
+    plain = list(run_trials(CORPUS, translators(), 2, masks(), set()))
+    judged = list(run_trials(CORPUS, translators(), 2, masks(), set(), likelihood=judge()))
+    assert texts(judged) == texts(plain)
+    nats = [[update.nats for each in trial.updates for update in each if update.tokens] for trial in judged]
+    assert all(one is not None and one >= 0 for trial in nats[:3] for one in trial)
+    assert all(one is None for trial in nats[3:] for one in trial)
