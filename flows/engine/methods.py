@@ -45,13 +45,13 @@ def method(
         return continuous
     leans = leaning(settings, knows_unfinished=knows_unfinished)
     partial = MinimumBlock(acceptance(leans.accept, leans.bias), settings.min_block)
-    final = MinimumBlock(acceptance(leans.accept, leans.final_bias), settings.min_block)
+    final = MinimumBlock(acceptance(leans.final_accept, leans.final_bias), settings.min_block)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
     # Little of a draft that was made with a bias is accepted without that bias.
-    is_honest = leans.is_biased and leans.final_bias < leans.bias
+    is_honest = leans.finals_are_biased and leans.final_bias < leans.bias
     block = HONEST_BLOCK if is_honest else None
     # A final without bias must not be biased by later drafts either.
-    last = proposed if leans.is_biased and leans.final_bias else EXACT
+    last = proposed if leans.finals_are_biased and leans.final_bias else EXACT
 
     def decode(task: Task) -> Method:
         if not task.is_final:

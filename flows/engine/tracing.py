@@ -94,6 +94,8 @@ def record(
         stream=partials[0].stream,
         segment=partials[0].segment,
         model=engine.path.name,
+        head_tokens=len(engine.prompt.head),
+        head_evaluations=engine.pool.sessions.head_evaluations,
         settings=msgspec.to_builtins(settings)
         | leaning(settings, knows_unfinished=engine.prompt.knows_unfinished).used(),
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},

@@ -287,7 +287,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         keep=settings.keep,
         draft_mask=settings.draft_mask,
-        finals_differ=speculates and leans.is_biased and leans.final_bias != leans.bias,
+        finals_differ=speculates and leans.finals_differ,
         drop_revised=settings.drop_revised,
     )
 

@@ -93,7 +93,7 @@ TRANSLATION: Group = {
     ),
     "final_bias": _option(
         "translate", "final_bias", float, "Bias at the last update of a segment.",
-        default="0, or the same if the model was trained on such",
+        default="the rule worth-0.6, or the same bias if the model was trained on such",
     ),
     "accept": _option(
         "translate", "accept", str,

@@ -136,8 +136,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     dictionary: str = "auto"
     #: Beta: how strongly the distribution is biased towards the draft. Default: 0.2.
     bias: Probability | None = None
-    #: Beta of a segment's last update. Default: 0, or the same as the bias if the model was trained on
-    #: unfinished text, because its drafts hold no guesses that a bias would preserve.
+    #: Beta of a segment's last update; 0 decodes it as from scratch. Default: the same as the bias if the
+    #: model was trained on unfinished text. Drafts of other models hold guesses that a bias would preserve:
+    #: their last update is checked by ``worth-0.6``.
     final_bias: Probability | None = None
     #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
     #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would

@@ -21,7 +21,8 @@ class Seen(NamedTuple):
     model_ms: float
     #: What was offered, if it has branches: row i + 1 belongs to node i and judges its first child.
     tree: TokenTree = TokenTree()
-    #: Tokens of the output that were kept although the prompt has changed.
+    #: Tokens found in the cache; of these, those that were kept although the source has changed.
+    reused: int = 0
     kept: int = 0
 
 
@@ -29,7 +30,7 @@ def decoding(task: Task, seen: Sequence[Seen], decoded: Decoded) -> Decoding:
     """What a method did for a task, from the observed passes and its result."""
     after = [*(one.known for one in seen[1:]), decoded.tokens]
     passes = tuple(
-        Pass(len(one.known), _judged(one, then), one.evaluated, one.model_ms, one.kept)
+        Pass(len(one.known), _judged(one, then), one.evaluated, one.model_ms, one.reused, one.kept)
         for one, then in zip(seen, after, strict=True)
     )
     if passes:

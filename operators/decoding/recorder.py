@@ -83,7 +83,7 @@ class Recorder:
             _row(row, offered[number] if number < len(offered) else None) for number, row in enumerate(logits)
         )
         ms = round(1000 * took.seconds, 3)
-        self._seen.append(Seen(tuple(output[:first]), rows, took.evaluated, ms, tree, took.kept))
+        self._seen.append(Seen(tuple(output[:first]), rows, took.evaluated, ms, tree, took.reused, took.kept))
 
 
 def _first_children(tree: TokenTree) -> list[int | None]:

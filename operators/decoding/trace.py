@@ -45,7 +45,8 @@ class Pass(msgspec.Struct, frozen=True):
     #: Tokens evaluated, including the new part of the prompt.
     evaluated: Count
     model_ms: Annotated[float, msgspec.Meta(ge=0.0)]
-    #: Tokens of the output that were kept in the cache although the prompt has changed.
+    #: Tokens found in the cache; of these, those that were kept although the source before them has changed.
+    reused: Count = 0
     kept: Count = 0
 
     @property
@@ -110,6 +111,9 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     segment: Count
     #: Name of the model's file.
     model: str
+    #: Tokens of the prompt's head, which all segments share, and how often they were evaluated in the run.
+    head_tokens: Count = 0
+    head_evaluations: Count = 0
     #: How it was decoded: the settings of the translate stage.
     settings: dict[str, str | int | float | bool | None]
     #: The text of each token that occurs; one that is not a whole character is spelled as bytes, ``<0xE2>``.

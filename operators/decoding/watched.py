@@ -10,8 +10,10 @@ from operators.decoding.forward import Forward, Logits, Session, TreeForward, Tr
 class Took(NamedTuple):
     """What an answer took."""
 
-    #: Tokens evaluated for it, and tokens of the output that were kept although the prompt has changed.
+    #: Tokens evaluated for it, and tokens found in the cache.
     evaluated: int
+    reused: int
+    #: Of these, tokens behind the source that were kept although it has changed.
     kept: int
     seconds: float
 
@@ -47,7 +49,7 @@ class _Watched(Generic[_Session]):
         self.reused, self.kept = self._session.reused, self._session.kept
         # Before the method gets them: it may overwrite them.
         evaluated = request.logits_from + len(logits) - self.reused
-        self._see(request, logits, Took(evaluated, self.kept, model_s))
+        self._see(request, logits, Took(evaluated, self.reused, self.kept, model_s))
         return logits
 
 

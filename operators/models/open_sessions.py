@@ -147,6 +147,8 @@ class OpenSessions:
         self._open: OrderedDict[str, OpenSession] = OrderedDict()
         self._failures = 0
         self._is_head_there = False
+        #: How often the heads have been evaluated: more than once only after failures.
+        self.head_evaluations = 0
         self._evaluate_heads()
         #: Usage at the last count; it can be read on any thread.
         self.usage = Usage()
@@ -257,6 +259,7 @@ class OpenSessions:
             if head.tokens:
                 best_tokens(self._store.evaluate(head.number, head.tokens, 0, 1))
         self._is_head_there = True
+        self.head_evaluations += 1
 
     def _renew(self) -> None:
         """Evaluate the heads again: all sessions share them, so they may be the broken part."""

@@ -38,6 +38,10 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
         line = Text(f"{LETTERS[origin]:>9}  {MEANINGS[origin]}", style=_STYLES[origin])
         out.print(line, soft_wrap=True)
     out.print(f"{'all':>9}  {summary(trace)}", soft_wrap=True, markup=False)
+    if trace.head_tokens:
+        times = "once" if trace.head_evaluations == 1 else f"{trace.head_evaluations} times"
+        told = f"{trace.head_tokens} tokens, evaluated {times} for all segments, then reused"
+        out.print(f"{'head':>9}  {told}", soft_wrap=True, markup=False)
     out.print(f"{'signature':>9}  {printable(signature(trace))}", soft_wrap=True, markup=False)
     for path in written:
         out.print(f"{'written':>9}  {printable(str(path))}", soft_wrap=True, markup=False)
@@ -46,7 +50,16 @@ def print_trace(trace: Trace, written: Sequence[object]) -> None:
 def _counts(trace: Trace) -> Table:
     return Table(
         f"How segment {trace.segment} of {safe(trace.stream)} was decoded",
-        ("update", "passes", "evaluated", "kept", "rows", "tokens", *(origin.value for origin in Origin)),
+        (
+            "update",
+            "passes",
+            "evaluated",
+            "reused",
+            "kept",
+            "rows",
+            "tokens",
+            *(origin.value for origin in Origin),
+        ),
         tuple(_row(update) for update in trace.updates),
     )
 
@@ -57,6 +70,7 @@ def _row(update: UpdateTrace) -> tuple[str, ...]:
     counts = (
         len(passes),
         sum(one.evaluated for one in passes),
+        sum(window.passes[0].reused for window in update.windows if window.passes),
         sum(one.kept for one in passes),
         sum(len(one.rows) for one in passes),
         len(tokens),

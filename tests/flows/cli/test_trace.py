@@ -261,6 +261,7 @@ def test_a_real_segment_is_traced_as_it_is_replayed_and_opens_in_a_browser(tmp_p
         "trace", log, "--segment", 1, *decoding, "-o", page, "--svg", tmp_path / "svg", "--json", trace
     )
     assert "How segment 1 of talk was decoded" in printed
+    assert "evaluated once for all segments" in printed
     translations = tmp_path / "translations.jsonl"
     run("replay", log, *decoding, "--sentences", "off", "--quiet", "--save-translations", translations)
     lines = translations.read_text().splitlines()
@@ -272,6 +273,9 @@ def test_a_real_segment_is_traced_as_it_is_replayed_and_opens_in_a_browser(tmp_p
     assert [[token.id for token in update.tokens] for update in made.updates] == [
         one["tokens"] for one in wanted
     ]
+    first = [window.passes[0] for update in made.updates for window in update.windows]
+    assert made.head_tokens > 0
+    assert all(one.reused >= made.head_tokens for one in first), "no update evaluates the prompt's head"
     assert Origin.DRAFT in {token.origin for update in made.updates for token in update.tokens}
     for path in (tmp_path / "svg").iterdir():
         ET.parse(path)

@@ -90,11 +90,12 @@ def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_ru
         settings = TranslateSettings(**given)
         return leaning(settings), leaning(settings, knows_unfinished=True)
 
-    assert leans() == (Leaning("bias", BIAS, 0.0), Leaning(WORTH, BIAS, BIAS))
-    assert leans(bias=0.3) == (Leaning("bias", 0.3, 0.0), Leaning("bias", 0.3, 0.3))
-    assert leans(final_bias=0.0) == (Leaning("bias", BIAS, 0.0),) * 2
-    assert leans(bias=0.3, accept="exact") == (Leaning("exact", 0.3, 0.0), Leaning("exact", 0.3, 0.3))
-    assert leans(accept="worth-2")[0].accept == "worth-2"
+    assert leans() == (Leaning("bias", BIAS, WORTH, BIAS), Leaning(WORTH, BIAS, WORTH, BIAS))
+    assert leans(bias=0.3) == (Leaning("bias", 0.3, WORTH, 0.3), Leaning("bias", 0.3, "bias", 0.3))
+    assert leans(bias=0.0) == (Leaning("bias", 0.0, "bias", 0.0),) * 2
+    assert leans(final_bias=0.0) == (Leaning("bias", BIAS, "bias", 0.0),) * 2
+    assert leans(bias=0.3, accept="exact") == (Leaning("exact", 0.3, "exact", 0.3),) * 2
+    assert not any(one.finals_differ for one in leans(accept="worth-2"))
 
 
 def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:
