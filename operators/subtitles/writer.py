@@ -96,32 +96,33 @@ class SubtitleWriter:
             start_s=caption.start_s,
             end_s=caption.end_s,
         )
-        self._hear(caption)
+        heard = self._heard(caption)
         if not (final.source.strip() or final.target.strip()):
             return []
         due_s = self.due_s
         is_late = due_s is not None and caption.ready_s > due_s
         settled = self._settle(None if is_late else final.speech.start_ms)
         if caption.is_final:
-            heard = dict(self.state.heard)
-            final = msgspec.structs.replace(final, heard=heard.pop(caption.key))
-            self.state = msgspec.structs.replace(self.state, held=final, heard=heard)
-            self._blocks = self._blocks_of(final)
+            self.state = msgspec.structs.replace(self.state, held=msgspec.structs.replace(final, heard=heard))
+            self._blocks = self._blocks_of(self.state.held)
         return settled
 
-    def _hear(self, caption: Caption) -> None:
-        """Note how much of a segment is heard now; what the recogniser revises, it may hear anew."""
+    def _heard(self, caption: Caption) -> tuple[Heard, ...]:
+        """How much of a segment was heard when, until now; what the recogniser revises, it may hear anew."""
         speech, amount = Speech.at(caption.start_s, caption.end_s), len(caption.source)
+        open_ones = dict(self.state.heard)
         known = [
             one
-            for one in self.state.heard.get(caption.key, ())
+            for one in open_ones.pop(caption.key, ())
             if one.amount < amount and speech.start_ms <= one.at_ms <= speech.end_ms
         ]
-        heard = {key: times for key, times in self.state.heard.items() if key != caption.key}
-        for key in list(heard)[: max(0, len(heard) + 1 - _OPEN)]:
-            del heard[key]
-        heard[caption.key] = (*known[-_TIMES:], Heard(amount, speech.end_ms))
-        self.state = msgspec.structs.replace(self.state, heard=heard)
+        heard = (*known[-_TIMES:], Heard(amount, speech.end_ms))
+        if not caption.is_final:
+            for key in list(open_ones)[: max(0, len(open_ones) + 1 - _OPEN)]:
+                del open_ones[key]
+            open_ones[caption.key] = heard
+        self.state = msgspec.structs.replace(self.state, heard=open_ones)
+        return heard
 
     def _settle(self, next_ms: int | None) -> list[Cue]:
         if self.state.held is None:

@@ -206,7 +206,7 @@ def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
         (said,) = process.stderr.read().splitlines()
         assert said.endswith("s, as in its recording")
     assert figures["surtitle_partials_total"] == 2
-    assert figures["surtitle_forward_passes_total"] > 1
+    assert figures["surtitle_forward_passes_total"] >= 1
     assert figures["surtitle_open_sessions"] == 1
     assert figures["surtitle_kv_tokens"] > 5
     assert figures["surtitle_healthy"] == 1
