@@ -10,7 +10,6 @@ import msgspec
 from connectors.models.resolve import resolve_model
 from flows.engine.terms import tell_terms
 from flows.settings.schema import TranslateSettings
-from operators.decoding.prediction import Prediction
 from operators.errors import InputError, UsageError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -19,6 +18,7 @@ from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.vocabulary import first_difference
 from operators.progress import Progress
+from operators.research.prediction import Prediction
 from operators.trouble import ModelTrouble
 
 #: Maximum number of branches of a tree.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from connectors.models.heads import read_heads
 from flows.settings.schema import TranslateSettings
-from operators.decoding.heads import Heads
 from operators.errors import UsageError
+from operators.research.heads import Heads
 
 METHOD = "heads"
 

@@ -7,16 +7,16 @@ from flows.engine.leaning import leaning
 from flows.settings.schema import TranslateSettings
 from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
 from operators.decoding.continuous import continuous
-from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.heads import HeadProposals, Heads
-from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.rules import acceptance
 from operators.decoding.ssbd import ssbd
+from operators.research.draft_model import ModelDrafts
+from operators.research.heads import HeadProposals, Heads
+from operators.research.jacobi import Jacobi
 
 #: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
 HONEST_BLOCK = 7

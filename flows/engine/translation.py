@@ -27,9 +27,7 @@ from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
-from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.decoding.prediction import Prediction
 from operators.decoding.rules import acceptance
 from operators.decoding.translator import Translates, Translator, TranslatorSettings
 from operators.errors import InputError
@@ -56,6 +54,8 @@ from operators.progress import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
+from operators.research.heads import Heads
+from operators.research.prediction import Prediction
 from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble
 

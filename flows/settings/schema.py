@@ -10,9 +10,9 @@ from connectors.messages.log import Format
 from connectors.sinks.part import SINKS
 from operators.decoding import rules
 from operators.decoding.pass_cost import BlockLength
-from operators.decoding.prediction import Prediction
 from operators.languages import Direction
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
+from operators.research.prediction import Prediction
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown

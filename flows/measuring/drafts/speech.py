@@ -14,10 +14,7 @@ from operators.decoding.drafter import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.remembered import Memory, Remembered
-from operators.decoding.respelled import Respelled
 from operators.decoding.session import PrefixSession
-from operators.decoding.trajectory import Trajectory
 from operators.errors import InputError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
@@ -27,6 +24,9 @@ from operators.recognizers.whisper.model import WhisperModel, load_model
 from operators.recognizers.whisper.recognizer import RULES
 from operators.recognizers.windowed.segmenter import Segmenter
 from operators.recognizers.windowed.voice import Samples, silero
+from operators.research.remembered import Memory, Remembered
+from operators.research.respelled import Respelled
+from operators.research.trajectory import Trajectory
 
 # Only whole utterances are decoded, and their ends do not depend on this interval.
 _INTERVAL_S = 10.0

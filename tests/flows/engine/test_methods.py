@@ -19,7 +19,7 @@ from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
-from tests.operators.decoding.test_heads import noise_heads
+from tests.operators.research.test_heads import noise_heads
 from tests.toy import ToyStore, ToyVocabulary
 
 updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)

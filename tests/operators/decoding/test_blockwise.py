@@ -11,12 +11,12 @@ from operators.decoding.drafts import Draft, Verified
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
+from operators.research.jacobi import Jacobi
 from tests.toy import END, ToyCache
 
 tokens = st.lists(st.integers(1, 6), max_size=12)

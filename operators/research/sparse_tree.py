@@ -10,9 +10,9 @@ from collections.abc import Container, Generator, Sequence
 from typing import NamedTuple
 
 from operators.decoding.forward import AskDraftModel, Logits, Request, TreeForward
-from operators.decoding.prediction import Prediction, Step, predicted
-from operators.decoding.rejected import Rest
 from operators.decoding.tree import GrowingTree, TokenTree
+from operators.research.prediction import Prediction, Step, predicted
+from operators.research.rejected import Rest
 
 
 class Branching(NamedTuple):

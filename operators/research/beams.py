@@ -10,8 +10,8 @@ from typing import NamedTuple
 from operators.decoding.drafter import Drafting
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import AskDraftModel, Origin, Task, TreeForward
-from operators.decoding.prediction import predicted
 from operators.decoding.tree import ROOT, GrowingTree
+from operators.research.prediction import predicted
 
 _BEAMS = 2
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.heads import StateSolver
 from operators.decoding.session import PrefixSession
-from operators.models.many_answers import many_answers
+from operators.research.heads import StateSolver
+from operators.research.many_answers import many_answers
 from tests.toy import END, ToyCache, ToyStore
 
 ROWS = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)

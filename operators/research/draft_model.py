@@ -10,10 +10,10 @@ from typing import NamedTuple
 from operators.decoding.drafter import Drafting
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import AskDraftModel, Forward, Logits, Origin, Request, Task
-from operators.decoding.prediction import Prediction, Step, predicted
-from operators.decoding.rejected import Rest, rejected
-from operators.decoding.sparse_tree import Branching, branch
 from operators.decoding.tree import TokenTree
+from operators.research.prediction import Prediction, Step, predicted
+from operators.research.rejected import Rest, rejected
+from operators.research.sparse_tree import Branching, branch
 
 
 class _Trunk(NamedTuple):

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, BiasedAcceptance
 from operators.decoding.blockwise import decode
-from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafting, at_once
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Logits, Method, Origin, Session, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.prediction import Prediction
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
 from operators.decoding.verify import verify
 from operators.models.pool import SessionPool
+from operators.research.draft_model import ModelDrafts
+from operators.research.prediction import Prediction
 from operators.trouble import ModelTrouble, Trouble
 from tests.toy import END, ToyCache, ToyStore
 

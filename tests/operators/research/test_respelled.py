@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
-from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drafter import Drafter, Drafting, at_once
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Origin, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.prediction import Prediction
-from operators.decoding.respelled import Respelled
 from operators.decoding.session import PrefixSession
-from operators.decoding.trajectory import Round, record
 from operators.decoding.tree import TokenTree
 from operators.recognizers.whisper.byte_pairs import BytePairs
 from operators.recognizers.whisper.vocabulary import load_vocabulary
-from tests.operators.decoding.test_draft_model import errors, limits, predictions, prompts, sessions
+from operators.research.beams import TwoBeams
+from operators.research.draft_model import ModelDrafts
+from operators.research.prediction import Prediction
+from operators.research.respelled import Respelled
+from operators.research.trajectory import Round, record
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
+from tests.operators.research.test_draft_model import errors, limits, predictions, prompts, sessions
 from tests.toy import END, ToyCache
 
 SIZE = 7

@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from operators.decoding.forward import Logits, Task, best_tokens
-from operators.decoding.heads import Matrix, StateSolver
 from operators.models.branches import BranchStore, Placed
 from operators.models.store import SequenceStore
+from operators.research.heads import Matrix, StateSolver
 
 #: The sequence that holds the common start of all prompts.
 _HEAD = 0

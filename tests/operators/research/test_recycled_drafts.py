@@ -4,12 +4,12 @@ import pytest
 
 from operators.decoding.acceptance import EXACT
 from operators.decoding.blockwise import decode
-from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Origin, Task
-from operators.decoding.prediction import Prediction
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
+from operators.research.draft_model import ModelDrafts
+from operators.research.prediction import Prediction
 from tests.says import END, Said, Says, script
 
 PROMPT = [30, 31]

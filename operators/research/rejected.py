@@ -8,8 +8,8 @@ without a step of the draft model.
 from typing import NamedTuple
 
 from operators.decoding.drafts import Verified
-from operators.decoding.prediction import Step
 from operators.decoding.tree import ROOT, TokenTree
+from operators.research.prediction import Step
 
 #: Where a token is searched for: at its own place first, then one later and one earlier in the branch.
 _SHIFTS = (0, 1, -1)

@@ -10,10 +10,10 @@ from operators.decoding.blockwise import decode
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.heads import Head, HeadProposals, Heads, StateSolver
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
+from operators.research.heads import Head, HeadProposals, Heads, StateSolver
 from tests.toy import END, ToyCache
 
 WIDTH = 4
