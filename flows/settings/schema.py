@@ -8,11 +8,11 @@ import msgspec
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
 from connectors.sinks.part import SINKS
+from flows.settings.methods import METHODS
 from operators.decoding import rules
 from operators.decoding.pass_cost import BlockLength
 from operators.languages import Direction
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
-from operators.research.prediction import Prediction
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
@@ -33,12 +33,14 @@ OwnSink = Annotated[
     str, msgspec.Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")
 ]
 
-#: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
-SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
-
-
-#: Those that draft tokens after the divergence.
-PROPOSING = SPECULATIVE[1:]
+#: The methods that draft tokens after the divergence.
+PROPOSING = tuple(one.name for one in METHODS.values() if not one.joins)
+#: Those that verify the last output.
+SPECULATIVE = ("ssbd", *PROPOSING)
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = Literal[(*SPECULATIVE, "retranslate", "continuous")]
 
 
 class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,9 +127,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: The prompt template, by name or file; ``auto`` chooses it by the metadata of the model file.
     template: Annotated[str, msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     #: The decoding method.
-    method: Literal[
-        "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
-    ] = "ssbd"
+    method: Method = "ssbd"
     #: Terms and their translations, which captions lean towards: the path of a tab-separated file.
     glossary: str | None = None
     #: Translations of rarer words, which captions lean towards a little: ``auto`` for those that come with
@@ -159,9 +159,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the same vocabulary as the main model.
     draft_model: str | None = None
     #: Maximum number of tokens that the draft model drafts at a time.
-    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = Prediction().length
+    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = 24
     #: The draft model stops at the first token that is less probable than this.
-    draft_threshold: Probability = Prediction().threshold
+    draft_threshold: Probability = 0.4
     #: Reuse the draft model's rejected tokens where a new draft meets them again.
     draft_recycling: bool = True
     #: Where the draft model is unsure, draft the two most probable tokens and continue: a tree, verified in

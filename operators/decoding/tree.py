@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 #: The parent of the nodes that follow the known tokens directly.
 ROOT = -1
+#: Maximum number of nodes of a tree: a cache has as many cells for them.
+MAX_NODES = 64
 
 
 class TokenTree(NamedTuple):

@@ -6,6 +6,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.decoding.tree import MAX_NODES
+
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """How a draft model drafts (SpecASR, Wei et al. 2025, section IV). The defaults are the authors' own."""
@@ -24,7 +26,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     #: A branch that has not met the trunk after this many tokens ends.
     reach: int = 3
     #: Maximum number of nodes in a tree.
-    nodes: int = 64
+    nodes: int = MAX_NODES
 
 
 class Step(NamedTuple):

@@ -31,7 +31,7 @@ def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    decode = method(settings, DEAR, noise_heads(3, 1))
+    decode = method(settings, DEAR, {"heads": noise_heads(3, 1)})
     translator = Translator(prompt, OneAtATime(pool), decode, translator_settings(settings, prompt))
     state, made, passes = SegmentState(), [], 0
     for number, text in enumerate(texts):
@@ -65,7 +65,7 @@ def test_proposals_that_are_not_leant_towards_change_nothing(
 ) -> None:
     plain = TranslateSettings(method="ssbd", bias=bias, final_bias=bias, commit=0)
     want, most = outputs(plain, texts)
-    got, passes = outputs(TranslateSettings(method=name, bias=bias, final_bias=bias, commit=0), texts)  # type: ignore[arg-type]
+    got, passes = outputs(TranslateSettings(method=name, bias=bias, final_bias=bias, commit=0), texts)
     assert (got, passes <= most) == (want, True)
 
 

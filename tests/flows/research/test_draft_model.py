@@ -8,13 +8,14 @@ import soundfile
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from flows.engine.draft_model import prediction
 from flows.engine.translation import open_engine
+from flows.research.draft_model import prediction
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.research.prediction import Prediction
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model
 from tests.tiny_kinds import write_kind
@@ -112,10 +113,8 @@ def test_a_method_that_asks_no_draft_model_is_refused_with_one(method: str) -> N
 
 
 def test_settings_become_a_way_to_draft() -> None:
-    assert prediction(TranslateSettings()) is None
-    assert prediction(TranslateSettings(draft_tree=True)) is None
+    assert prediction(TranslateSettings(draft_model="any")) == Prediction()
     drafted = prediction(TranslateSettings(draft_model="any", draft_length=8, draft_threshold=0.3))
-    assert drafted is not None
     assert (drafted.length, drafted.threshold, drafted.branches) == (8, 0.3, 0)
 
 

@@ -10,7 +10,7 @@ from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
-from tests.flows.engine.test_draft_model import invoke
+from tests.flows.research.test_draft_model import invoke
 from tests.tiny_gguf import pieces, write_model
 from tests.tiny_heads import write_heads
 
