@@ -5,20 +5,23 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from flows.engine.leaning import leaning
 from flows.settings.methods import METHODS, Proposing
 from flows.settings.schema import TranslateSettings
-from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
+from operators.decoding.acceptance import (
+    EXACT,
+    FINAL_BLOCK,
+    Acceptance,
+    BiasedAcceptance,
+    MinimumBlock,
+    acceptance,
+)
 from operators.decoding.continuous import continuous
 from operators.decoding.drafter import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
-from operators.decoding.rules import acceptance
 from operators.decoding.ssbd import ssbd
 
-#: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
-HONEST_BLOCK = 7
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -52,15 +55,13 @@ def method(
         return retranslate
     if settings.method == "continuous":
         return continuous
-    leans = leaning(settings, knows_unfinished=knows_unfinished)
-    partial = MinimumBlock(acceptance(leans.accept, leans.bias), settings.min_block)
-    final = MinimumBlock(acceptance(leans.final_accept, leans.final_bias), settings.min_block)
+    rules = settings.rules(knows_unfinished=knows_unfinished)
+    partial = MinimumBlock(acceptance(rules.accept, rules.bias), settings.min_block)
+    final = MinimumBlock(acceptance(rules.final_accept, rules.final_bias), settings.min_block)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
-    # Little of a draft that was made with a bias is accepted without that bias.
-    is_honest = leans.finals_are_biased and leans.final_bias < leans.bias
-    block = HONEST_BLOCK if is_honest else None
+    block = FINAL_BLOCK if rules.drops_bias else None
     # A final without bias must not be biased by later drafts either.
-    last = proposed if leans.finals_are_biased and leans.final_bias else EXACT
+    last = proposed if rules.finals_are_biased and rules.final_bias else EXACT
     # A given length is used as it is, whatever the passes cost.
     longest = {} if settings.block is None else {"longest": settings.block}
     length = BlockLength(costs if weighs_costs(settings) else FLAT, settings.sure, **longest)

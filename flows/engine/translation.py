@@ -17,17 +17,16 @@ from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences
-from flows.engine.leaning import leaning
 from flows.engine.methods import check_method, method, open_method, weighs_costs
 from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
 from flows.engine.terms import tell_terms
 from flows.settings.schema import SPECULATIVE, TranslateSettings
+from operators.decoding.acceptance import acceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.decoding.rules import acceptance
 from operators.decoding.translator import Translates, Translator, TranslatorSettings
 from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError
@@ -274,8 +273,8 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
     """The settings that the translator needs."""
     speculates = settings.method in SPECULATIVE
     # An exact rule gives the same tokens as re-translation; committed, so unverified, tokens might differ.
-    leans = leaning(settings, knows_unfinished=prompt.knows_unfinished)
-    commits = speculates and not acceptance(leans.accept, leans.bias).is_exact
+    rules = settings.rules(knows_unfinished=prompt.knows_unfinished)
+    commits = speculates and not acceptance(rules.accept, rules.bias).is_exact
     return TranslatorSettings(
         max_source=settings.max_source,
         max_output=output_limit(settings.max_source),
@@ -284,7 +283,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         keep=settings.keep,
         draft_mask=settings.draft_mask,
-        finals_differ=speculates and leans.finals_differ,
+        finals_differ=speculates and rules.finals_differ,
         drop_revised=settings.drop_revised,
     )
 

@@ -9,7 +9,7 @@ from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
 from connectors.sinks.part import SINKS
 from flows.settings.methods import METHODS
-from operators.decoding import rules
+from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.languages import Direction
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
@@ -24,8 +24,8 @@ Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
 #: The same for the acceptance rule.
-ACCEPT = f"^auto$|{rules.PATTERN}"
-ACCEPTED = f"auto, {rules.DESCRIPTION}"
+ACCEPT = f"^auto$|{acceptance.PATTERN}"
+ACCEPTED = f"auto, {acceptance.DESCRIPTION}"
 
 # A part that is not registered.
 _ELSEWHERE = r"[\w.]+:\w+"
@@ -205,6 +205,10 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     def direction(self) -> Direction:
         """The source and target language. Raises `UsageError` for an unknown language."""
         return Direction.of(self.source, self.target)
+
+    def rules(self, *, knows_unfinished: bool = False) -> acceptance.Rules:
+        """The acceptance rules for a model that was or was not trained on unfinished text."""
+        return acceptance.suited_rules(self.accept, self.bias, self.final_bias, knows_unfinished)
 
 
 class DisplaySettings(_Stage, frozen=True, kw_only=True):

@@ -6,11 +6,11 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from flows.engine.leaning import BIAS, leaning
 from flows.settings.loading import load_settings
 from flows.settings.methods import METHODS as PARTS
 from flows.settings.options import choices
 from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
+from operators.decoding.acceptance import BIAS
 from operators.errors import UsageError
 
 METHODS = choices("translate", "method")
@@ -123,11 +123,11 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
     ``knows_unfinished`` says whether the model was trained on unfinished text.
     """
     speculates, proposes = settings.method in SPECULATIVE, settings.method in PROPOSING
-    leans = leaning(settings, knows_unfinished=knows_unfinished).used()
+    rules = settings.rules(knows_unfinished=knows_unfinished).used()
     drafted = {key: getattr(settings, key) for key in ("draft_length", "draft_threshold")}
     return {
         **{key: getattr(settings, key) for key in _COLUMNS},
-        **{key: value if speculates else None for key, value in leans.items()},
+        **{key: value if speculates else None for key, value in rules.items()},
         **{key: value if settings.draft_model else None for key, value in drafted.items()},
         "proposal_bias": settings.proposal_bias if proposes else None,
         "sure": settings.sure if settings.method in SURE else None,
