@@ -15,7 +15,6 @@ from operators.decoding.drafter import Drafting, at_once
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.tree import TokenTree
 
 
 def certain(task: Task, margin: float) -> Method:
@@ -49,7 +48,7 @@ class _Apart:
         if self._is_used or tuple(output) != self._draft[:1] or len(self._draft) < 2:
             return at_once(None)
         self._is_used = True
-        return at_once(Draft(TokenTree.chain(self._draft[1:]), Origin.DRAFT))
+        return at_once(Draft(self._draft[1:], Origin.DRAFT))
 
 
 def gaps_to_next(rows: Logits) -> list[float]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from operators.decoding.drafter import Drafting, at_once
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin, Task
-from operators.decoding.tree import TokenTree
 
 
 class Closing:
@@ -25,4 +24,4 @@ class Closing:
     def draft(self, output: Sequence[int]) -> Drafting:
         """The last token of the last output."""
         is_said = not output or tuple(output[-1:]) == self._last
-        return at_once(None if is_said else Draft(TokenTree.chain(self._last), Origin.RECYCLED))
+        return at_once(None if is_said else Draft(self._last, Origin.RECYCLED))

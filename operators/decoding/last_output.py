@@ -6,7 +6,6 @@ from operators.decoding.acceptance import Acceptance
 from operators.decoding.drafter import Drafting, at_once
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin, Task
-from operators.decoding.tree import TokenTree
 
 
 class LastOutput:
@@ -36,4 +35,4 @@ class LastOutput:
         end = length if self._block is None else min(length, place + self._block)
         # The last row already judges the first token after the block.
         judged = self._draft[place : end + 1]
-        return Draft(TokenTree.chain(judged), Origin.DRAFT, self._acceptance, left_out=int(end < length))
+        return Draft(tuple(judged), Origin.DRAFT, self._acceptance, left_out=int(end < length))

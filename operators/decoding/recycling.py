@@ -13,7 +13,6 @@ from operators.decoding.forward import Origin, Task
 from operators.decoding.lookup import Lookup
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.tail import Continuation, Tail
-from operators.decoding.tree import TokenTree
 
 
 def recycling(task: Task, length: BlockLength, acceptance: Acceptance = EXACT) -> FirstOf:
@@ -36,7 +35,7 @@ class RecycledTail:
     def draft(self, output: Sequence[int]) -> Drafting:
         """The rest of the old output, as far as it is worth the pass."""
         tokens = _worth(self._tail.after(output), self._length)
-        draft = Draft(TokenTree.chain(tokens), Origin.RECYCLED, self._acceptance)
+        draft = Draft(tuple(tokens), Origin.RECYCLED, self._acceptance)
         return at_once(draft if tokens else None)
 
 
@@ -56,7 +55,7 @@ class NGrams:
         It comes from elsewhere and gets no bias: it changes no output, and forgetting it changes nothing.
         """
         tokens = _worth(self._lookup.after(output), self._length)
-        return at_once(Draft(TokenTree.chain(tokens), Origin.LOOKED_UP) if tokens else None)
+        return at_once(Draft(tuple(tokens), Origin.LOOKED_UP) if tokens else None)
 
 
 def _worth(continuation: Continuation, length: BlockLength) -> Sequence[int]:

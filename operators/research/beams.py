@@ -8,10 +8,11 @@ from math import log
 from typing import NamedTuple
 
 from operators.decoding.drafter import Drafting
-from operators.decoding.drafts import Draft, Verified
-from operators.decoding.forward import AskDraftModel, Origin, Task, TreeForward
+from operators.decoding.drafts import Verified
+from operators.decoding.forward import AskDraftModel, Task, TreeForward
 from operators.decoding.tree import ROOT, GrowingTree
 from operators.research.prediction import predicted
+from operators.research.tree_draft import tree_draft
 
 _BEAMS = 2
 
@@ -57,7 +58,7 @@ class TwoBeams:
             node = ROOT
             for token in beam.tokens:
                 node = offered.add(node, token)
-        return Draft(offered.tree, Origin.MODEL) if offered.size else None
+        return tree_draft(offered.tree) if offered.size else None
 
     def _longer(self, beam: _Beam, token: int, p: float) -> list[_Beam]:
         """The beam with one more token; empty if that token is the end."""

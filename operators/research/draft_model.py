@@ -8,12 +8,13 @@ from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from operators.decoding.drafter import Drafting
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Verified
 from operators.decoding.forward import AskDraftModel, Forward, Logits, Origin, Request, Task
 from operators.decoding.tree import TokenTree
 from operators.research.prediction import Prediction, Step, predicted
 from operators.research.rejected import Rest, rejected
 from operators.research.sparse_tree import Branching, branch
+from operators.research.tree_draft import tree_draft
 
 
 class _Trunk(NamedTuple):
@@ -65,7 +66,7 @@ class ModelDrafts:
         origins = [Origin.MODEL] * drawn.tree.size
         for node in (*trunk.recycled, *range(drawn.repeated, drawn.tree.size)):
             origins[node] = Origin.RECYCLED
-        return Draft(drawn.tree, Origin.MODEL, origins=tuple(origins))
+        return tree_draft(drawn.tree, origins)
 
     def _predict(self, output: Sequence[int]) -> _Predicting:
         """The greedy sequence: the whole prediction, or the trunk of a tree."""

@@ -23,7 +23,6 @@ from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.tail import Continuation
-from operators.decoding.tree import TokenTree
 
 Matrix = NDArray[np.float32]
 
@@ -135,5 +134,5 @@ class HeadProposals:
             return at_once(None)
         said = self._heads.after(self._seen)
         tokens = said.tokens[: self._length.of(said.sure)]
-        draft = Draft(TokenTree.chain(tokens), Origin.PARALLEL, self._acceptance)
+        draft = Draft(tuple(tokens), Origin.PARALLEL, self._acceptance)
         return at_once(draft if tokens else None)

@@ -14,7 +14,6 @@ from operators.decoding.drafter import Drafting, at_once
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin, Task
 from operators.decoding.tail import Tail
-from operators.decoding.tree import TokenTree
 
 #: Guesses of a whole output (Parallel Jacobi) if there is no old output to estimate its length.
 UNKNOWN_LENGTH = 16
@@ -52,7 +51,7 @@ class Jacobi:
         """Guesses for the rest of the current block, or for the next one; none before the first token."""
         if not output:
             return at_once(None)
-        guesses = TokenTree.chain(self._guess(output))
+        guesses = tuple(self._guess(output))
         return at_once(Draft(guesses, Origin.PARALLEL, self._acceptance))
 
     def _guess(self, output: Sequence[int]) -> Sequence[int]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from operators.decoding.drafts import Verified
 from operators.decoding.tree import ROOT, TokenTree
 from operators.research.prediction import Step
+from operators.research.tree_draft import tree_of
 
 #: Where a token is searched for: at its own place first, then one later and one earlier in the branch.
 _SHIFTS = (0, 1, -1)
@@ -42,7 +43,7 @@ def rejected(verified: Verified, steps: tuple[Step, ...] | None, *, is_whole: bo
     Of several branches the one drafted first counts. If a branch was accepted to its end, the rest is what
     the trunk has at the places after it.
     """
-    tree = verified.draft.tree
+    tree = tree_of(verified.draft)
     nodes = _line(tree, verified.path[-1] if verified.path else ROOT) or [
         *range(verified.accepted_length, tree.trunk)
     ]

@@ -14,6 +14,7 @@ from operators.decoding.drafter import Drafter, Drafting
 from operators.decoding.drafts import Draft, Verified
 from operators.decoding.forward import Origin
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
+from operators.research.tree_draft import tree_draft, tree_of
 
 _NO_ROWS = np.empty((0, 0), np.float32)
 
@@ -58,7 +59,7 @@ class Respelled:
         if offered is None or verified.own is None:
             return
         stood = _text(self._model, (verified.draft.tokens[node] for node in verified.path))
-        tree = offered.draft.tree
+        tree = tree_of(offered.draft)
         path = _spelled(tree, [self._own.piece(token) for token in tree.tokens], stood)
         # It uses neither choices nor rows: both would be in tokens that it does not have.
         self._drafter.learn(Verified(offered.begin, offered.draft, path, [-1] * (tree.size + 1), _NO_ROWS))
@@ -71,9 +72,9 @@ class Respelled:
             return None
         self._offered = _Offered(len(known), draft)
         growing, stepped = GrowingTree(), set[int]()
-        for path in _paths(draft.tree):
-            ends = np.cumsum([len(self._own.piece(draft.tree.tokens[node])) for node in path])
-            text = _text(self._own, (draft.tree.tokens[node] for node in path))
+        for path in _paths(tree_of(draft)):
+            ends = np.cumsum([len(self._own.piece(draft.tokens[node])) for node in path])
+            text = _text(self._own, (draft.tokens[node] for node in path))
             node, end = ROOT, 0
             for token in self._tokens_after(output, text):
                 node, begin, end = growing.add(node, token), end, end + len(self._model.piece(token))
@@ -82,7 +83,7 @@ class Respelled:
                 if any(draft.origin_of(one) is Origin.MODEL for one in inside):
                     stepped.add(node)
         origins = (Origin.MODEL if node in stepped else Origin.RECYCLED for node in range(growing.size))
-        return Draft(growing.tree, Origin.MODEL, origins=tuple(origins)) if growing.size else None
+        return tree_draft(growing.tree, tuple(origins)) if growing.size else None
 
     def _tokens_after(self, output: Sequence[int], text: bytes) -> list[int]:
         """The tokens of ``text`` after ``output``.

@@ -15,7 +15,6 @@ from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.decoding.tree import TokenTree
 from operators.research.jacobi import Jacobi
 from tests.toy import END, ToyCache
 
@@ -77,7 +76,7 @@ class Anything:
         self.seen.append(verified)
 
     def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the protocol
-        block = TokenTree.chain(self.blocks.pop() if self.blocks else ())
+        block = tuple(self.blocks.pop() if self.blocks else ())
         return at_once(Draft(block, Origin.PARALLEL))
 
 

@@ -7,20 +7,20 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.acceptance import EXACT, BiasedAcceptance
+from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drafter import Drafting, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Verified
 from operators.decoding.drive import Cost, drive
-from operators.decoding.forward import Decoded, Logits, Method, Origin, Session, Task
+from operators.decoding.forward import Decoded, Logits, Method, Session, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.tree import TokenTree
-from operators.decoding.verify import verify
 from operators.models.pool import SessionPool
 from operators.research.draft_model import ModelDrafts
 from operators.research.prediction import Prediction
+from operators.research.tree_draft import tree_draft
 from operators.trouble import ModelTrouble, Trouble
 from tests.toy import END, ToyCache, ToyStore
 
@@ -105,7 +105,7 @@ class AnyTree:
         nodes = self.drafts.pop() if self.drafts else []
         parents = [parent % (number + 1) - 1 for number, (parent, _) in enumerate(nodes)]
         tree = TokenTree(tuple(token for _, token in nodes), tuple(parents))
-        return at_once(Draft(tree, Origin.MODEL))
+        return at_once(tree_draft(tree))
 
 
 @given(prompts, limits, st.lists(trees, max_size=9), spare)
@@ -157,14 +157,3 @@ def test_a_draft_model_that_fails_costs_its_drafts_and_no_output(
     got, cost = drive(decode(task, ModelDrafts(task, prediction)), PrefixSession(ToyCache()), broken)
     assert got.tokens == want.tokens
     assert cost.passes <= most.passes
-
-
-def test_a_tree_under_a_lenient_rule_goes_on_with_what_that_lets_stand() -> None:
-    rows = np.zeros((4, 5), np.float32)
-    rows[:, 4] = 9.0
-    draft = Draft(TokenTree((1, 2, 3), (-1, 0, 0)), Origin.MODEL, BiasedAcceptance(1.0))
-    verified = verify(0, draft, rows)
-    assert (list(verified.path), verified.own) == ([0, 1], 4)
-    rows[1, 3] = 10.0  # the model's own choice comes first
-    assert list(verify(0, draft, rows).path) == [0, 2]
-    assert list(verify(0, draft._replace(acceptance=EXACT), rows).path) == []

@@ -16,7 +16,6 @@ from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Origin, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
-from operators.decoding.tree import TokenTree
 from operators.recognizers.whisper.byte_pairs import BytePairs
 from operators.recognizers.whisper.vocabulary import load_vocabulary
 from operators.research.beams import TwoBeams
@@ -116,7 +115,7 @@ class Saying:
     """A drafter that says what it was given."""
 
     def __init__(self, tokens: Sequence[int]) -> None:
-        self._draft = Draft(TokenTree.chain(tokens), Origin.MODEL)
+        self._draft = Draft(tuple(tokens), Origin.MODEL)
 
     def learn(self, verified: Verified) -> None:
         """Nothing."""
