@@ -1,7 +1,6 @@
 """Builds the decoding method that the settings name from acceptance rules and drafters."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -16,24 +15,13 @@ from operators.decoding.acceptance import (
     acceptance,
 )
 from operators.decoding.continuous import continuous
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.ssbd import ssbd
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
-
-
-def check_method(settings: TranslateSettings) -> None:
-    """Raise `UsageError` for settings of a method that contradict each other."""
-    for part in METHODS.values():
-        part.check(settings)
-
-
-def open_method(settings: TranslateSettings, model: Path) -> dict[str, Any]:
-    """What the parts of methods need besides the model in that file, by their names; raises `InputError`."""
-    return {part.name: part.open(settings, model) for part in METHODS.values()}
 
 
 def method(
@@ -48,7 +36,7 @@ def method(
     Args:
         settings: The settings of the translate stage.
         costs: The cost of passes on this machine.
-        opened: The result of `open_method`.
+        opened: What `MethodPart.open` has opened, by the names of the parts.
         knows_unfinished: Whether the model was trained on unfinished text.
     """
     if settings.method == "retranslate":

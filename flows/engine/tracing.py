@@ -11,9 +11,8 @@ from connectors.files.json_file import read_json
 from connectors.jsonl.reading import event_type_of, read_events
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.schema import TranslateSettings
-from operators.decoding.decided import unchanged
 from operators.decoding.decoder import OneAtATime
-from operators.decoding.recorder import Recorder
+from operators.decoding.recorder import Recorder, unchanged
 from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError

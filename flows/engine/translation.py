@@ -17,9 +17,10 @@ from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences
-from flows.engine.methods import check_method, method, open_method, weighs_costs
+from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
 from flows.engine.terms import tell_terms
+from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
 from operators.decoding.commit import CommitRule
@@ -195,7 +196,8 @@ def open_engines(
     Raises:
         SurtitleError: without such models; if they need more memory than the settings allow.
     """
-    check_method(settings)
+    for part in METHODS.values():
+        part.check(settings)
     glossary = cache(read_glossary)
     if settings.glossary is not None:
         glossary(Path(settings.glossary).expanduser())  # loading a model for nothing would take longer
@@ -240,8 +242,9 @@ def _open(
 
         opened = Opened(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
+    of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, opened, draft, open_method(settings, path),
+        path, model, next(iter(prompts.values())), prompts, opened, draft, of_methods,
         context, glossary, lexicon,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),

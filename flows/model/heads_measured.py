@@ -7,7 +7,7 @@ from flows.measuring.methods.scores import gpu_cost
 from flows.model.record import Block
 from operators.decoding.acceptance import EXACT, Acceptance, TopAcceptance
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Drafter, FirstOf
+from operators.decoding.drafts import Drafter, FirstOf
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import FLAT, BlockLength

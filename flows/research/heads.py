@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.settings.methods import Proposing, method
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Jacobi decoding and its two variants with blocks (Santilli et al. 2023)."""
 
 from flows.settings.methods import Proposing, method
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 
 #: Number of tokens of a Gauss-Seidel block.
 BLOCK = 8

@@ -1,7 +1,7 @@
 """Draft recycling with the last output (SpecASR, Wei et al. 2025). Speech recognisers use it too."""
 
 from flows.settings.methods import Proposing, method
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.decoding.recycling import recycling
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from operators.decoding.acceptance import Acceptance
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import BlockLength
 from operators.parts import Parts

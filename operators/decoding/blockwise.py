@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from operators.decoding.drafter import Drafter
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafter, Verified
 from operators.decoding.forward import Decoded, Method, Origin, Task
+from operators.decoding.pieces import last_word_end
 from operators.decoding.repetition import FIGURE_TOKENS, TIMES, repeats, repetition
-from operators.decoding.words import last_word_end
 from operators.trouble import Trouble
 
 #: The origins of drafted tokens, except those of the last output.

@@ -1,7 +1,11 @@
-"""A draft, the pass that verifies it, and the verdict: what drafters offer and what they learn from."""
+"""Drafts: what drafters offer, the pass that verifies it, and the verdict that they learn from.
 
-from collections.abc import Container, Sequence
-from typing import NamedTuple
+A drafter proposes the next tokens (the last output, its rejected tail, n-grams, a draft model); a pass of the
+model judges them. Drafters are asked in order of precedence, and the first proposal is used.
+"""
+
+from collections.abc import Container, Generator, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -78,3 +82,50 @@ class Verified(NamedTuple):
         None if the last row has only confirmed a token that the pass omitted.
         """
         return self.choices[self.last] if self.last < len(self.choices) else None
+
+
+#: A draft being made; None if there is nothing to offer. A drafter with its own model yields requests for its
+#: passes.
+Drafting = Generator[Request, Logits, Draft | None]
+
+
+def at_once(draft: Draft | None) -> Drafting:
+    """Return a draft that needs no pass."""
+    return draft
+    yield  # which makes this a generator
+
+
+class Drafter(Protocol):
+    """Drafts for one task, and learns from every pass of the model."""
+
+    def learn(self, verified: Verified) -> None:
+        """Learn from a pass before its rows are overwritten, whichever drafter made the draft."""
+        ...
+
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """Propose what follows ``output``.
+
+        The last token of ``output`` is the model's own choice and is not evaluated yet. Exceptions are the
+        first tokens of the last output, and the start, where ``output`` is empty.
+        """
+        ...
+
+
+class FirstOf:
+    """Several drafters in order of precedence; with none there is never a draft."""
+
+    def __init__(self, *drafters: Drafter) -> None:
+        self._drafters = drafters
+
+    def learn(self, verified: Verified) -> None:
+        """Let all of them learn."""
+        for drafter in self._drafters:
+            drafter.learn(verified)
+
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """The first draft that one of them offers."""
+        for drafter in self._drafters:
+            draft = yield from drafter.draft(output)
+            if draft is not None:
+                return draft
+        return None

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.decoding.acceptance import EXACT, Acceptance
-from operators.decoding.drafter import Drafting, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.forward import Origin
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.tail import Continuation

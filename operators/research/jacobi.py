@@ -10,8 +10,7 @@ starts with the old translation's tokens at its place.
 from collections.abc import Sequence
 
 from operators.decoding.acceptance import EXACT, Acceptance
-from operators.decoding.drafter import Drafting, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.forward import Origin, Task
 from operators.decoding.tail import Tail
 

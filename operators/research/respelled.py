@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from operators.decoding.drafter import Drafter, Drafting
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafter, Drafting, Verified
 from operators.decoding.forward import Origin
 from operators.decoding.tree import ROOT, GrowingTree, TokenTree
 from operators.research.tree_draft import tree_draft, tree_of

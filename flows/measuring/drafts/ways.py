@@ -17,16 +17,14 @@ from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.texts import Corpus
 from flows.settings.schema import TranslateSettings
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task, output_limit
 from operators.decoding.greedy import retranslate
 from operators.prompts.prompt import Prompt
-from operators.research.beams import TwoBeams
-from operators.research.draft_model import ModelDrafts
+from operators.research.draft_model import ModelDrafts, TwoBeams
 from operators.research.prediction import Prediction
-from operators.research.remembered import Memory, Remembered
-from operators.research.trajectory import Trajectory, record
+from operators.research.trajectory import Memory, Remembered, Trajectory, record
 from operators.text_layout import cleaned
 
 _KEY = "drafts"

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
-from operators.decoding.drafter import Drafter, Drafting, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafter, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate

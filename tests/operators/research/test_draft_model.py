@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Drafting, at_once
-from operators.decoding.drafts import Verified
+from operators.decoding.drafts import Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Logits, Method, Session, Task
 from operators.decoding.greedy import retranslate

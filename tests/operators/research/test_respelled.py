@@ -10,16 +10,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Drafter, Drafting, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafter, Drafting, Verified, at_once
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Origin, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.recognizers.whisper.byte_pairs import BytePairs
 from operators.recognizers.whisper.vocabulary import load_vocabulary
-from operators.research.beams import TwoBeams
-from operators.research.draft_model import ModelDrafts
+from operators.research.draft_model import ModelDrafts, TwoBeams
 from operators.research.prediction import Prediction
 from operators.research.respelled import Respelled
 from operators.research.trajectory import Round, record

@@ -7,18 +7,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Forward, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.session import PrefixSession
 from operators.models.pool import SessionPool
-from operators.research.beams import TwoBeams
-from operators.research.draft_model import ModelDrafts
+from operators.research.draft_model import ModelDrafts, TwoBeams
 from operators.research.prediction import Prediction
-from operators.research.remembered import Memory, Remembered
-from operators.research.trajectory import Round, Trajectory, autoregressive, record, replay
+from operators.research.trajectory import (
+    Memory,
+    Remembered,
+    Round,
+    Trajectory,
+    autoregressive,
+    record,
+    replay,
+)
 from tests.toy import END, ToyCache, ToyStore
 
 prompts = st.lists(st.integers(1, 6), min_size=1, max_size=6)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Drafting, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import drive
 from operators.decoding.forward import Origin, Task
 from operators.training.blocks import mean_block, passes

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.adjusted import ending_figures
 from operators.decoding.drive import drive
-from operators.decoding.figures import ending_figures
 from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
