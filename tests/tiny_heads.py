@@ -6,7 +6,7 @@ import numpy as np
 
 from connectors.gguf.file import read_gguf, write_gguf
 from connectors.models.heads import heads_file
-from operators.decoding.heads import Head, Matrix
+from operators.research.heads import Head, Matrix
 
 
 def write_heads(path: Path, model: Path, width: int = 32, count: int = 2, kind: str = "F16") -> Path:

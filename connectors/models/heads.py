@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from connectors.gguf.file import GgufFile, Tensor, read_gguf
 from connectors.gguf.values import Entry, count_of, encode
 from connectors.models.matrices import matrix_of
-from operators.decoding.heads import Head, Heads, Matrix
 from operators.errors import InputError
 from operators.models.quantize import quantize
 from operators.models.tensor_types import number_of
+from operators.research.heads import Head, Heads, Matrix
 
 #: Maximum number of heads of a model; the authors tried ten.
 MAX_HEADS = 16

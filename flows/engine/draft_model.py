@@ -10,8 +10,7 @@ import msgspec
 from connectors.models.resolve import resolve_model
 from flows.engine.terms import tell_terms
 from flows.settings.schema import TranslateSettings
-from operators.decoding.prediction import Prediction
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
@@ -23,20 +22,6 @@ from operators.trouble import ModelTrouble
 
 #: Maximum number of branches of a tree.
 BRANCHES = 2
-#: The methods that use a draft model where they have no draft of their own.
-DRAFTED = ("ssbd", "recycle")
-
-
-def prediction(settings: TranslateSettings) -> Prediction | None:
-    """How the draft model drafts; None if there is none."""
-    if settings.draft_model is None:
-        return None
-    return Prediction(
-        length=settings.draft_length,
-        threshold=settings.draft_threshold,
-        recycles=settings.draft_recycling,
-        branches=branches(settings),
-    )
 
 
 def branches(settings: TranslateSettings) -> int:
@@ -92,15 +77,6 @@ def open_sessions(
         opened, first, settings.sessions, memory, branches=spare, further=further, least_kept=least
     )
     return opened, pool
-
-
-def check_drafted(settings: TranslateSettings) -> None:
-    """Raise `UsageError` if a draft model is given to a method that never uses one."""
-    if settings.draft_model is not None and settings.method not in DRAFTED:
-        raise UsageError(
-            f"a draft model drafts for the methods {' and '.join(DRAFTED)} alone; "
-            f"leave it out, or choose another method than {settings.method}"
-        )
 
 
 class DraftModel(NamedTuple):

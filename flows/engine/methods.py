@@ -1,33 +1,33 @@
 """Builds the decoding method that the settings name from acceptance rules and drafters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
-from flows.engine.draft_model import prediction
-from flows.engine.leaning import leaning
+from flows.settings.methods import METHODS, Proposing
 from flows.settings.schema import TranslateSettings
-from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
+from operators.decoding.acceptance import (
+    EXACT,
+    FINAL_BLOCK,
+    Acceptance,
+    BiasedAcceptance,
+    MinimumBlock,
+    acceptance,
+)
 from operators.decoding.continuous import continuous
-from operators.decoding.draft_model import ModelDrafts
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.heads import HeadProposals, Heads
-from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
-from operators.decoding.recycling import recycling
-from operators.decoding.rules import acceptance
 from operators.decoding.ssbd import ssbd
 
-#: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
-HONEST_BLOCK = 7
-#: Number of tokens of a Gauss-Seidel block.
-JACOBI_BLOCK = 8
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def method(
     settings: TranslateSettings,
     costs: PassCosts = FLAT,
-    heads: Heads | None = None,
+    opened: Mapping[str, Any] = _NONE,
     *,
     knows_unfinished: bool = False,
 ) -> Callable[[Task], Method]:
@@ -36,68 +36,43 @@ def method(
     Args:
         settings: The settings of the translate stage.
         costs: The cost of passes on this machine.
-        heads: The proposal heads of the model, for the method ``heads``.
+        opened: What `MethodPart.open` has opened, by the names of the parts.
         knows_unfinished: Whether the model was trained on unfinished text.
     """
     if settings.method == "retranslate":
         return retranslate
     if settings.method == "continuous":
         return continuous
-    leans = leaning(settings, knows_unfinished=knows_unfinished)
-    partial = MinimumBlock(acceptance(leans.accept, leans.bias), settings.min_block)
-    final = MinimumBlock(acceptance(leans.final_accept, leans.final_bias), settings.min_block)
+    rules = settings.rules(knows_unfinished=knows_unfinished)
+    partial = MinimumBlock(acceptance(rules.accept, rules.bias), settings.min_block)
+    final = MinimumBlock(acceptance(rules.final_accept, rules.final_bias), settings.min_block)
     proposed = BiasedAcceptance(settings.proposal_bias) if settings.proposal_bias else EXACT
-    # Little of a draft that was made with a bias is accepted without that bias.
-    is_honest = leans.finals_are_biased and leans.final_bias < leans.bias
-    block = HONEST_BLOCK if is_honest else None
+    block = FINAL_BLOCK if rules.drops_bias else None
     # A final without bias must not be biased by later drafts either.
-    last = proposed if leans.finals_are_biased and leans.final_bias else EXACT
+    last = proposed if rules.finals_are_biased and rules.final_bias else EXACT
+    # A given length is used as it is, whatever the passes cost.
+    longest = {} if settings.block is None else {"longest": settings.block}
+    length = BlockLength(costs if weighs_costs(settings) else FLAT, settings.sure, **longest)
 
     def decode(task: Task) -> Method:
         if not task.is_final:
-            return ssbd(task, partial, None, *drafters(settings, costs, task, proposed, heads))
-        return ssbd(task, final, block, *drafters(settings, costs, task, last, heads))
+            return ssbd(task, partial, None, *drafters(task, proposed))
+        return ssbd(task, final, block, *drafters(task, last))
+
+    def drafters(task: Task, rule: Acceptance) -> list[Drafter]:
+        """The drafters used after the divergence from the last output, in order of precedence."""
+        own = [one for one in METHODS.values() if one.name == settings.method]
+        joining = [one for one in METHODS.values() if settings.method in one.joins]
+        return [
+            drafter
+            for one in (*own, *joining)
+            for drafter in one.drafters(Proposing(settings, task, length, rule, opened.get(one.name)))
+        ]
 
     return decode
 
 
 def weighs_costs(settings: TranslateSettings) -> bool:
     """Whether the method fits its proposals to the cost of passes on this machine."""
-    return settings.method in ("recycle", "heads") and settings.block is None
-
-
-def drafters(
-    settings: TranslateSettings,
-    costs: PassCosts,
-    task: Task,
-    acceptance: Acceptance,
-    heads: Heads | None,
-) -> list[Drafter]:
-    """The drafters used after the divergence from the last output, in order of precedence."""
-    second = prediction(settings)
-    return [
-        *_own_drafters(settings, costs, task, acceptance, heads),
-        *([] if second is None else [ModelDrafts(task, second)]),
-    ]
-
-
-def _own_drafters(
-    settings: TranslateSettings,
-    costs: PassCosts,
-    task: Task,
-    acceptance: Acceptance,
-    heads: Heads | None,
-) -> list[Drafter]:
-    # A given length is used as it is, whatever the passes cost.
-    longest = {} if settings.block is None else {"longest": settings.block}
-    length = BlockLength(costs if weighs_costs(settings) else FLAT, settings.sure, **longest)
-    block = settings.block or JACOBI_BLOCK
-    if settings.method == "recycle":
-        return [recycling(task, length, acceptance)]
-    if settings.method == "heads" and heads is not None:
-        return [HeadProposals(heads, length, acceptance)]
-    if settings.method == "jacobi":
-        return [Jacobi(task, None, acceptance)]
-    if settings.method in ("gs-jacobi", "hybrid-jacobi"):
-        return [Jacobi(task, block, acceptance, hybrid=settings.method == "hybrid-jacobi")]
-    return []
+    part = METHODS.get(settings.method)
+    return part is not None and part.weighs_costs and settings.block is None

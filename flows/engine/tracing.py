@@ -9,12 +9,10 @@ import msgspec
 
 from connectors.files.json_file import read_json
 from connectors.jsonl.reading import event_type_of, read_events
-from flows.engine.leaning import leaning
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.schema import TranslateSettings
-from operators.decoding.decided import unchanged
 from operators.decoding.decoder import OneAtATime
-from operators.decoding.recorder import Recorder
+from operators.decoding.recorder import Recorder, unchanged
 from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
@@ -97,7 +95,7 @@ def record(
         head_tokens=len(engine.prompt.head),
         head_evaluations=engine.pool.sessions.head_evaluations,
         settings=msgspec.to_builtins(settings)
-        | leaning(settings, knows_unfinished=engine.prompt.knows_unfinished).used(),
+        | settings.rules(knows_unfinished=engine.prompt.knows_unfinished).used(),
         pieces={token: spelled(piece(token)) for token in sorted(occurring(updates))},
         updates=tuple(updates),
     )

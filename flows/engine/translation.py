@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -16,22 +16,20 @@ from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
-from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model, open_sessions, sequences
-from flows.engine.heads import check_heads, open_heads
-from flows.engine.leaning import leaning
+from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences
 from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
 from flows.engine.terms import tell_terms
+from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
+from operators.decoding.acceptance import acceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.decoder import Decoder, OneAtATime
 from operators.decoding.forward import Method, Task, output_limit
-from operators.decoding.heads import Heads
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.decoding.prediction import Prediction
-from operators.decoding.rules import acceptance
 from operators.decoding.translator import Translates, Translator, TranslatorSettings
+from operators.decoding.tree import MAX_NODES
 from operators.errors import InputError
 from operators.glossary import Glossary
 from operators.languages import Direction, language
@@ -71,8 +69,8 @@ class Engine(NamedTuple):
     opened: Opened
     #: The draft model; None if there is none.
     draft: DraftModel | None
-    #: The proposal heads; None if there are none.
-    heads: Heads | None
+    #: What the methods need besides the model, by the names of their parts.
+    of_methods: Mapping[str, Any]
     context: ContextSettings
     #: The glossary in a file, which is read once.
     glossary: Callable[[Path], Glossary]
@@ -141,7 +139,7 @@ class Engine(NamedTuple):
     def method(self, settings: TranslateSettings) -> Callable[[Task], Method]:
         """The decoding method that ``settings`` name, with the cost of passes here if the method uses it."""
         costs = self.costs() if weighs_costs(settings) else FLAT
-        return method(settings, costs, self.heads, knows_unfinished=self.prompt.knows_unfinished)
+        return method(settings, costs, self.of_methods, knows_unfinished=self.prompt.knows_unfinished)
 
 
 @contextmanager
@@ -198,8 +196,8 @@ def open_engines(
     Raises:
         SurtitleError: without such models; if they need more memory than the settings allow.
     """
-    check_drafted(settings)
-    check_heads(settings)
+    for part in METHODS.values():
+        part.check(settings)
     glossary = cache(read_glossary)
     if settings.glossary is not None:
         glossary(Path(settings.glossary).expanduser())  # loading a model for nothing would take longer
@@ -244,8 +242,9 @@ def _open(
 
         opened = Opened(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
+    of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, opened, draft, open_heads(settings, path),
+        path, model, next(iter(prompts.values())), prompts, opened, draft, of_methods,
         context, glossary, lexicon,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
@@ -277,8 +276,8 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
     """The settings that the translator needs."""
     speculates = settings.method in SPECULATIVE
     # An exact rule gives the same tokens as re-translation; committed, so unverified, tokens might differ.
-    leans = leaning(settings, knows_unfinished=prompt.knows_unfinished)
-    commits = speculates and not acceptance(leans.accept, leans.bias).is_exact
+    rules = settings.rules(knows_unfinished=prompt.knows_unfinished)
+    commits = speculates and not acceptance(rules.accept, rules.bias).is_exact
     return TranslatorSettings(
         max_source=settings.max_source,
         max_output=output_limit(settings.max_source),
@@ -287,7 +286,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         commit=CommitRule(settings.commit if commits else 0, settings.commit_gap),
         keep=settings.keep,
         draft_mask=settings.draft_mask,
-        finals_differ=speculates and leans.finals_differ,
+        finals_differ=speculates and rules.finals_differ,
         drop_revised=settings.drop_revised,
     )
 
@@ -397,7 +396,7 @@ def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
     window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.
-    nodes = Prediction().nodes if settings.draft_tree else 0
+    nodes = MAX_NODES if settings.draft_tree else 0
     # All cells are turned where tokens are kept, and segments that are open at the same time are rarely as
     # long: where they are, sessions are evicted, the oldest first, and evaluated again when next used.
     whole = 1 + (settings.sessions - 1) / _SESSIONS_A_WINDOW

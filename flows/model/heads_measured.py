@@ -7,14 +7,14 @@ from flows.measuring.methods.scores import gpu_cost
 from flows.model.record import Block
 from operators.decoding.acceptance import EXACT, Acceptance, TopAcceptance
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Drafter, FirstOf
+from operators.decoding.drafts import Drafter, FirstOf
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
-from operators.decoding.heads import HeadProposals, Heads
 from operators.decoding.pass_cost import FLAT, BlockLength
 from operators.events import Effort
 from operators.models.pool import SessionPool
 from operators.models.store import SequenceStore
+from operators.research.heads import HeadProposals, Heads
 from operators.trouble import Trouble
 
 #: The rules of the authors' section 5.

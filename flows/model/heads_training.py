@@ -28,15 +28,15 @@ from flows.model.jobs import HeadsJob
 from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_record
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Task, output_limit
-from operators.decoding.heads import EQUATIONS, StateSolver
 from operators.errors import InputError
 from operators.languages import Direction, language
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.many_answers import Answer, many_answers
 from operators.printable import printable
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
+from operators.research.heads import EQUATIONS, StateSolver
+from operators.research.many_answers import Answer, many_answers
 from operators.training.blocks import mean_block
 from operators.training.heads import Epochs, HeadsFit, places
 from operators.training.mixture import Corpus, mixture

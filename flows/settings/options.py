@@ -13,7 +13,7 @@ import typer
 
 from connectors.sinks.part import SINKS, Step
 from flows.settings.schema import Settings
-from operators.decoding.rules import NAMES
+from operators.decoding.acceptance import NAMES
 
 
 class Option(NamedTuple):

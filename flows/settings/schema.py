@@ -8,9 +8,9 @@ import msgspec
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
 from connectors.sinks.part import SINKS
-from operators.decoding import rules
+from flows.settings.methods import METHODS
+from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
-from operators.decoding.prediction import Prediction
 from operators.languages import Direction
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret
@@ -24,8 +24,8 @@ Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
 #: The same for the acceptance rule.
-ACCEPT = f"^auto$|{rules.PATTERN}"
-ACCEPTED = f"auto, {rules.DESCRIPTION}"
+ACCEPT = f"^auto$|{acceptance.PATTERN}"
+ACCEPTED = f"auto, {acceptance.DESCRIPTION}"
 
 # A part that is not registered.
 _ELSEWHERE = r"[\w.]+:\w+"
@@ -33,12 +33,14 @@ OwnSink = Annotated[
     str, msgspec.Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")
 ]
 
-#: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
-SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
-
-
-#: Those that draft tokens after the divergence.
-PROPOSING = SPECULATIVE[1:]
+#: The methods that draft tokens after the divergence.
+PROPOSING = tuple(one.name for one in METHODS.values() if not one.joins)
+#: Those that verify the last output.
+SPECULATIVE = ("ssbd", *PROPOSING)
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = Literal[(*SPECULATIVE, "retranslate", "continuous")]
 
 
 class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,9 +127,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: The prompt template, by name or file; ``auto`` chooses it by the metadata of the model file.
     template: Annotated[str, msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     #: The decoding method.
-    method: Literal[
-        "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
-    ] = "ssbd"
+    method: Method = "ssbd"
     #: Terms and their translations, which captions lean towards: the path of a tab-separated file.
     glossary: str | None = None
     #: Translations of rarer words, which captions lean towards a little: ``auto`` for those that come with
@@ -159,9 +159,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the same vocabulary as the main model.
     draft_model: str | None = None
     #: Maximum number of tokens that the draft model drafts at a time.
-    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = Prediction().length
+    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = 24
     #: The draft model stops at the first token that is less probable than this.
-    draft_threshold: Probability = Prediction().threshold
+    draft_threshold: Probability = 0.4
     #: Reuse the draft model's rejected tokens where a new draft meets them again.
     draft_recycling: bool = True
     #: Where the draft model is unsure, draft the two most probable tokens and continue: a tree, verified in
@@ -205,6 +205,10 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     def direction(self) -> Direction:
         """The source and target language. Raises `UsageError` for an unknown language."""
         return Direction.of(self.source, self.target)
+
+    def rules(self, *, knows_unfinished: bool = False) -> acceptance.Rules:
+        """The acceptance rules for a model that was or was not trained on unfinished text."""
+        return acceptance.suited_rules(self.accept, self.bias, self.final_bias, knows_unfinished)
 
 
 class DisplaySettings(_Stage, frozen=True, kw_only=True):

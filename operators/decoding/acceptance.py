@@ -1,7 +1,11 @@
-"""How many tokens of a proposed block are accepted, given the model's distribution at each place."""
+"""Acceptance rules: how many tokens of a proposed block are accepted, given the model's distributions.
 
-from collections.abc import Sequence
-from typing import Protocol
+A rule is a class and an entry in `_RULES`, by which the settings and the command line name it. Below are the
+defaults: which rules suit a model.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from typing_extensions import override
@@ -176,3 +180,107 @@ class MinimumBlock(Acceptance):
 
 
 EXACT = ExactAcceptance()
+
+
+class _Rule(NamedTuple):
+    #: Makes the rule from the bias and the number in its name.
+    make: Callable[[float, float], Acceptance]
+    #: The letter that stands for the number, a pattern for it, and an example; empty without a number.
+    letter: str = ""
+    pattern: str = ""
+    example: str = ""
+
+
+_RULES = {
+    "bias": _Rule(lambda bias, _number: BiasedAcceptance(bias)),
+    "exact": _Rule(lambda _bias, _number: EXACT),
+    "worth": _Rule(lambda _bias, price: WorthAcceptance(price), "P", r"[0-9]{1,2}(\.[0-9]{1,9})?", "0.6"),
+    "top": _Rule(lambda _bias, k: TopAcceptance(int(k)), "K", r"[1-9][0-9]{0,5}", "2"),
+    "within": _Rule(
+        lambda _bias, distance: DistanceAcceptance(distance), "D", r"(0(\.[0-9]+)?|1(\.0+)?)", "0.1"
+    ),
+}
+
+_NUMBERED = {kind: rule for kind, rule in _RULES.items() if rule.letter}
+#: A regular expression for the names of rules.
+PATTERN = "^({})$".format(
+    "|".join(f"{kind}-{rule.pattern}" if rule.letter else kind for kind, rule in _RULES.items())
+)
+#: The names of rules in words, a letter for each number; and with examples.
+NAMES = ", ".join(f"{kind}-{rule.letter}" if rule.letter else kind for kind, rule in _RULES.items())
+DESCRIPTION = f"{NAMES} (such as {', '.join(f'{kind}-{rule.example}' for kind, rule in _NUMBERED.items())})"
+
+
+def acceptance(name: str, bias: float) -> Acceptance:
+    """The rule of this name, which must match `PATTERN`; only the rule ``bias`` uses ``bias``."""
+    kind, _, number = name.partition("-")
+    return _RULES[kind].make(bias, float(number or 0))
+
+
+#: Beta of the paper (Zeng et al., section 4).
+BIAS = 0.2
+#: The rule for models trained on unfinished text: its captions are better than the bias's at about the same
+#: erasure or less. Higher prices erase even less, but keep drafts that lack a sentence's end
+#: (docs/decoding.md).
+WORTH = "worth-0.6"
+#: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
+FINAL_BLOCK = 7
+
+
+class Rules(NamedTuple):
+    """The acceptance rules for draft tokens, by their names; the biases are those of the rule ``bias``."""
+
+    accept: str
+    bias: float
+    #: The same for the last update of a segment.
+    final_accept: str
+    final_bias: float
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether the rule of unfinished segments uses the bias."""
+        return self.accept == "bias"
+
+    @property
+    def finals_are_biased(self) -> bool:
+        """Whether that of the last update does."""
+        return self.final_accept == "bias"
+
+    @property
+    def finals_differ(self) -> bool:
+        """Whether the last update is checked by another rule."""
+        return self.final_accept != self.accept or (self.is_biased and self.final_bias != self.bias)
+
+    @property
+    def drops_bias(self) -> bool:
+        """Whether the last update has less bias: then little of a draft that was made with it is accepted."""
+        return self.finals_are_biased and self.final_bias < self.bias
+
+    def used(self) -> dict[str, str | float | None]:
+        """The settings that have an effect; a bias that its rule does not use is None."""
+        return {
+            "accept": self.accept,
+            "bias": self.bias if self.is_biased else None,
+            "final_bias": self.final_bias if self.finals_are_biased else None,
+        }
+
+    def __str__(self) -> str:
+        """The rule in a few characters, with its biases if it uses them."""
+        final = f"{self.final_bias:g}" if self.finals_are_biased else self.final_accept
+        return f"bias:{self.bias:g}/{final}" if self.is_biased else self.accept
+
+
+def suited_rules(accept: str, bias: float | None, final_bias: float | None, knows_unfinished: bool) -> Rules:
+    """The rules that the settings give; where they leave them open, those that suit the model.
+
+    ``knows_unfinished`` says whether it was trained on unfinished text.
+    """
+    if accept == "auto":
+        accept = WORTH if knows_unfinished and bias is None and final_bias is None else "bias"
+    bias = BIAS if bias is None else bias
+    if final_bias is not None:
+        return Rules(accept, bias, accept, final_bias)
+    # The drafts of other models hold guesses that a bias would preserve in the final, but a final without any
+    # leaning is a translation from scratch. Without a bias nothing leans.
+    weighs = accept == "bias" and bias > 0.0 and not knows_unfinished
+    return Rules(accept, bias, WORTH if weighs else accept, bias)

@@ -2,12 +2,16 @@
 
 A rule looks only at the output before a row. To every decoding method this is simply another model: one pass
 still verifies a whole draft, with any rule of acceptance, and with an exact one the output does not depend on
-the draft.
+the draft. Rules for all models are here: finals that are not empty, and figures that end.
 """
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+import regex
+
 from operators.decoding.forward import AskDraftModel, Forward, Logits, Method, Task, TreeForward
+from operators.decoding.pieces import spelled
 
 #: Changes the row after an output, shape (vocabulary,), in place.
 Adjust = Callable[[Logits, tuple[int, ...]], None]
@@ -41,3 +45,70 @@ def _outputs(request: Forward | TreeForward, first: int) -> Iterator[tuple[int, 
         tree = request.tree
         for node in range(max(0, request.logits_from - len(tokens)), tree.size):
             yield (*tokens[first:], *(tree.tokens[one] for one in tree.path(node)))
+
+
+def nonempty(method: Method, task: Task) -> Method:
+    """The method on the same task, with no token that ends the output while it is blank.
+
+    A model that was trained to answer nothing while nothing is certain cannot always tell a short complete
+    sentence ("Ever tried.") from an unfinished one. Here the segment is known to have ended.
+
+    In some vocabularies the space before the first word is a token of its own. Where the model would rather
+    end the output, or has said a space, it would only put off the end.
+    """
+
+    def is_space(token: int) -> bool:
+        return task.piece(token).decode("utf-8", "replace").isspace()
+
+    def forbid_nothing(row: Logits, output: tuple[int, ...]) -> None:
+        if not all(map(is_space, output)):
+            return
+        hesitates = bool(output)
+        # Only tokens that would be chosen are checked: whether one ends a line is asked one by one.
+        while np.isfinite(row[best := int(row.argmax())]):
+            if best not in task.stop and not (hesitates and is_space(best)):
+                return
+            row[best], hesitates = -np.inf, True
+
+    return adjusted(method, task, forbid_nothing)
+
+
+# Digits, and single marks or spaces between them.
+_FIGURE = regex.compile(r"\d(?:[\p{P}\p{Zs}]?\d)*+")
+_MARK = regex.compile(r"[\p{P}\p{Zs}]")
+# At least nine digits that repeat one to four of them.
+_REPEATED = regex.compile(r"(?=\d{9})(\d{1,4}?)\1{2,}$")
+#: Digits of a figure that the source may give in words, such as two hundred trillion.
+_IN_WORDS = 15
+
+
+def ending_figures(method: Method, task: Task, text: str) -> Method:
+    """The method on the same task, whose source is ``text``, with figures that end.
+
+    A small model that spells them digit by digit loses count: after a few equal groups, as in 1,000,000,000,
+    one more is the likeliest, without end. A figure that repeats itself and has as many digits as the longest
+    one of the source gets no further digit, and the sentence goes on.
+    """
+    longest = max(map(len, _figures(text)), default=0)
+    most = longest if longest >= 9 else _IN_WORDS
+
+    def forbid_digits(row: Logits, output: tuple[int, ...]) -> None:
+        if len(output) < most or not _has_digit(spelled(output[-2:], task.piece)):
+            return
+        figures = _figures(spelled(output, task.piece))
+        is_long = [len(figure) >= most for figure in figures]
+        # A model that begins another one is lost; its answer is cut like any repetition.
+        if is_long.count(True) == 1 and is_long[-1] and _REPEATED.search(figures[-1]):
+            while np.isfinite(row[best := int(row.argmax())]) and _has_digit(spelled([best], task.piece)):
+                row[best] = -np.inf
+
+    return adjusted(method, task, forbid_digits)
+
+
+def _figures(text: str) -> list[str]:
+    """The digits of each figure in a text."""
+    return [_MARK.sub("", figure) for figure in _FIGURE.findall(text)]
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdecimal, text))

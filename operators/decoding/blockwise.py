@@ -8,12 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from operators.decoding.drafter import Drafter
-from operators.decoding.drafts import Draft, Verified
-from operators.decoding.forward import Decoded, Forward, Method, Origin, Request, Task, TreeForward
+from operators.decoding.drafts import Draft, Drafter, Verified
+from operators.decoding.forward import Decoded, Method, Origin, Task
+from operators.decoding.pieces import last_word_end
 from operators.decoding.repetition import FIGURE_TOKENS, TIMES, repeats, repetition
-from operators.decoding.verify import verify
-from operators.decoding.words import last_word_end
 from operators.trouble import Trouble
 
 #: The origins of drafted tokens, except those of the last output.
@@ -30,10 +28,10 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = ()) -> Method:
     growing = _Growing(task, known)
     while not growing.ended:
         draft = (yield from drafter.draft(growing.output)) or Draft()
-        draft = draft.only(draft.tree.kept(lambda token, depth: _may_stand(token, depth, task, growing)))
-        begin = len(growing.output)
-        rows = yield _request(task, growing.output, draft)
-        verified = verify(begin, draft, rows)
+        # A draft contains no stop token: the row before it says whether the output ends there.
+        draft = draft.within(task.limit - len(growing.output), task.stop)
+        rows = yield draft.request(task, growing.output)
+        verified = draft.verified(len(growing.output), rows)
         drafter.learn(verified)
         growing.take(verified)
         if growing.ended or verified.own is None:
@@ -42,20 +40,6 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = ()) -> Method:
             break
         growing.add([verified.own], [Origin.OWN])
     return growing.decoded()
-
-
-def _may_stand(token: int, depth: int, task: Task, growing: "_Growing") -> bool:
-    """A draft contains no stop token: the row before it says whether the output ends there."""
-    return depth < task.limit - len(growing.output) and token not in task.stop
-
-
-def _request(task: Task, output: Sequence[int], draft: Draft) -> Request:
-    tokens = [*task.prompt, *output]
-    logits_from, output_from = len(tokens) - 1, len(task.prompt)
-    if not draft.tree.is_chain:
-        return TreeForward(tokens, draft.tree, logits_from, output_from, task.kept)
-    tokens += draft.tokens[: len(draft.tokens) - draft.left_out]
-    return Forward(tokens, logits_from, output_from, task.kept)
 
 
 class _Growing:
@@ -83,7 +67,7 @@ class _Growing:
         if draft.origin is Origin.DRAFT:
             self._gaps += _gaps(verified) if self._want_gaps else [0.0] * verified.accepted_length
         else:
-            self._proposed += draft.tree.size
+            self._proposed += len(draft.tokens)
         self.add(
             [draft.tokens[node] for node in verified.path], [draft.origin_of(node) for node in verified.path]
         )

@@ -1,41 +1,53 @@
-"""A draft, and a pass's verdict on it: what drafters offer and what they learn from."""
+"""Drafts: what drafters offer, the pass that verifies it, and the verdict that they learn from.
 
-from collections.abc import Sequence
-from typing import NamedTuple
+A drafter proposes the next tokens (the last output, its rejected tail, n-grams, a draft model); a pass of the
+model judges them. Drafters are asked in order of precedence, and the first proposal is used.
+"""
+
+from collections.abc import Container, Generator, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
 
 from operators.decoding.acceptance import EXACT, Acceptance
-from operators.decoding.forward import Logits, Origin
-from operators.decoding.tree import TokenTree
+from operators.decoding.forward import Forward, Logits, Origin, Request, Task, best_tokens
 
 
-class Draft(NamedTuple):
+class Draft(msgspec.Struct, frozen=True):
     """Tokens to verify in the next pass."""
 
-    tree: TokenTree = TokenTree()
+    tokens: tuple[int, ...] = ()
     #: The source of the tokens.
     origin: Origin = Origin.OWN
     #: The rule that decides which tokens stand.
     acceptance: Acceptance = EXACT
-    #: Tokens at the end of a chain omitted from the pass because its last row already judges them: 0 or 1.
+    #: Tokens at the end omitted from the pass because its last row already judges them: 0 or 1.
     left_out: int = 0
-    #: The source of each token, if the sources differ.
-    origins: tuple[Origin, ...] = ()
 
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        """The tokens of all nodes."""
-        return self.tree.tokens
+    def origin_of(self, node: int) -> Origin:  # noqa: ARG002 - drafts of several sources look at it
+        """The source of the token with this number."""
+        return self.origin
 
-    def origin_of(self, node: int) -> Origin:
-        """The source of the token of ``node``."""
-        return self.origins[node] if self.origins else self.origin
-
-    def only(self, nodes: Sequence[int]) -> "Draft":
-        """The draft restricted to ``nodes``, which must contain the parents of all its members."""
-        if len(nodes) == self.tree.size:
+    def within(self, room: int, stop: Container[int]) -> "Draft":
+        """The draft up to its first ``stop`` token, and at most ``room`` tokens of it."""
+        tokens = self.tokens[:room]
+        count = next((place for place, token in enumerate(tokens) if token in stop), len(tokens))
+        if count == len(self.tokens):
             return self
-        origins = tuple(self.origins[node] for node in nodes) if self.origins else ()
-        return self._replace(tree=self.tree.only(nodes), left_out=0, origins=origins)
+        return msgspec.structs.replace(self, tokens=tokens[:count], left_out=0)
+
+    def request(self, task: Task, output: Sequence[int]) -> Request:
+        """The pass that verifies it after ``output``."""
+        tokens = [*task.prompt, *output, *self.tokens[: len(self.tokens) - self.left_out]]
+        begin = len(task.prompt)
+        return Forward(tokens, begin + len(output) - 1, begin, task.kept)
+
+    def verified(self, begin: int, rows: Logits) -> "Verified":
+        """Compare it with the model's rows; the first one judges the token after ``begin`` output tokens."""
+        # All argmaxes in one call: a row costs little compared with its pass.
+        choices = best_tokens(rows)
+        path = range(self.acceptance.accepted_length(rows, choices, self.tokens))
+        return Verified(begin, self, path, choices, rows)
 
 
 class Verified(NamedTuple):
@@ -44,13 +56,13 @@ class Verified(NamedTuple):
     #: Number of output tokens before the draft.
     begin: int
     draft: Draft
-    #: The nodes that stand, from the root on; for a chain, its first ones.
+    #: The numbers of the tokens that stand: the first ones, or a path through a tree from its root on.
     path: Sequence[int]
-    #: The model's choice after the known tokens, then after each node in the pass. Those after a rejected
-    #: node are only guesses.
+    #: The model's choice after the known tokens, then after each token in the pass. Those after a rejected
+    #: token are only guesses.
     choices: list[int]
     #: Shape (n + 1, vocabulary), or (n, vocabulary) if the pass omitted the last token; valid until the next
-    #: pass. Row i + 1 belongs to node i.
+    #: pass. Row i + 1 belongs to token i.
     rows: Logits
 
     @property
@@ -70,3 +82,50 @@ class Verified(NamedTuple):
         None if the last row has only confirmed a token that the pass omitted.
         """
         return self.choices[self.last] if self.last < len(self.choices) else None
+
+
+#: A draft being made; None if there is nothing to offer. A drafter with its own model yields requests for its
+#: passes.
+Drafting = Generator[Request, Logits, Draft | None]
+
+
+def at_once(draft: Draft | None) -> Drafting:
+    """Return a draft that needs no pass."""
+    return draft
+    yield  # which makes this a generator
+
+
+class Drafter(Protocol):
+    """Drafts for one task, and learns from every pass of the model."""
+
+    def learn(self, verified: Verified) -> None:
+        """Learn from a pass before its rows are overwritten, whichever drafter made the draft."""
+        ...
+
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """Propose what follows ``output``.
+
+        The last token of ``output`` is the model's own choice and is not evaluated yet. Exceptions are the
+        first tokens of the last output, and the start, where ``output`` is empty.
+        """
+        ...
+
+
+class FirstOf:
+    """Several drafters in order of precedence; with none there is never a draft."""
+
+    def __init__(self, *drafters: Drafter) -> None:
+        self._drafters = drafters
+
+    def learn(self, verified: Verified) -> None:
+        """Let all of them learn."""
+        for drafter in self._drafters:
+            drafter.learn(verified)
+
+    def draft(self, output: Sequence[int]) -> Drafting:
+        """The first draft that one of them offers."""
+        for drafter in self._drafters:
+            draft = yield from drafter.draft(output)
+            if draft is not None:
+                return draft
+        return None

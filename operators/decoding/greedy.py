@@ -1,7 +1,7 @@
 """Greedy decoding, one token per pass: re-translation (RT), the baseline of every other method."""
 
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import FirstOf
+from operators.decoding.drafts import FirstOf
 from operators.decoding.forward import Method, Task
 
 

@@ -1,7 +1,9 @@
-"""The text of an answer, token by token."""
+"""The text of an answer, token by token, and where it can be cut without cutting a word or a number."""
 
 import codecs
 from collections.abc import Callable, Sequence
+
+import regex
 
 #: Gives the bytes that a token stands for.
 Piece = Callable[[int], bytes]
@@ -35,3 +37,38 @@ def strip_pieces(pieces: list[str]) -> list[str]:
         if pieces[number]:
             break
     return pieces
+
+
+# Two characters on each side decide; no character has more bytes than four, and so no more tokens.
+_NEAR = 2 * 4
+_NUMERAL = "[〇零一二三四五六七八九十百千万萬億亿兆]"
+_WORD_END = regex.compile(
+    rf"""
+    # A space follows, but not one between the groups of a number.
+      (?<! \d) (?=\s) | (?= \s (?!\d))
+    # Where no spaces are written, words end at most characters, but not in a number, before an inflection in
+    # hiragana, or in a row of hiragana or katakana.
+    | (?<= [\p{{Han}}--{_NUMERAL}]) (?= \Z | [\p{{Han}}\p{{Katakana}}\p{{P}}\d])
+    | (?<= \p{{Hiragana}}) (?= [\p{{Han}}\p{{Katakana}}\p{{P}}\d])
+    | (?<= [\p{{Pe}}\p{{Pf}}\p{{Po}}--[·・]]) (?= [\p{{Han}}\p{{Hiragana}}\p{{Katakana}}])
+    # What follows the last token is unknown: punctuation ends a word, except behind a digit.
+    | (?<= \D [\p{{P}}--[·・\-]]) \Z
+    """,
+    regex.VERBOSE | regex.V1,
+)
+
+
+def is_word_end(tokens: Sequence[int], end: int, piece: Piece) -> bool:
+    """Whether the first ``end`` tokens end with a whole word."""
+    before, after = _text(tokens[max(0, end - _NEAR) : end], piece), _text(tokens[end : end + _NEAR], piece)
+    return _WORD_END.match(before + after, len(before)) is not None
+
+
+def last_word_end(tokens: Sequence[int], piece: Piece) -> int:
+    """The length of the longest beginning that ends with a whole word; that of all if none does."""
+    ends = (end for end in range(len(tokens), 0, -1) if is_word_end(tokens, end, piece))
+    return next(ends, len(tokens))
+
+
+def _text(tokens: Sequence[int], piece: Piece) -> str:
+    return b"".join(map(piece, tokens)).decode("utf-8", "replace")

@@ -7,13 +7,40 @@ worth its pass. If there is none, the draft is what followed the same words else
 from collections.abc import Sequence
 
 from operators.decoding.acceptance import EXACT, Acceptance
-from operators.decoding.drafter import Drafting, FirstOf, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafting, FirstOf, Verified, at_once
 from operators.decoding.forward import Origin, Task
-from operators.decoding.lookup import Lookup
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.tail import Continuation, Tail
-from operators.decoding.tree import TokenTree
+
+#: Tokens that must match, at most and at least: a single one says too little.
+MAX_NGRAM, MIN_NGRAM = 4, 2
+#: Tokens that are proposed.
+LENGTH = 8
+#: The probability assumed for the first token after this many matches, from `MIN_NGRAM` on, and for those
+#: after it. On a revised stream 45 % and 80 % were accepted.
+SURE, THEN = (0.4, 0.5, 0.6), 0.8
+
+
+class Lookup:
+    """An index of n-grams over some texts; if an n-gram occurs twice, the later text counts."""
+
+    def __init__(self, texts: Sequence[Sequence[int]]) -> None:
+        self._texts = [tuple(text) for text in texts]
+        self._places: dict[tuple[int, ...], tuple[int, int]] = {}
+        for number, text in enumerate(self._texts):
+            for length in range(MIN_NGRAM, MAX_NGRAM + 1):
+                for end in range(length, len(text)):
+                    self._places[text[end - length : end]] = (number, end)
+
+    def after(self, output: Sequence[int]) -> Continuation:
+        """What followed the longest known end of ``output``; empty if none is known."""
+        for length in range(min(MAX_NGRAM, len(output)), MIN_NGRAM - 1, -1):
+            found = self._places.get(tuple(output[-length:]))
+            if found is not None:
+                number, end = found
+                tokens = self._texts[number][end : end + LENGTH]
+                return Continuation(tokens, [SURE[length - MIN_NGRAM], *[THEN] * (len(tokens) - 1)])
+        return Continuation()
 
 
 def recycling(task: Task, length: BlockLength, acceptance: Acceptance = EXACT) -> FirstOf:
@@ -36,7 +63,7 @@ class RecycledTail:
     def draft(self, output: Sequence[int]) -> Drafting:
         """The rest of the old output, as far as it is worth the pass."""
         tokens = _worth(self._tail.after(output), self._length)
-        draft = Draft(TokenTree.chain(tokens), Origin.RECYCLED, self._acceptance)
+        draft = Draft(tuple(tokens), Origin.RECYCLED, self._acceptance)
         return at_once(draft if tokens else None)
 
 
@@ -56,7 +83,7 @@ class NGrams:
         It comes from elsewhere and gets no bias: it changes no output, and forgetting it changes nothing.
         """
         tokens = _worth(self._lookup.after(output), self._length)
-        return at_once(Draft(TokenTree.chain(tokens), Origin.LOOKED_UP) if tokens else None)
+        return at_once(Draft(tuple(tokens), Origin.LOOKED_UP) if tokens else None)
 
 
 def _worth(continuation: Continuation, length: BlockLength) -> Sequence[int]:

@@ -6,8 +6,7 @@ nobody wants to read, each as costly as any other.
 
 from collections.abc import Sequence
 
-from operators.decoding.pieces import Piece, spelled, textless
-from operators.decoding.words import is_word_end
+from operators.decoding.pieces import Piece, is_word_end, spelled, textless
 
 #: Longest repeated phrase, in tokens.
 MAX_PERIOD = 16

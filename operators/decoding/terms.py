@@ -7,6 +7,7 @@ tokens and, once one has begun, of its next token are raised.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from operators.decoding.adjusted import adjusted
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.pieces import Piece, spelled
-from operators.glossary import said_at
+from operators.glossary import Glossary, said_at, words_of
+from operators.lexicon import Dictionary, Translation
+from operators.prompts.prompt import Prompt
 
 #: After these, a word follows without a space.
 _ATTACHING = "([{<\"'„“‚‘«»‹›¿¡-‐‑–—/"
@@ -143,3 +146,46 @@ class _Raising:
 def _attaches(text: str) -> bool:
     """Whether a word that follows the text has no space before it."""
     return not text or text[-1].isspace() or text[-1] in _ATTACHING
+
+
+#: Towards a user's terms, and the copies of names, which the model has to begin by itself. These and
+#: `_of_word` were chosen by measurement (docs/glossary.md).
+TERM = Lean(5.0, 8.0)
+NAME = Lean(0.0, 4.0)
+
+
+class Leaning:
+    """Finds the terms of a source."""
+
+    def __init__(self, prompt: Prompt, glossary: Glossary | None, dictionary: Dictionary | None) -> None:
+        """The terms of the ``glossary`` come before the words of the ``dictionary``."""
+        self._prompt = prompt
+        self._glossary = glossary
+        self._dictionary = dictionary
+        # Updates repeat the words of the one before.
+        self._spelling = lru_cache(4096)(self._spell)
+
+    def terms(self, text: str) -> Sequence[Term]:
+        """What the translation of ``text`` should contain."""
+        terms = []
+        words: Sequence[str | None] = words_of(text)
+        if self._glossary is not None:
+            for target, times in self._glossary.occurring(text):
+                terms.append(Term(((self._spelling(target), TERM),), times))
+            words = self._glossary.others(words_of(text))
+        if self._dictionary is not None:
+            for translations, times, is_name in self._dictionary.occurring(words):
+                leans = [NAME if is_name else _of_word(one) for one in translations]
+                spellings = [self._spelling(one.text) for one in translations]
+                terms.append(Term(tuple(zip(spellings, leans, strict=True)), times))
+        return terms
+
+    def _spell(self, text: str) -> Spelling:
+        vocabulary, joint = self._prompt.vocabulary, self._prompt.joint
+        bare = tuple(vocabulary.tokenize(text))
+        return Spelling(text, tuple(vocabulary.tokenize(joint + text)) if joint else bare, bare)
+
+
+def _of_word(translation: Translation) -> Lean:
+    """The lean towards a dictionary's translation of a word."""
+    return Lean(1.0 + translation.probability, 3.0)

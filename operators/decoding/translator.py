@@ -9,17 +9,15 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from operators.decoding.adjusted import ending_figures, nonempty
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
-from operators.decoding.figures import ending_figures
 from operators.decoding.forward import Decoded, Method, Task, output_limit
 from operators.decoding.judgement import judge
-from operators.decoding.leaning import Leaning
-from operators.decoding.nonempty import nonempty
 from operators.decoding.pieces import decode_pieces, strip_pieces
-from operators.decoding.terms import with_terms
+from operators.decoding.terms import Leaning, with_terms
 from operators.decoding.windows import split_source
 from operators.events import Effort
 from operators.glossary import Glossary

@@ -4,11 +4,13 @@ Each node comes after its parent, and the trunk before all branches. So the firs
 themselves, and code that can evaluate only some of the nodes omits the last ones.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 #: The parent of the nodes that follow the known tokens directly.
 ROOT = -1
+#: Maximum number of nodes of a tree: a cache has as many cells for them.
+MAX_NODES = 64
 
 
 class TokenTree(NamedTuple):
@@ -81,25 +83,6 @@ class TokenTree(NamedTuple):
     def begins_with(self, other: "TokenTree") -> bool:
         """Whether the nodes of ``other`` are the first ones of this tree."""
         return self.first(other.size) == other
-
-    def kept(self, keeps: Callable[[int, int], bool]) -> list[int]:
-        """The nodes that ``keeps`` (given a token and its depth) keeps together with all their ancestors."""
-        nodes: list[int] = []
-        there = {ROOT}
-        for node, (parent, depth) in enumerate(zip(self.parents, self.depths, strict=True)):
-            if parent in there and keeps(self.tokens[node], depth):
-                nodes.append(node)
-                there.add(node)
-        return nodes
-
-    def only(self, nodes: Sequence[int]) -> "TokenTree":
-        """The tree of ``nodes``, which must include the parents of all of them."""
-        if len(nodes) == self.size:
-            return self
-        numbers = {ROOT: ROOT} | {node: number for number, node in enumerate(nodes)}
-        return TokenTree(
-            tuple(self.tokens[node] for node in nodes), tuple(numbers[self.parents[node]] for node in nodes)
-        )
 
 
 class GrowingTree:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy, silu
 
-from operators.decoding.heads import Head, Matrix
+from operators.research.heads import Head, Matrix
 from operators.training.packing import IGNORED
 
 #: Share of the steps during which the learning rate rises.

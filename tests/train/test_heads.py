@@ -14,11 +14,11 @@ from connectors.models.heads import output_rows, read_heads
 from flows.cli.app import app
 from flows.model.in_torch import torch_model
 from operators.decoding.forward import Task
-from operators.decoding.heads import Heads, StateSolver
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
-from operators.models.many_answers import many_answers
 from operators.prompts.select import select_prompt
+from operators.research.heads import Heads, StateSolver
+from operators.research.many_answers import many_answers
 from operators.training.heads import Epochs, HeadsFit, places
 from operators.training.packing import IGNORED
 from tests.train.tiny_gemma import HIDDEN, write_gemma

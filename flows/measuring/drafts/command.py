@@ -75,7 +75,7 @@ def bench_drafts(
     from flows.measuring.drafts.ways import Sweep, run_drafts
     from flows.measuring.results import publish
     from flows.measuring.texts import load_corpus
-    from operators.decoding.prediction import Prediction
+    from operators.research.prediction import Prediction
 
     settings = load_settings(None, overrides).translate
     sweep = Sweep(

@@ -13,8 +13,8 @@ from connectors.files.text import read_lines
 from flows.measuring.results import Column, Results, Row, tabulated
 from flows.pages.table import Table
 from operators.decoding.pass_cost import PassCosts, is_measured
-from operators.decoding.trajectory import Replayed, Trajectory, autoregressive, replay
 from operators.errors import InputError
+from operators.research.trajectory import Replayed, Trajectory, autoregressive, replay
 from operators.text_layout import cleaned
 
 Line = TypeVar("Line")

@@ -10,14 +10,11 @@ from flows.measuring.clips import Clip, read_clips, samples, sign_clips
 from flows.measuring.drafts.results import Costs, Drafts
 from flows.measuring.drafts.ways import Sweep, Way, compared_on, ways
 from flows.measuring.runner import running
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.remembered import Memory, Remembered
-from operators.decoding.respelled import Respelled
 from operators.decoding.session import PrefixSession
-from operators.decoding.trajectory import Trajectory
 from operators.errors import InputError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
@@ -27,6 +24,8 @@ from operators.recognizers.whisper.model import WhisperModel, load_model
 from operators.recognizers.whisper.recognizer import RULES
 from operators.recognizers.windowed.segmenter import Segmenter
 from operators.recognizers.windowed.voice import Samples, silero
+from operators.research.respelled import Respelled
+from operators.research.trajectory import Memory, Remembered, Trajectory
 
 # Only whole utterances are decoded, and their ends do not depend on this interval.
 _INTERVAL_S = 10.0

@@ -16,17 +16,15 @@ from flows.measuring.runner import running
 from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.texts import Corpus
 from flows.settings.schema import TranslateSettings
-from operators.decoding.beams import TwoBeams
 from operators.decoding.blockwise import decode
-from operators.decoding.draft_model import ModelDrafts
-from operators.decoding.drafter import Drafter
+from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task, output_limit
 from operators.decoding.greedy import retranslate
-from operators.decoding.prediction import Prediction
-from operators.decoding.remembered import Memory, Remembered
-from operators.decoding.trajectory import Trajectory, record
 from operators.prompts.prompt import Prompt
+from operators.research.draft_model import ModelDrafts, TwoBeams
+from operators.research.prediction import Prediction
+from operators.research.trajectory import Memory, Remembered, Trajectory, record
 from operators.text_layout import cleaned
 
 _KEY = "drafts"

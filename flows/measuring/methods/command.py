@@ -9,7 +9,7 @@ from flows.measuring.subjects import Json, Limit, Markdown, Skip, subject
 from flows.settings.lists import floats, integers, numbers_or, words
 from flows.settings.loading import warn_of_unused_bias
 from flows.settings.options import MODEL, TRANSLATION, Group, Option, Overrides, takes, usual
-from operators.decoding.rules import NAMES
+from operators.decoding.acceptance import NAMES
 from operators.errors import UsageError
 
 

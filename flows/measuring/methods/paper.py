@@ -15,10 +15,10 @@ import msgspec
 from flows.measuring.methods.plan import USUAL, Grid, columns_of
 from flows.measuring.methods.scores import MethodRow
 from flows.pages.table import Table, number
+from operators.decoding.acceptance import BIAS
 from operators.languages import language
 
 BIASES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
-DEFAULT_BIAS = 0.2
 MASKS = (3, 5)
 #: The paper's pairs of languages, in its order.
 PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
@@ -33,7 +33,7 @@ _SWEEP = Grid(
     accept=("bias",),
 )
 #: The grids for the tables: the methods with the sweep of the bias, and masks on the draft.
-GRIDS = (_SWEEP, _SWEEP._replace(method=("ssbd",), bias=(DEFAULT_BIAS,), mask_k=(), draft_mask=MASKS))
+GRIDS = (_SWEEP, _SWEEP._replace(method=("ssbd",), bias=(BIAS,), mask_k=(), draft_mask=MASKS))
 
 _COLUMNS = ("COMET", "NE", "A/D", "A/O")
 _SOURCE = (
@@ -146,9 +146,7 @@ def paper_tables(run: PaperRun) -> tuple[Table, ...]:
 def _languages(run: PaperRun, title: str, *, recorded: bool) -> Table:
     paper, fits = published(), run.is_recorded == recorded
     printed = paper.speech if recorded else paper.text
-    own = (
-        {"RT": _find(run.rows, "retranslate"), "SSBD": _find(run.rows, "ssbd", DEFAULT_BIAS)} if fits else {}
-    )
+    own = {"RT": _find(run.rows, "retranslate"), "SSBD": _find(run.rows, "ssbd", BIAS)} if fits else {}
     lines: list[tuple[str, ...]] = []
     for pair in dict.fromkeys((*PAIRS, run.pair) if fits else PAIRS):
         lines.append((pair, *[""] * 18))
@@ -189,14 +187,14 @@ def _biases(run: PaperRun) -> Table:
 
 def _masks(run: PaperRun) -> Table:
     def masked(k: int, *, draft: bool) -> MethodRow:
-        return _find(run.rows, "ssbd", DEFAULT_BIAS, mask_k=k, draft_mask=k if draft else 0)
+        return _find(run.rows, "ssbd", BIAS, mask_k=k, draft_mask=k if draft else 0)
 
     rows = {
         "no mask": masked(0, draft=False),
         **{f"mask-{k} in the draft": masked(k, draft=True) for k in MASKS},
         **{f"display-only mask-{k}": masked(k, draft=False) for k in MASKS},
     }
-    title = f"Table 4: where the mask is applied, β = {DEFAULT_BIAS:g}; NE of what is shown"
+    title = f"Table 4: where the mask is applied, β = {BIAS:g}; NE of what is shown"
     return _of_one_pair(run, title, "k", rows, published().mask)
 
 

@@ -6,20 +6,18 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from flows.engine.draft_model import DRAFTED
-from flows.engine.heads import METHOD as HEADS
-from flows.engine.heads import check_heads
-from flows.engine.leaning import BIAS, leaning
 from flows.settings.loading import load_settings
+from flows.settings.methods import METHODS as PARTS
 from flows.settings.options import choices
 from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
+from operators.decoding.acceptance import BIAS
 from operators.errors import UsageError
 
 METHODS = choices("translate", "method")
 #: The method that all others are compared with.
 BASELINE = "retranslate"
 #: The methods whose proposals are as long as their probability allows.
-SURE = ("recycle", HEADS)
+SURE = tuple(one.name for one in PARTS.values() if one.weighs_costs)
 #: The product's defaults, which a grid measures unless it says otherwise.
 USUAL = TranslateSettings()
 Same = Literal["same"]
@@ -68,8 +66,8 @@ _CONCERNED: dict[str, Sequence[str]] = {
     "proposal_bias": PROPOSING,
     "block": PROPOSING,
     "sure": SURE,
-    "heads": (HEADS,),
-    "draft_model": DRAFTED,
+    "heads": ("heads",),
+    "draft_model": PARTS["draft-model"].joins,
 }
 
 
@@ -109,7 +107,7 @@ def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
             variants += _of_method({**common, **dict(zip(_OF_EACH, values, strict=True))}, method, grid)
         masks += grid.mask_k
     for one in variants:
-        check_heads(one)
+        PARTS["heads"].check(one)
     if {True, False} <= {one.heads is None for one in variants if one.draft_model or one.heads}:
         raise UsageError(
             "compare a draft model and proposal heads in two separate runs; leave one of them out"
@@ -125,11 +123,11 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
     ``knows_unfinished`` says whether the model was trained on unfinished text.
     """
     speculates, proposes = settings.method in SPECULATIVE, settings.method in PROPOSING
-    leans = leaning(settings, knows_unfinished=knows_unfinished).used()
+    rules = settings.rules(knows_unfinished=knows_unfinished).used()
     drafted = {key: getattr(settings, key) for key in ("draft_length", "draft_threshold")}
     return {
         **{key: getattr(settings, key) for key in _COLUMNS},
-        **{key: value if speculates else None for key, value in leans.items()},
+        **{key: value if speculates else None for key, value in rules.items()},
         **{key: value if settings.draft_model else None for key, value in drafted.items()},
         "proposal_bias": settings.proposal_bias if proposes else None,
         "sure": settings.sure if settings.method in SURE else None,

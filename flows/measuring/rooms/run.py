@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectors.files.json_file import read_json
-from flows.engine.leaning import leaning, spell
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.playback import Events, Load, read_recorded
 from flows.measuring.results import Results
@@ -102,9 +101,9 @@ def _simulated(
 def _sign(job: RoomsJob, engine: Engine | None, source: Events, costs: PassCosts) -> dict[str, Any]:
     settings, own = job.settings, dict[str, Any]()
     if engine is not None:
-        leans = leaning(settings, knows_unfinished=engine.prompt.knows_unfinished)
+        rules = settings.rules(knows_unfinished=engine.prompt.knows_unfinished)
         own = of_engine(engine, settings)
-        own["settings"] = f"{settings.source}-{settings.target}|{settings.method}|{spell(leans)}"
+        own["settings"] = f"{settings.source}-{settings.target}|{settings.method}|{rules}"
     return sign(
         **own,
         corpus=source.name,

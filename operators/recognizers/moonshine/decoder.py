@@ -1,10 +1,10 @@
 """Decodes a window of speech with Moonshine's decoder."""
 
-from operators.decoding.doubtful import Doubt
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.pieces import Piece, textless
 from operators.decoding.session import KvCache
+from operators.decoding.speech import Doubt
 from operators.events import SAMPLE_RATE
 from operators.languages import Language
 from operators.recognizers.moonshine.model import BEGIN, END

@@ -8,10 +8,10 @@ import zlib
 
 import numpy as np
 
-from operators.decoding.doubtful import Doubt
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
+from operators.decoding.speech import Doubt
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.windowed.method import Heard, SpeechMethod, hear
 

@@ -12,10 +12,6 @@ import msgspec
 import regex
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.certain import certain
-from operators.decoding.certainty import Certainty
-from operators.decoding.closing import Closing
-from operators.decoding.doubtful import Doubt, until_doubtful
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Method, Task
 from operators.decoding.greedy import retranslate
@@ -23,6 +19,7 @@ from operators.decoding.pass_cost import BlockLength, PassCosts
 from operators.decoding.pieces import Piece
 from operators.decoding.recycling import recycling
 from operators.decoding.session import KvCache, PrefixSession
+from operators.decoding.speech import Certainty, Closing, Doubt, certain, until_doubtful
 from operators.decoding.ssbd import ssbd
 from operators.recognizers.part import RecognizerSettings
 from operators.trouble import Trouble

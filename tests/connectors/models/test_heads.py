@@ -8,8 +8,8 @@ import pytest
 from connectors.gguf.file import GgufFile, Tensor, read_gguf, write_gguf
 from connectors.gguf.values import Value, encode
 from connectors.models.heads import heads_file, output_rows, read_heads
-from operators.decoding.heads import Head, Heads
 from operators.errors import InputError
+from operators.research.heads import Head, Heads
 from tests.tiny_gguf import CONTROL, pieces, write_model
 from tests.tiny_heads import write_heads
 

@@ -1,4 +1,4 @@
-"""A recogniser and a sink of another package: found by its entry points, or named by their module."""
+"""A recogniser, a sink and a decoding method of another package: found by entry point, or named by module."""
 
 import os
 import subprocess
@@ -23,6 +23,8 @@ version = "1.0"
 counting = "counting:part"
 [project.entry-points."surtitle.sinks"]
 table = "counting:table"
+[project.entry-points."surtitle.methods"]
+looking-up = "counting:looking_up"
 """
 CODE = '''
 import msgspec
@@ -30,7 +32,9 @@ import msgspec
 from connectors import FileSink
 from connectors.files.lines_file import LinesFile
 from connectors.sinks.part import sink
+from flows.settings.methods import method
 from operators import Hypothesis
+from operators.decoding.recycling import NGrams
 from operators.errors import UsageError
 from operators.recognizers.part import recognizer
 
@@ -66,6 +70,11 @@ class part:
 
     def close(self):
         pass
+
+
+@method("looking-up")
+def looking_up(asked):
+    return [NGrams(asked.task, asked.length)]
 
 
 @sink("table", of="captions", help="Write the captions as a table (CSV).")
@@ -104,12 +113,13 @@ def surtitle(*arguments: str, cwd: Path, path: Path) -> "subprocess.CompletedPro
 FILE = ("file", "talk.wav", "--model", "tiny.gguf", "--threads", "1", "--sentences", "off", "--quiet")
 
 
-def test_a_package_that_is_installed_adds_a_recogniser_a_sink_their_options_and_settings(
+def test_a_package_that_is_installed_adds_a_recogniser_a_sink_a_method_their_options_and_settings(
     installed: Path,
 ) -> None:
     (installed / "own.toml").write_text("[recognize.counting]\nfirst = 7\n")
     done = surtitle(
         *FILE, "--recognizer", "counting", "--table", "out.csv", "--settings", "own.toml",
+        "--method", "looking-up",
         cwd=installed, path=installed,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
@@ -117,6 +127,7 @@ def test_a_package_that_is_installed_adds_a_recogniser_a_sink_their_options_and_
     helped = surtitle("file", "--help", cwd=installed, path=installed).stdout
     assert "--table" in helped
     assert "counting" in helped
+    assert "looking-up" in helped
     refused = surtitle(*FILE, "--recognizer", "counting", "--from", "German", cwd=installed, path=installed)
     assert refused.stderr == "surtitle: counting knows no German\n"
 
@@ -159,4 +170,6 @@ def test_a_package_that_cannot_be_loaded_is_named_at_the_start(installed: Path, 
     (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(text)
     done = surtitle("--help", cwd=installed, path=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("surtitle: a recogniser, broken:part, cannot be loaded: No module named")
+    assert done.stderr.startswith(
+        "surtitle: a decoding method, broken:looking_up, cannot be loaded: No module named"
+    )

@@ -24,13 +24,13 @@ from flows.pages.trace.picture import MIN_CELL, Labels
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Origin, Task
-from operators.decoding.jacobi import Jacobi
 from operators.decoding.recorder import Recorder
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.decoding.trace import Decoding, Trace, UpdateTrace, occurring
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 from operators.events import Partial
+from operators.research.jacobi import Jacobi
 from tests.browser import complaints, open_browser
 from tests.flows.cli.test_report import write
 from tests.flows.talk import captions

@@ -6,20 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.engine.leaning import BIAS, WORTH, Leaning, leaning
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.measuring.methods.plan import METHODS, Grid, columns_of, make_plan
 from flows.settings.loading import load_settings
 from flows.settings.schema import PROPOSING, SPECULATIVE, TranslateSettings
+from operators.decoding.acceptance import BIAS, WORTH, Rules, acceptance
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
-from operators.decoding.rules import acceptance
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import UsageError
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
-from tests.operators.decoding.test_heads import noise_heads
+from tests.operators.research.test_heads import noise_heads
 from tests.toy import ToyStore, ToyVocabulary
 
 updates = st.lists(st.text("ab c", max_size=20), min_size=1, max_size=6)
@@ -31,7 +30,7 @@ def outputs(settings: TranslateSettings, texts: list[str]) -> tuple[list[tuple[i
     vocabulary = ToyVocabulary()
     prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
     pool = SessionPool(ToyStore(3), prompt.head, 2)
-    decode = method(settings, DEAR, noise_heads(3, 1))
+    decode = method(settings, DEAR, {"heads": noise_heads(3, 1)})
     translator = Translator(prompt, OneAtATime(pool), decode, translator_settings(settings, prompt))
     state, made, passes = SegmentState(), [], 0
     for number, text in enumerate(texts):
@@ -65,7 +64,7 @@ def test_proposals_that_are_not_leant_towards_change_nothing(
 ) -> None:
     plain = TranslateSettings(method="ssbd", bias=bias, final_bias=bias, commit=0)
     want, most = outputs(plain, texts)
-    got, passes = outputs(TranslateSettings(method=name, bias=bias, final_bias=bias, commit=0), texts)  # type: ignore[arg-type]
+    got, passes = outputs(TranslateSettings(method=name, bias=bias, final_bias=bias, commit=0), texts)
     assert (got, passes <= most) == (want, True)
 
 
@@ -81,21 +80,21 @@ def test_a_rule_that_is_none_is_refused(accept: str) -> None:
 def test_every_rule_can_be_had() -> None:
     for accept in ("bias", "exact", "top-3", "within-0.1", "within-1", "worth-0.6", "worth-2"):
         settings = load_settings(None, {"translate": {"accept": accept}}).translate
-        rule = acceptance(leaning(settings, knows_unfinished=True).accept, 0.2)
+        rule = acceptance(settings.rules(knows_unfinished=True).accept, 0.2)
         assert rule.is_exact == (accept == "exact")
 
 
 def test_a_model_trained_on_unfinished_text_weighs_flicker_unless_a_bias_or_a_rule_is_given() -> None:
-    def leans(**given: Any) -> tuple[Leaning, Leaning]:
+    def rules(**given: Any) -> tuple[Rules, Rules]:
         settings = TranslateSettings(**given)
-        return leaning(settings), leaning(settings, knows_unfinished=True)
+        return settings.rules(), settings.rules(knows_unfinished=True)
 
-    assert leans() == (Leaning("bias", BIAS, WORTH, BIAS), Leaning(WORTH, BIAS, WORTH, BIAS))
-    assert leans(bias=0.3) == (Leaning("bias", 0.3, WORTH, 0.3), Leaning("bias", 0.3, "bias", 0.3))
-    assert leans(bias=0.0) == (Leaning("bias", 0.0, "bias", 0.0),) * 2
-    assert leans(final_bias=0.0) == (Leaning("bias", BIAS, "bias", 0.0),) * 2
-    assert leans(bias=0.3, accept="exact") == (Leaning("exact", 0.3, "exact", 0.3),) * 2
-    assert not any(one.finals_differ for one in leans(accept="worth-2"))
+    assert rules() == (Rules("bias", BIAS, WORTH, BIAS), Rules(WORTH, BIAS, WORTH, BIAS))
+    assert rules(bias=0.3) == (Rules("bias", 0.3, WORTH, 0.3), Rules("bias", 0.3, "bias", 0.3))
+    assert rules(bias=0.0) == (Rules("bias", 0.0, "bias", 0.0),) * 2
+    assert rules(final_bias=0.0) == (Rules("bias", BIAS, "bias", 0.0),) * 2
+    assert rules(bias=0.3, accept="exact") == (Rules("exact", 0.3, "exact", 0.3),) * 2
+    assert not any(one.finals_differ for one in rules(accept="worth-2"))
 
 
 def test_a_rule_that_takes_the_place_of_the_bias_has_one_row_whatever_the_biases() -> None:

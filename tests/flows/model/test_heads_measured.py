@@ -4,10 +4,10 @@ import pytest
 
 from flows.model.heads_measured import RULES, measured
 from operators.decoding.forward import Task
-from operators.decoding.heads import Heads
-from operators.models.many_answers import many_answers
+from operators.research.heads import Heads
+from operators.research.many_answers import many_answers
 from operators.training.blocks import mean_block
-from tests.operators.decoding.test_heads import noise_heads
+from tests.operators.research.test_heads import noise_heads
 from tests.toy import END, ToyCache, ToyStore
 
 TASKS = [Task([1, 2, 1 + number % 6, 1 + number // 6], (), frozenset([END]), 40) for number in range(12)]

@@ -6,17 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import EXACT, Acceptance, BiasedAcceptance, MinimumBlock
-from operators.decoding.drafter import Drafter, Drafting, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafter, Drafting, Verified, at_once
 from operators.decoding.drive import Cost, drive
 from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.decoding.tree import TokenTree
+from operators.research.jacobi import Jacobi
 from tests.toy import END, ToyCache
 
 tokens = st.lists(st.integers(1, 6), max_size=12)
@@ -77,7 +75,7 @@ class Anything:
         self.seen.append(verified)
 
     def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the protocol
-        block = TokenTree.chain(self.blocks.pop() if self.blocks else ())
+        block = tuple(self.blocks.pop() if self.blocks else ())
         return at_once(Draft(block, Origin.PARALLEL))
 
 

@@ -8,11 +8,10 @@ from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.pieces import textless
+from operators.decoding.pieces import last_word_end, textless
 from operators.decoding.repetition import FIGURE_TOKENS, TIMES, TOKENS, repeats, repetition
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.decoding.words import last_word_end
 from operators.trouble import Trouble
 from tests.toy import END, ToyCache
 

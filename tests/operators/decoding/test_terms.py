@@ -8,21 +8,20 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance, WorthAcceptance
 from operators.decoding.blockwise import decode
-from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.drive import drive
 from operators.decoding.forward import Decoded, Forward, Method, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.jacobi import Jacobi
-from operators.decoding.leaning import Leaning
 from operators.decoding.pass_cost import FLAT, BlockLength
-from operators.decoding.prediction import Prediction
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
-from operators.decoding.terms import Lean, Spelling, Term, with_terms
+from operators.decoding.terms import Lean, Leaning, Spelling, Term, with_terms
 from operators.glossary import Glossary, said_at
 from operators.models.pool import SessionPool
 from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.research.draft_model import ModelDrafts
+from operators.research.jacobi import Jacobi
+from operators.research.prediction import Prediction
 from operators.trouble import Trouble
 from tests.toy import END, SpellingVocabulary, ToyCache, ToyStore, ToyVocabulary
 

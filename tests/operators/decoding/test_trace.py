@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from flows.engine.methods import method
 from flows.settings.schema import TranslateSettings
-from operators.decoding.decided import unchanged
 from operators.decoding.decoder import OneAtATime, Sessions
 from operators.decoding.forward import Method, Origin, Task
-from operators.decoding.recorder import Recorder
+from operators.decoding.recorder import Recorder, unchanged
 from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, occurring, spelled
 from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
 from operators.glossary import Glossary

@@ -41,14 +41,6 @@ def test_the_first_nodes_are_a_tree(paths: list[list[int]], count: int) -> None:
     assert first.depths == [len(first.path(node)) - 1 for node in range(first.size)]
 
 
-@given(texts, st.integers(0, 3), st.integers(0, 6))
-def test_what_is_kept_has_all_that_comes_before_it(paths: list[list[int]], token: int, deep: int) -> None:
-    tree = grown(paths)
-    kept = tree.only(tree.kept(lambda one, depth: one != token and depth < deep))
-    left = [path for path in (spelled(tree, node) for node in range(tree.size)) if token not in path]
-    assert [spelled(kept, node) for node in range(kept.size)] == [path for path in left if len(path) <= deep]
-
-
 def test_a_chain_is_all_trunk_and_a_trunk_ends_at_the_first_branch() -> None:
     assert TokenTree.chain([5, 6, 7]).is_chain
     assert TokenTree().is_chain

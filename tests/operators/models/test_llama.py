@@ -14,7 +14,6 @@ from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Forward, Logits, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.heads import StateSolver
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.errors import InputError
@@ -23,6 +22,7 @@ from operators.models.llama_model import LlamaModel
 from operators.models.pool import SessionPool
 from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt
+from operators.research.heads import StateSolver
 from tests.near_ties import NOISE, agree, gap_where_they_part
 
 

@@ -10,13 +10,13 @@ from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.drive import drive
 from operators.decoding.forward import Forward, Logits, Method, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.recycling import recycling
 from operators.decoding.session import PrefixSession
 from operators.decoding.ssbd import ssbd
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
+from operators.research.jacobi import Jacobi
 from operators.trouble import ModelTrouble, NoRoom
 from tests.recurrent_toy import RecurrentToyStore
 from tests.toy import END, ToyCache, ToyStore

@@ -7,12 +7,9 @@ from hypothesis import strategies as st
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
 from operators.decoding.decoder import Decode, Decoder, OneAtATime
-from operators.decoding.draft_model import ModelDrafts
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.greedy import retranslate
-from operators.decoding.jacobi import Jacobi
 from operators.decoding.pass_cost import BlockLength
-from operators.decoding.prediction import Prediction
 from operators.decoding.recycling import recycling
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings
@@ -20,6 +17,9 @@ from operators.models.open_sessions import OpenSessions
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.prompts.prompt import EndOfTurn, Prompt
+from operators.research.draft_model import ModelDrafts
+from operators.research.jacobi import Jacobi
+from operators.research.prediction import Prediction
 from operators.serving.rooms import Update
 from operators.serving.scheduler import Scheduler
 from operators.serving.segments import SegmentRooms, rooms_of

@@ -6,11 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.blockwise import decode
-from operators.decoding.drafter import Drafting, at_once
-from operators.decoding.drafts import Draft, Verified
+from operators.decoding.drafts import Draft, Drafting, Verified, at_once
 from operators.decoding.drive import drive
 from operators.decoding.forward import Origin, Task
-from operators.decoding.tree import TokenTree
 from operators.training.blocks import mean_block, passes
 from tests.says import END, Says, script
 
@@ -29,7 +27,7 @@ class Fixed:
 
     def draft(self, output: Sequence[int]) -> Drafting:
         tokens = self.proposed[len(output) - 1] if output else []
-        return at_once(Draft(TokenTree.chain(tokens), Origin.PARALLEL) if tokens else None)
+        return at_once(Draft(tuple(tokens), Origin.PARALLEL) if tokens else None)
 
 
 @given(said, st.data())

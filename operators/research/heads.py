@@ -1,0 +1,137 @@
+"""Proposal heads: predict what follows the next token from the state from which the model chose that token.
+
+Blockwise parallel decoding (Stern et al. 2018, sections 3 and 4): head i is one hidden layer with a residual
+connection on the model's last hidden state, and shares the model's output matrix. It predicts the token i
+places after the model's own next one. The pass that verifies a block gives the state for the next block, so
+prediction costs no pass.
+
+The state itself is not requested. Logits are the output matrix times the state, and the matrix has many more
+rows than the state has numbers, so the state can be solved from them by least squares, as exactly as the
+logits were computed and from any session. llama.cpp could return it (`llama_set_embeddings`), but would then
+compute the logits of every token of a pass, which are most of a token's cost.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from operators.decoding.acceptance import EXACT, Acceptance
+from operators.decoding.drafts import Draft, Drafting, Verified, at_once
+from operators.decoding.forward import Origin
+from operators.decoding.pass_cost import BlockLength
+from operators.decoding.tail import Continuation
+
+Matrix = NDArray[np.float32]
+
+#: Logits from which a state is solved. With 700 of 65,536 the result was the same as with 8,192.
+EQUATIONS = 2048
+#: Eigenvalues of the output matrix's Gram matrix below this share of the largest count as zero.
+_NOTHING = 1e-10
+
+
+class Head(NamedTuple):
+    """One head: the state x becomes x + outer · silu(inner · x)."""
+
+    #: Hidden units × width of the state.
+    inner: Matrix
+    #: Width × hidden units.
+    outer: Matrix
+
+
+class StateSolver:
+    """Solves for the hidden states, after the output norm, from which rows of logits were computed."""
+
+    def __init__(self, tokens: NDArray[np.int32], rows: Matrix) -> None:
+        """``rows``, tokens × width, are the rows of the output matrix for ``tokens``, whose logits are used.
+
+        If they do not span all of a state, the rest of it is assumed to be 0.
+        """
+        self._tokens = tokens
+        known = rows.astype(np.float64)
+        inverse = np.linalg.pinv(known.T @ known, rcond=_NOTHING, hermitian=True)
+        self._solve = (known @ inverse).astype(np.float32)
+
+    def seen(self, rows: Matrix) -> Matrix:
+        """A copy of the logits that it needs."""
+        return rows[..., self._tokens]
+
+    def states(self, seen: Matrix) -> Matrix:
+        """The states, (rows, width) or a single one, from what was `seen`."""
+        states: Matrix = seen @ self._solve
+        return states
+
+
+class Heads:
+    """Heads for one model, with the rows of its output matrix among which they choose."""
+
+    def __init__(self, heads: Sequence[Head], tokens: NDArray[np.int32], rows: Matrix) -> None:
+        """The first head predicts what follows the model's own next token, the second what follows that.
+
+        Args:
+            heads: one or more.
+            tokens: the ids that they can predict, the most frequent ones first.
+            rows: the rows of the output matrix for these, tokens × width.
+        """
+        self._heads = tuple(heads)
+        self._tokens = tokens
+        self._rows = rows
+        self.solver = StateSolver(tokens[:EQUATIONS], rows[:EQUATIONS])
+
+    def __len__(self) -> int:
+        """How many heads there are."""
+        return len(self._heads)
+
+    def first(self, count: int) -> Self:
+        """The same with only the first ``count`` heads."""
+        return type(self)(self._heads[:count], self._tokens, self._rows)
+
+    def after(self, seen: Matrix) -> Continuation:
+        """What follows the best token of a row of logits; ``seen`` is the solver's part of that row.
+
+        Each probability is the head's own, whatever came before. Empty if the logits are not finite.
+        """
+        state = self.solver.states(seen)
+        if not np.isfinite(state).all():
+            return Continuation()
+        states = np.stack([_through(head, state) for head in self._heads])
+        logits = states @ self._rows.T
+        best = logits.argmax(axis=1)
+        top = logits[np.arange(len(best)), best]
+        sure = 1.0 / np.exp(logits - top[:, None]).sum(axis=1)
+        return Continuation(self._tokens[best].tolist(), sure.tolist())
+
+
+def _through(head: Head, state: Matrix) -> Matrix:
+    hidden = head.inner @ state
+    # silu, by a function that never overflows: the sigmoid is (1 + tanh(z / 2)) / 2.
+    hidden *= 0.5 * (1.0 + np.tanh(0.5 * hidden))
+    out: Matrix = state + head.outer @ hidden
+    return out
+
+
+class HeadProposals:
+    """Drafts the heads' predictions after the model's own last token, as far as they are worth the pass."""
+
+    def __init__(self, heads: Heads, length: BlockLength, acceptance: Acceptance = EXACT) -> None:
+        self._heads = heads
+        self._length = length
+        self._acceptance = acceptance
+        # If even certain tokens are not worth the pass, no head is used.
+        self._is_idle = length.of([1.0] * len(heads)) == 0
+        self._seen: Matrix | None = None
+
+    def learn(self, verified: Verified) -> None:
+        """Keep the row of the model's own token, whoever drafted what came before it."""
+        is_usable = verified.own is not None and not self._is_idle
+        self._seen = self._heads.solver.seen(verified.rows[verified.last]) if is_usable else None
+
+    def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the state says it all
+        """What follows the model's own token; nothing until there is one."""
+        if self._seen is None:
+            return at_once(None)
+        said = self._heads.after(self._seen)
+        tokens = said.tokens[: self._length.of(said.sure)]
+        draft = Draft(tuple(tokens), Origin.PARALLEL, self._acceptance)
+        return at_once(draft if tokens else None)

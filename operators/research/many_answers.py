@@ -1,0 +1,91 @@
+"""Greedy answers to many prompts, several at a time in one batch, with their hidden states.
+
+A batch with tokens of different sequences reads the weights once for all of them. When an answer has ended,
+the next prompt takes over its sequence.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from operators.decoding.forward import Logits, Task, best_tokens
+from operators.models.branches import BranchStore, Placed
+from operators.models.store import SequenceStore
+from operators.research.heads import Matrix, StateSolver
+
+#: The sequence that holds the common start of all prompts.
+_HEAD = 0
+
+
+class Answer(NamedTuple):
+    """A model's answer to a prompt."""
+
+    #: The last one is the token that ends it, unless it was cut at its limit.
+    tokens: list[int]
+    #: The hidden state from which each token was chosen, (tokens, width).
+    states: Matrix
+
+
+class Store(SequenceStore, BranchStore, Protocol):
+    """A cache of numbered sequences that takes tokens of several in one pass."""
+
+
+class _Open:
+    """A growing answer."""
+
+    def __init__(self, number: int, sequence: int, task: Task) -> None:
+        self.number, self.sequence, self.task = number, sequence, task
+        self.tokens: list[int] = []
+        self.states: list[Matrix] = []
+
+    def add(self, token: int, state: Matrix) -> bool:
+        """Append a token; returns whether the answer continues."""
+        self.tokens.append(token)
+        self.states.append(state)
+        return token not in self.task.stop and len(self.tokens) < self.task.limit
+
+    @property
+    def placed(self) -> Placed:
+        """Its last token in the next pass."""
+        position = len(self.task.prompt) + len(self.tokens) - 1
+        return Placed(self.tokens[-1], position, (self.sequence,))
+
+
+def many_answers(
+    store: Store, head: Sequence[int], tasks: Sequence[Task], solver: StateSolver, sequences: int
+) -> Iterator[tuple[int, Answer]]:
+    """Yield the answers to ``tasks`` as they end, each with its number; drafts are not used.
+
+    Args:
+        store: has one sequence more than are used at a time, all empty.
+        head: the common start of all prompts; each prompt is longer.
+        tasks: the prompts, the ends of their answers, and their maximum length.
+        solver: for the output matrix of this model.
+        sequences: answers that grow at a time.
+    """
+    if head:
+        store.evaluate(_HEAD, head, 0, 1)
+    free, growing = list(range(sequences, 0, -1)), list[_Open]()
+    waiting = iter(enumerate(tasks))
+
+    def said(rows: Logits, ones: Sequence[_Open]) -> Iterator[tuple[int, Answer]]:
+        states = solver.states(solver.seen(rows))
+        for one, token, state in zip(ones, best_tokens(rows), states, strict=True):
+            if one.add(token, state):
+                continue
+            growing.remove(one)
+            store.cut_sequence(one.sequence, 0)
+            free.append(one.sequence)
+            yield one.number, Answer(one.tokens, np.stack(one.states))
+
+    while True:
+        while free and (following := next(waiting, None)) is not None:
+            one = _Open(following[0], free.pop(), following[1])
+            growing.append(one)
+            if head:
+                store.copy_sequence(_HEAD, one.sequence)
+            yield from said(store.evaluate(one.sequence, one.task.prompt[len(head) :], len(head), 1), [one])
+        if not growing:
+            return
+        yield from said(store.evaluate_placed([one.placed for one in growing], len(growing)), list(growing))

@@ -1,0 +1,231 @@
+"""A draft model of the user's: what it must be, and that captions are the same with it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from flows.cli.app import app
+from flows.engine.translation import open_engine
+from flows.research.draft_model import prediction
+from flows.settings.loading import load_settings
+from flows.settings.schema import TranslateSettings
+from operators.decoding.translator import SegmentState, Translator
+from operators.errors import InputError, UsageError
+from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.research.prediction import Prediction
+from tests.operators.recognizers.whisper.model_folder import TINY_EN
+from tests.tiny_gguf import CONTROL, byte_pairs, pieces, write_model
+from tests.tiny_kinds import write_kind
+
+ROUNDS = '{"text": "a", "method": "x\\u001b[2J", "tokens": 3, "rounds": [[[1, 1], 2, 3, 2, 2]]}'
+ENDS = {"<|end|>": CONTROL}
+TEXTS = ["the weather", "the weather in the hills", "the weather in the hills is the"]
+
+
+def translator_of(settings: TranslateSettings) -> Translator:
+    return open_engine(settings).translator(settings)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two models with one vocabulary that seldom agree."""
+    folder = tmp_path_factory.mktemp("pair")
+    return (
+        write_model(folder / "model.gguf", pieces(ENDS)),
+        write_model(folder / "draft.gguf", pieces(ENDS), seed=1),
+    )
+
+
+def outputs(**given: object) -> list[tuple[int, ...]]:
+    settings = load_settings(None, {"translate": {"threads": 1, "max_source": 16, **given}}).translate
+    translator, state, made = translator_of(settings), SegmentState(), []
+    for number, text in enumerate(TEXTS):
+        state, output = translator.update("s/000000", state, text, is_final=number == len(TEXTS) - 1)
+        made.append(output.tokens)
+    return made
+
+
+@pytest.mark.parametrize("method", ["ssbd", "recycle"])
+def test_captions_are_those_without_a_draft_model(pair: tuple[Path, Path], method: str) -> None:
+    common = {"model": str(pair[0]), "method": method, "bias": 0.2}
+    plain = outputs(**common)
+    for draft, tree in ((pair[0], True), (pair[1], False), (pair[1], True)):
+        drafted = outputs(**common, draft_model=str(draft), draft_tree=tree, draft_threshold=0.1)
+        assert drafted == plain, (draft, tree)
+
+
+@pytest.mark.parametrize(("model", "draft"), [("llama", "mamba"), ("rwkv7", "lfm2")])
+def test_models_of_any_memory_draft_for_each_other(tmp_path: Path, model: str, draft: str) -> None:
+    paths = [str(write_kind(tmp_path / f"{kind}.gguf", kind)) for kind in (model, draft)]
+    common = {"model": paths[0], "bias": 0.0, "commit": 0}
+    drafted = outputs(**common, draft_model=paths[1], draft_tree=True, draft_threshold=0.02)
+    assert drafted == outputs(**common)
+
+
+def test_a_model_that_drafts_for_itself_is_loaded_once_and_saves_passes(pair: tuple[Path, Path]) -> None:
+    model, _ = pair
+    settings = TranslateSettings(model=str(model), threads=1, draft_model=str(model), draft_threshold=0.0)
+    engine = open_engine(settings)
+    assert engine.draft is not None
+    assert engine.drafts is not engine.pool
+    _, output = engine.translator(settings).update("s/000000", SegmentState(), TEXTS[-1], is_final=True)
+    assert output.effort.taken > 0.9 * (len(output.tokens) - output.effort.passes)
+    assert output.effort.draft_passes > output.effort.passes
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (pieces({f"<{number}>": CONTROL for number in range(130)}), "it has 488 tokens and not 359"),
+        (byte_pairs(ENDS), "its token 0 is 'Ā' and not '<unk>'"),
+        (pieces({"<|stop|>": CONTROL}), r"its token 358 is '<\|stop\|>' and not '<\|end\|>'"),
+    ],
+)
+def test_a_model_with_other_tokens_is_refused_in_one_sentence(
+    tmp_path: Path, pair: tuple[Path, Path], other: object, says: str
+) -> None:
+    draft = write_model(tmp_path / "other.gguf", other)  # type: ignore[arg-type]  # parametrised
+    with pytest.raises(InputError, match=rf"other\.gguf: .* cannot draft for model\.gguf, {says}; use"):
+        open_engine(TranslateSettings(model=str(pair[0]), threads=1, draft_model=str(draft)))
+
+
+@pytest.mark.parametrize("is_larger", [False, True])
+def test_a_model_may_have_some_tokens_more_at_the_end_of_its_vocabulary(
+    tmp_path: Path, pair: tuple[Path, Path], is_larger: bool
+) -> None:
+    padded = write_model(
+        tmp_path / "padded.gguf", pieces({**ENDS, "<pad0>": CONTROL, "<pad1>": CONTROL}), seed=1
+    )
+    model, draft = (pair[0], padded) if is_larger else (padded, pair[0])
+    common = {"model": str(model), "bias": 0.2}
+    drafted = outputs(**common, draft_model=str(draft), draft_tree=True, draft_threshold=0.02)
+    assert drafted == outputs(**common)
+
+
+@pytest.mark.parametrize("method", ["jacobi", "retranslate", "continuous"])
+def test_a_method_that_asks_no_draft_model_is_refused_with_one(method: str) -> None:
+    settings = load_settings(None, {"translate": {"method": method, "draft_model": "any"}}).translate
+    with pytest.raises(UsageError, match=f"than {method}"):
+        open_engine(settings)
+
+
+def test_settings_become_a_way_to_draft() -> None:
+    assert prediction(TranslateSettings(draft_model="any")) == Prediction()
+    drafted = prediction(TranslateSettings(draft_model="any", draft_length=8, draft_threshold=0.3))
+    assert (drafted.length, drafted.threshold, drafted.branches) == (8, 0.3, 0)
+
+
+def invoke(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_drafting_is_measured_and_replayed(tmp_path: Path, pair: tuple[Path, Path]) -> None:
+    model, draft = pair
+    (tmp_path / "text.txt").write_text("the weather\nthe hills of the north\n")
+    trajectories, made, again = tmp_path / "t.jsonl", tmp_path / "made.json", tmp_path / "again.json"
+    shown = invoke(
+        "bench-drafts", tmp_path / "text.txt", "--model", model, "--draft-model", draft, "--threads", 1,
+        "--lengths", "4", "--beamed", "4", "--thresholds", "0.05,0.4", "--trajectories", trajectories,
+        "--json", made, "--markdown", tmp_path / "made.md", "--ratio", "8.8",
+    )  # fmt: skip
+    assert "What was done" in shown
+    assert "of which a pass costs 8.8" in shown
+    results = json.loads(made.read_text())
+    steps = {row["method"]: row for row in results["steps"]}
+    assert list(steps) == [
+        "plain, 4", "plain, 4, 2 beams", "adaptive, 0.05", "+ recycling, 0.05", "+ sparse tree, 0.05",
+        "adaptive, 0.4", "+ recycling, 0.4", "+ sparse tree, 0.4",
+    ]  # fmt: skip
+    assert len({row["tokens"] for row in steps.values()}) == 1
+    assert steps["adaptive, 0.4"]["draft_steps"] < steps["plain, 4"]["draft_steps"]
+    assert len(results["times"]) == 2 * len(steps)
+    assert results["signature"]["draft_model"]["file"] == "draft.gguf"
+    assert results["signature"]["corpus"] == "text.txt|finals|segments:1-2"
+    invoke("bench-drafts", "--replay", trajectories, "--json", again, "--ratio", "8.8")
+    assert json.loads(again.read_text()) == results
+    assert (tmp_path / "made.md").read_text().count("| plain, 4 |") == 3
+
+
+def test_a_benchmark_has_rows_with_and_without_a_draft_model(
+    tmp_path: Path, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    model, draft = pair
+    (tmp_path / "text.txt").write_text("the weather in the hills\n")
+    shown = invoke(
+        "bench", tmp_path / "text.txt", "--model", model, "--draft-model", draft, "--draft-tree",
+        "--threads", 1, "--methods", "ssbd,jacobi", "--bias", "0.2", "--repeat", 1,
+        "--json", tmp_path / "bench.json",
+    )  # fmt: skip
+    results = json.loads((tmp_path / "bench.json").read_text())
+    rows = [(row["method"], row["draft_model"], row["draft_tree"]) for row in results["rows"]]
+    assert rows == [
+        ("retranslate", None, False), ("ssbd", None, False), ("ssbd", str(draft), False),
+        ("ssbd", str(draft), True), ("jacobi", None, False),
+    ]  # fmt: skip
+    assert [row["draft_passes_per_token"] > 0 for row in results["rows"]] == [False, False, True, True, False]
+    assert results["signature"]["draft_model"]["file"] == "draft.gguf"
+    assert "+ draft model tree" in shown
+
+
+def test_drafting_of_speech_is_measured_and_replayed(tmp_path: Path) -> None:
+    samples, rate = soundfile.read(bundled_model().parent / "two_cities.wav", dtype="int16")
+    soundfile.write(tmp_path / "talk.wav", samples[: 4 * rate], rate)
+    trajectories, made, again = tmp_path / "t.jsonl", tmp_path / "made.json", tmp_path / "again.json"
+    shown = invoke(
+        "bench-drafts", tmp_path / "talk.wav", "--speech-model", TINY_EN, "--draft-model", TINY_EN,
+        "--lengths", "4", "--beamed", "4", "--thresholds", "0.4", "--limit", 1, "--ratio", "8.8",
+        "--trajectories", trajectories, "--json", made,
+    )  # fmt: skip
+    assert "encoders included" in shown
+    results = json.loads(made.read_text())
+    plain, beams, *adaptive = results["steps"]
+    # It drafts for itself: all that is drafted in one sequence stands.
+    assert plain["accepted"] == plain["drafted"] > 4
+    assert beams["accepted"] >= plain["accepted"]
+    assert {row["tokens"] for row in results["steps"]} == {plain["tokens"]}
+    assert len(adaptive) == 3
+    assert all(row["draft_steps"] > 0 for row in adaptive)
+    assert results["signature"]["vocabularies"] == "the same"
+    assert "best of times" in json.loads(trajectories.read_text().splitlines()[1])["text"]
+    here = [time for time in results["times"] if "measured here" in time["costs"]]
+    assert len(here) == len(results["steps"])
+    invoke("bench-drafts", "--replay", trajectories, "--json", again, "--ratio", "8.8")
+    assert json.loads(again.read_text()) == results
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{}",
+        '{"signature": {}, "costs": [{"name": "a", "draft": {"tokens": [], "ms": []}, "target": 1}]}',
+        "[" * 2000,
+    ],
+)
+def test_what_is_no_file_of_trajectories_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "t.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError, match=r"t\.jsonl"):
+        invoke("bench-drafts", "--replay", tmp_path / "t.jsonl")
+
+
+@pytest.mark.parametrize(
+    "costs", ['{"tokens": [], "ms": []}', '{"tokens": [2, 1], "ms": [1, 1]}', '{"tokens": [1], "ms": [0]}']
+)
+def test_costs_that_nobody_measured_are_refused(tmp_path: Path, costs: str) -> None:
+    head = f'{{"signature": {{}}, "costs": [{{"name": "x", "draft": {costs}, "target": {costs}}}]}}'
+    (tmp_path / "t.jsonl").write_text(f"{head}\n{ROUNDS}\n")
+    with pytest.raises(InputError, match="contradict"):
+        invoke("bench-drafts", "--replay", tmp_path / "t.jsonl")
+
+
+def test_what_a_file_has_written_into_its_names_does_not_reach_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(
+        f'{{"signature": {{"a\\u001b[2J": "b\\u001b]0;"}}, "costs": []}}\n{ROUNDS}\n'
+    )
+    assert "\x1b" not in invoke("bench-drafts", "--replay", tmp_path / "t.jsonl")

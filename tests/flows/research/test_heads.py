@@ -1,0 +1,84 @@
+"""Proposal heads of the user's: captions are the same with them, and a wrong choice is said at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flows.engine.translation import open_engine
+from flows.settings.loading import load_settings
+from flows.settings.schema import TranslateSettings
+from operators.decoding.translator import SegmentState, Translator
+from operators.errors import UsageError
+from tests.flows.research.test_draft_model import invoke
+from tests.tiny_gguf import pieces, write_model
+from tests.tiny_heads import write_heads
+
+TEXTS = ["the weather", "the weather in the", "the weather in the hills", "the weather in the hills is the"]
+
+
+def translator_of(settings: TranslateSettings) -> Translator:
+    return open_engine(settings).translator(settings)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("heads")
+    model = write_model(folder / "model.gguf", pieces({}))
+    return model, write_heads(folder / "heads.gguf", model)
+
+
+def outputs(settings: TranslateSettings) -> tuple[list[tuple[int, ...]], int]:
+    """The tokens of all updates, and what was proposed in all of them."""
+    translator, state, made, proposed = translator_of(settings), SegmentState(), [], 0
+    for number, text in enumerate(TEXTS):
+        state, output = translator.update("s/000000", state, text, is_final=number == len(TEXTS) - 1)
+        made.append(output.tokens)
+        proposed += output.effort.proposed
+    return made, proposed
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.2])
+def test_captions_are_those_without_heads(files: tuple[Path, Path], bias: float) -> None:
+    model, heads = files
+    common = {"model": str(model), "threads": 1, "max_source": 16, "bias": bias, "block": 2, "sure": 0.0}
+    plain = load_settings(None, {"translate": {**common, "method": "ssbd"}}).translate
+    headed = load_settings(None, {"translate": {**common, "method": "heads", "heads": str(heads)}}).translate
+    (want, none), (got, some) = outputs(plain), outputs(headed)
+    assert got == want
+    assert (none, some > 0) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"method": "heads"}, "--heads"),
+        ({"method": "ssbd", "heads": "any.gguf"}, "instead of ssbd"),
+    ],
+)
+def test_heads_and_their_method_need_each_other(given: dict[str, str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        open_engine(load_settings(None, {"translate": given}).translate)
+
+
+def test_a_benchmark_has_a_row_with_heads(
+    tmp_path: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    model, heads = files
+    (tmp_path / "text.txt").write_text("the weather in the hills\n")
+    given = ("bench", tmp_path / "text.txt", "--model", model, "--threads", 1, "--repeat", 1, "--block", 2)
+    invoke(
+        *given, "--methods", "ssbd,heads", "--heads", heads, "--sure", 0, "--json", tmp_path / "bench.json"
+    )
+    results = json.loads((tmp_path / "bench.json").read_text())
+    rows = {row["method"]: row for row in results["rows"]}
+    assert rows["heads"]["heads"] == str(heads)
+    assert rows["heads"]["proposed_over_output"] > 0 == rows["ssbd"]["proposed_over_output"]
+    assert results["signature"]["heads"]["file"] == "heads.gguf"
+    with pytest.raises(UsageError, match="put heads among the --methods"):
+        invoke(*given, "--heads", heads)
+    with pytest.raises(UsageError, match="name their file with --heads"):
+        invoke(*given, "--methods", "heads")
+    with pytest.raises(UsageError, match="in two separate runs"):
+        invoke(*given, "--methods", "ssbd,heads", "--heads", heads, "--draft-model", model)

@@ -1,0 +1,145 @@
+"""Whatever heads say, the output is the model's own; and heads that are right save passes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.decoding.acceptance import EXACT, BiasedAcceptance
+from operators.decoding.blockwise import decode
+from operators.decoding.drive import Cost, drive
+from operators.decoding.forward import Decoded, Forward, Logits, Method, Origin, Task
+from operators.decoding.greedy import retranslate
+from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
+from operators.decoding.session import PrefixSession
+from operators.decoding.ssbd import ssbd
+from operators.research.heads import Head, HeadProposals, Heads, StateSolver
+from tests.toy import END, ToyCache
+
+WIDTH = 4
+prompts = st.lists(st.integers(1, 6), min_size=1, max_size=8)
+drafts = st.lists(st.integers(1, 6), max_size=12)
+limits = st.integers(1, 30)
+lengths = st.builds(
+    BlockLength,
+    st.sampled_from([FLAT, PassCosts((1, 4, 8), (11.0, 15.0, 20.0)), PassCosts((1, 4), (11.0, 90.0))]),
+    st.floats(0.0, 0.6),
+    st.integers(1, 5),
+)
+
+
+def noise_heads(count: int, seed: int, vocabulary: int = 7) -> Heads:
+    noise = np.random.default_rng(seed)
+
+    def matrix(*shape: int) -> Logits:
+        return noise.normal(size=shape).astype(np.float32)
+
+    heads = [Head(matrix(5, WIDTH), matrix(WIDTH, 5)) for _ in range(count)]
+    tokens = noise.permutation(vocabulary)[: noise.integers(1, vocabulary + 1)].astype(np.int32)
+    return Heads(heads, tokens, matrix(len(tokens), WIDTH))
+
+
+heads_of_noise = st.builds(noise_heads, st.integers(1, 4), st.integers(0, 99))
+
+
+def run(method: Method) -> tuple[Decoded, Cost]:
+    return drive(method, PrefixSession(ToyCache()))
+
+
+@given(prompts, limits, heads_of_noise, lengths)
+def test_any_heads_change_no_output_and_take_no_more_passes(
+    prompt: list[int], limit: int, heads: Heads, length: BlockLength
+) -> None:
+    task = Task(prompt, (), frozenset([END]), limit)
+    want, most = run(retranslate(task))
+    got, cost = run(decode(task, HeadProposals(heads, length)))
+    assert (got.tokens, got.cut) == (want.tokens, want.cut)
+    assert cost.passes <= most.passes
+
+
+@given(prompts, drafts, limits, st.floats(0.0, 0.6), heads_of_noise, lengths)
+def test_beside_a_last_output_under_any_bias_heads_change_nothing(
+    prompt: list[int], draft: list[int], limit: int, bias: float, heads: Heads, length: BlockLength
+) -> None:
+    task = Task(prompt, draft, frozenset([END]), limit)
+    rule = BiasedAcceptance(bias) if bias else EXACT
+    want, most = run(ssbd(task, rule))
+    got, cost = run(ssbd(task, rule, None, HeadProposals(heads, length)))
+    assert (got.tokens, got.accepted) == (want.tokens, want.accepted)
+    assert cost.passes <= most.passes
+
+
+SIZE = 12
+#: The output matrix of a model that counts: it says the number after the last token.
+OUTPUT = np.linalg.qr(np.random.default_rng(0).normal(size=(SIZE, SIZE)))[0].astype(np.float32)
+
+
+class Counting:
+    """The state behind each of its rows is that of what it says."""
+
+    reused = 0
+    kept = 0
+
+    def forward(self, request: Forward) -> Logits:
+        said = [(token + 1) % SIZE for token in request.tokens[request.logits_from :]]
+        rows: Logits = OUTPUT[said] @ OUTPUT.T
+        return rows
+
+
+def counting_heads(*steps: int) -> Heads:
+    """Heads that say the number which is so many after the model's own."""
+    numbers = np.arange(SIZE)
+    moves = [OUTPUT[(numbers + step) % SIZE] - OUTPUT for step in steps]
+    heads = [Head(20 * OUTPUT, np.asarray(move.T / 20, np.float32)) for move in moves]
+    usual_first = np.random.default_rng(1).permutation(SIZE).astype(np.int32)
+    return Heads(heads, usual_first, OUTPUT[usual_first])
+
+
+def counted(heads: Heads, length: BlockLength) -> tuple[Decoded, Cost]:
+    task = Task([0], (), frozenset([SIZE - 1]), 30)
+    return drive(decode(task, HeadProposals(heads, length)), Counting())
+
+
+@pytest.mark.parametrize(("steps", "passes"), [((1,), 6), ((1, 2), 5), ((1, 2, 3, 4), 3), ((2,), 11)])
+def test_heads_that_are_right_save_passes(steps: tuple[int, ...], passes: int) -> None:
+    decoded, cost = counted(counting_heads(*steps), BlockLength(FLAT, 0.0, len(steps)))
+    assert decoded.tokens == tuple(range(1, SIZE - 1))
+    # The first pass gives one token; ten are left, the end among them.
+    assert cost.passes == passes
+    assert (Origin.PARALLEL in decoded.origins) == (passes < 11)
+
+
+def test_the_first_heads_can_be_had_alone() -> None:
+    heads = counting_heads(1, 2, 3, 4)
+    length = BlockLength(FLAT, 0.0, 4)
+    assert len(heads.first(2)) == 2
+    assert counted(heads.first(2), length)[1].passes == counted(counting_heads(1, 2), length)[1].passes
+
+
+@pytest.mark.parametrize(
+    "length",
+    [
+        BlockLength(PassCosts((1, 2), (1.0, 9.0)), 0.0),  # a pass over two tokens costs more than two passes
+        BlockLength(FLAT, 1.0),  # nothing is as sure as that
+    ],
+)
+def test_what_is_not_worth_its_pass_is_not_proposed(length: BlockLength) -> None:
+    decoded, cost = counted(counting_heads(1, 2), length)
+    assert (decoded.proposed, cost.passes) == (0, 11)
+
+
+@given(st.integers(1, 6), st.integers(6, 40), st.integers(0, 99))
+def test_states_are_solved_from_the_logits_that_they_gave(width: int, tokens: int, seed: int) -> None:
+    noise = np.random.default_rng(seed)
+    rows = noise.normal(size=(tokens, width)).astype(np.float32)
+    states = noise.normal(size=(3, width)).astype(np.float32)
+    ids = noise.permutation(tokens)[: max(width, tokens // 2)].astype(np.int32)
+    solver = StateSolver(ids, rows[ids])
+    # What comes back gives the same logits, also where the chosen rows hardly span it.
+    again = solver.states(solver.seen(states @ rows.T))
+    assert np.allclose(again @ rows[ids].T, states @ rows[ids].T, atol=1e-2)
+
+
+def test_logits_that_are_no_numbers_propose_nothing() -> None:
+    heads = counting_heads(1)
+    assert not heads.after(np.full(SIZE, np.nan, np.float32)).tokens

@@ -1,0 +1,99 @@
+"""Trajectories tell what sessions would have done, and cost what their passes cost."""
+
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from operators.decoding.blockwise import decode
+from operators.decoding.drafts import Drafter
+from operators.decoding.drive import drive
+from operators.decoding.forward import Forward, Task
+from operators.decoding.greedy import retranslate
+from operators.decoding.pass_cost import PassCosts
+from operators.decoding.session import PrefixSession
+from operators.models.pool import SessionPool
+from operators.research.draft_model import ModelDrafts, TwoBeams
+from operators.research.prediction import Prediction
+from operators.research.trajectory import (
+    Memory,
+    Remembered,
+    Round,
+    Trajectory,
+    autoregressive,
+    record,
+    replay,
+)
+from tests.toy import END, ToyCache, ToyStore
+
+prompts = st.lists(st.integers(1, 6), min_size=1, max_size=6)
+drafters = st.one_of(
+    st.builds(
+        Prediction,
+        length=st.integers(1, 8),
+        threshold=st.floats(0.0, 0.9),
+        recycles=st.booleans(),
+        branches=st.integers(0, 3),
+    ).map(lambda prediction: lambda task: ModelDrafts(task, prediction)),
+    st.integers(1, 6).map(lambda length: lambda task: TwoBeams(task, length)),
+)
+
+
+def make_task(prompt: list[int], limit: int = 30) -> Task:
+    return Task(prompt, (), frozenset([END]), limit)
+
+
+def remembered(prompt: list[int]) -> tuple[Remembered, Remembered]:
+    return (
+        Remembered(Memory(PrefixSession(ToyCache()), prompt)),
+        Remembered(Memory(PrefixSession(ToyCache(error=0.3)), prompt)),
+    )
+
+
+@given(prompts, drafters)
+def test_what_is_remembered_decodes_as_the_models_themselves(
+    prompt: list[int], drafter: type[Drafter]
+) -> None:
+    task = make_task(prompt)
+    want, _ = drive(retranslate(task), PrefixSession(ToyCache()))
+    with ExitStack() as stack:
+        pools = [SessionPool(ToyStore(18, error=error), (), 1, branches=16) for error in (0.0, 0.3)]
+        real = [stack.enter_context(pool.session("a")) for pool in pools]
+        one, cost = drive(decode(task, drafter(task)), *real)  # type: ignore[call-arg]  # a callable
+    other, counted = drive(decode(task, drafter(task)), *remembered(prompt))  # type: ignore[call-arg]
+    assert one.tokens == other.tokens == want.tokens
+    assert (cost.passes, cost.draft_passes) == (counted.passes, counted.draft_passes)
+    # It begins with the prompt in its cache, of which the last token is evaluated all the same.
+    assert counted.evaluated == cost.evaluated - (len(prompt) - 1)
+
+
+@given(prompts, drafters)
+@example([1, 1, 3, 5, 3], lambda task: ModelDrafts(task, Prediction(length=4, threshold=0.75, branches=3)))
+def test_the_rounds_of_a_trajectory_add_up_to_the_output(prompt: list[int], drafter: type[Drafter]) -> None:
+    task = make_task(prompt)
+    made: Drafter = drafter(task)  # type: ignore[call-arg]
+    decoded, rounds = record(decode(task, made), task, *remembered(prompt))
+    own = len(decoded.tokens) - sum(one.accepted for one in rounds)
+    assert len(rounds) - 1 <= own <= len(rounds)
+    assert sum(one.accepted for one in rounds) == decoded.taken
+    assert sum(one.drafted for one in rounds) == decoded.proposed
+    # The runner-up of a recycled step is the draft model's choice, but needs no step of this round.
+    assert all(one.stepped <= min(one.accepted, len(one.steps) + 1) for one in rounds)
+    assert all(one.drafted < one.evaluated for one in rounds)
+
+
+def test_a_replay_costs_what_its_passes_cost() -> None:
+    rounds = (Round((1, 1, 1), 3, 4, 2, 2), Round((2,), 1, 2, 1, 1))
+    some = [Trajectory(text="a", method="plain", tokens=4, rounds=rounds)]
+    draft, target = PassCosts((1, 2), (1.0, 1.5)), PassCosts((1, 4), (10.0, 16.0))
+    spent = replay(some, draft, target)
+    assert spent == (3 * 1.0 + 1.5, 16.0 + 12.0)
+    assert spent.total == pytest.approx(32.5)
+    assert autoregressive(some, target) == 50.0
+
+
+def test_another_prompt_is_refused() -> None:
+    session, _ = remembered([1, 2])
+    with pytest.raises(ValueError, match="another prompt"):
+        session.forward(Forward([1, 3, 4], 2))
