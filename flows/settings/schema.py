@@ -1,17 +1,19 @@
 """The schema of the settings: one frozen struct per stage, all in one TOML file, no global state."""
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
 
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
 from connectors.sinks.part import SINKS
+from flows.settings.lists import words
 from operators.decoding import rules
 from operators.decoding.pass_cost import BlockLength
 from operators.decoding.prediction import Prediction
 from operators.languages import Direction
+from operators.option import Option
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
@@ -33,10 +35,12 @@ OwnSink = Annotated[
     str, msgspec.Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")
 ]
 
+Method = Literal[
+    "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
+]
+METHODS: tuple[str, ...] = get_args(Method)
 #: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
-SPECULATIVE = ("ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads")
-
-
+SPECULATIVE = METHODS[:6]
 #: Those that draft tokens after the divergence.
 PROPOSING = SPECULATIVE[1:]
 
@@ -53,34 +57,53 @@ def _extended(name: str, base: type[msgspec.Struct], fields: list[tuple[str, Any
     )  # fmt: skip
 
 
+def keys_of(table: type[msgspec.Struct]) -> dict[str, Any]:
+    """The keys of a table of the file, with their types."""
+    return {field.encode_name: field.type for field in msgspec.structs.fields(table)}
+
+
+def is_table(kind: Any) -> bool:
+    """Whether settings of this type are a table."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
 class InputSettings(_Stage, frozen=True, kw_only=True):
     """Where events come from. Give exactly one input; the stages before its events do not run."""
 
     #: Recognise the speech of this recording, a WAV or FLAC file.
     audio: str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
-    microphone: str | None = None
+    microphone: Annotated[
+        str | None, Option("Index of the microphone, or part of its name.", "--device", "the system's")
+    ] = None
     #: Take the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
     buffer_s: Annotated[float, msgspec.Meta(ge=1.0, le=600.0)] = 30.0
     #: Read partials from this file (JSON lines) instead of recognising speech.
-    partials: str | None = None
+    partials: Annotated[
+        str | None, Option("Replay partials instead of recognising speech.", "--from-partials")
+    ] = None
     #: Read translations from this file instead of translating.
-    translations: str | None = None
+    translations: Annotated[
+        str | None, Option("Replay translations instead of translating.", "--from-translations")
+    ] = None
     #: Read captions from this file.
-    captions: str | None = None
+    captions: Annotated[str | None, Option("Replay captions.", "--from-captions")] = None
     kafka: KafkaInput = KafkaInput()
     #: Release events at their original pace, instead of as fast as possible.
-    realtime: bool = False
+    realtime: Annotated[bool, Option("Play the recording at its own pace.", "--realtime")] = False
     #: Write invalid lines to a ``.rejected`` file and continue.
-    skip_bad: bool = False
+    skip_bad: Annotated[bool, Option("Move invalid lines to EVENTS.rejected and continue.", "--skip-bad")] = (
+        False
+    )
 
 
-def _engines() -> msgspec.Meta:
+def _engine() -> Any:
     names = list(RECOGNIZERS)
-    pattern = rf"^({'|'.join(map(re.escape, names))}|{_ELSEWHERE})$"
-    return msgspec.Meta(pattern=pattern, description=f"{', '.join(names)} or MODULE:NAME", examples=names)
+    shown, pattern = ", ".join(names), rf"^({'|'.join(map(re.escape, names))}|{_ELSEWHERE})$"
+    meta = msgspec.Meta(pattern=pattern, description=f"{shown} or MODULE:NAME", examples=names)
+    return Annotated[str, meta, Option(f"{shown}, or MODULE:NAME for one of your own.", "--recognizer")]
 
 
 if TYPE_CHECKING:
@@ -90,7 +113,7 @@ else:
         "RecognizeSettings",
         RecognizerSettings,
         [
-            ("engine", Annotated[str, _engines()], RecognizerSettings().engine),
+            ("engine", _engine(), RecognizerSettings().engine),
             *((one.name, one.settings, one.settings()) for one in RECOGNIZERS.values() if one.settings),
         ],
     )
@@ -101,7 +124,14 @@ class SentencesSettings(_Stage, frozen=True, kw_only=True):
 
     #: What judges where a sentence ends: ``auto`` is rules, and the loaded model where they are unsure and it
     #: can judge; ``rules`` asks no model; ``off`` takes each segment for a sentence.
-    method: Literal["auto", "rules", "off"] = "auto"
+    method: Annotated[
+        Literal["auto", "rules", "off"],
+        Option(
+            "Where sentences end: rules, or auto, which also asks the model; off takes pauses for their "
+            "ends.",
+            "--sentences",
+        ),
+    ] = "auto"
     #: Seconds of silence after which a sentence has ended.
     pause_s: Annotated[float, msgspec.Meta(ge=0.1, le=60.0)] = Bounds().pause_s
     #: Words from which on a sentence ends at the next pause where a clause may end; with half as many more,
@@ -117,34 +147,57 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
     #: Language of the speech, by name or code.
-    source: str = msgspec.field(name="from", default="English")
+    source: Annotated[str, Option("Language of the speech.")] = msgspec.field(name="from", default="English")
     #: Language of the captions, by name or code.
-    target: str = msgspec.field(name="to", default="German")
+    target: Annotated[str, Option("Language of the captions.")] = msgspec.field(name="to", default="German")
     #: ``default``, ``base``, ``captions``, the path of a GGUF file, or ``hub:OWNER/REPO:FILE.gguf``.
-    model: str = "default"
+    model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
     #: The prompt template, by name or file; ``auto`` chooses it by the metadata of the model file.
-    template: Annotated[str, msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
+    template: Annotated[
+        str,
+        msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES),
+        Option("few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model."),
+    ] = "auto"
     #: The decoding method.
-    method: Literal[
-        "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
-    ] = "ssbd"
+    method: Annotated[Method, Option(f"{', '.join(METHODS)}.")] = "ssbd"
     #: Terms and their translations, which captions lean towards: the path of a tab-separated file.
-    glossary: str | None = None
+    glossary: Annotated[
+        str | None, Option("Terms and their translations: a line each, a tab between.", default="none")
+    ] = None
     #: Translations of rarer words, which captions lean towards a little: ``auto`` for those that come with
     #: the model for captions, ``none``, or the path of a dictionary with more words: tab-separated, or
     #: of dict.cc, Ding or FreeDict.
-    dictionary: str = "auto"
+    dictionary: Annotated[
+        str,
+        Option(
+            "Translations of rarer words: auto, none, or a file, tab-separated or of dict.cc, Ding or "
+            "FreeDict."
+        ),
+    ] = "auto"
     #: Beta: how strongly the distribution is biased towards the draft. Default: 0.2.
-    bias: Probability | None = None
+    bias: Annotated[Probability | None, Option("Bias towards the last output, 0 to 1.", default="0.2")] = None
     #: Beta of a segment's last update; 0 decodes it as from scratch. Default: the same as the bias if the
     #: model was trained on unfinished text. Drafts of other models hold guesses that a bias would preserve:
     #: their last update is checked by ``worth-0.6``.
-    final_bias: Probability | None = None
+    final_bias: Annotated[
+        Probability | None,
+        Option(
+            "Bias at the last update of a segment.",
+            default="the rule worth-0.6, or the same bias if the model was trained on such",
+        ),
+    ] = None
     #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
     #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
     #: gain less than P nats for each erased token (``worth-P``). ``auto`` is the bias if one is given,
     #: otherwise what suits the model.
-    accept: Annotated[str, msgspec.Meta(pattern=ACCEPT, description=ACCEPTED)] = "auto"
+    accept: Annotated[
+        str,
+        msgspec.Meta(pattern=ACCEPT, description=ACCEPTED),
+        Option(
+            f"Acceptance rule for drafts: {rules.NAMES}; auto is the bias if given, else what suits the "
+            "model."
+        ),
+    ] = "auto"
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
     #: Beta towards tokens proposed after the divergence; 0 does not change results.
@@ -154,48 +207,78 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: A proposal ends before the first token that is less probable than this.
     sure: Probability = BlockLength().threshold
     #: Proposal heads trained for the model, for the method ``heads``: the path of a GGUF file.
-    heads: str | None = None
+    heads: Annotated[
+        str | None, Option("Proposal heads of 'surtitle model heads', for --method heads.", default="none")
+    ] = None
     #: A draft model for tokens that the last output cannot provide: ``base``, the path of a GGUF file, or
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the same vocabulary as the main model.
-    draft_model: str | None = None
+    draft_model: Annotated[
+        str | None, Option("Draft model: a smaller model of the same vocabulary.", default="none")
+    ] = None
     #: Maximum number of tokens that the draft model drafts at a time.
-    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = Prediction().length
+    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256), Option("Maximum length of its drafts.")] = (
+        Prediction().length
+    )
     #: The draft model stops at the first token that is less probable than this.
-    draft_threshold: Probability = Prediction().threshold
+    draft_threshold: Annotated[Probability, Option("Probability below which the draft model stops.")] = (
+        Prediction().threshold
+    )
     #: Reuse the draft model's rejected tokens where a new draft meets them again.
     draft_recycling: bool = True
     #: Where the draft model is unsure, draft the two most probable tokens and continue: a tree, verified in
     #: one pass.
-    draft_tree: bool = False
+    draft_tree: Annotated[bool, Option("Let the draft model try two tokens where it is unsure.")] = False
     #: Number of passes that must clearly accept a draft token before it is committed, that is, no longer
     #: verified. 0 turns this off, and so does an exact rule, such as a bias of 0.
-    commit: NotNegative = 1
+    commit: Annotated[
+        NotNegative, Option("Passes after which a draft token is accepted without a check; 0: never.")
+    ] = 1
     #: Minimum gap between the two best logits for an acceptance to be clear.
     commit_gap: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
     #: Keep what was computed for committed tokens when the source before them grows, if that is faster on
     #: this machine. Otherwise all of the draft is evaluated at each update.
-    keep: bool = True
+    keep: Annotated[bool, Option("Keep what was computed for committed tokens when the source grows.")] = True
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
     #: Remove the closing punctuation of unfinished text.
-    strip_punctuation: bool = False
+    strip_punctuation: Annotated[
+        bool, Option("Remove the closing punctuation of unfinished speech.", "--strip-punctuation")
+    ] = False
     #: Put a full stop after unfinished text that does not end with punctuation, so that the model invents no
     #: ending. Default: unless the model was trained on unfinished text.
-    close_unfinished: bool | None = None
+    close_unfinished: Annotated[
+        bool | None, Option("Add a full stop to unfinished speech.", default="unless it was trained on such")
+    ] = None
     #: Number of words at the end of unfinished text that are held back until the next update.
-    hold_back: NotNegative = 0
+    hold_back: Annotated[NotNegative, Option("Words at the end of unfinished speech that are held back.")] = 0
     #: Drop the draft when the source is revised, as other implementations do.
     drop_revised: bool = False
     #: Translate only the newest waiting update of a segment, and finals before all others. Default: if events
     #: come as they happen (live, or in real time).
-    keep_up: bool | None = None
+    keep_up: Annotated[
+        bool | None,
+        Option(
+            "Skip updates that newer ones have overtaken, or translate every one.",
+            "--keep-up/--every-update",
+            "keep up where speech is live",
+        ),
+    ] = None
     #: Threads of the model; absent for the fastest number, measured at the first start.
-    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
+    threads: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=1024)] | None,
+        Option("Threads of the model.", default="measured"),
+    ] = None
     #: Number of segments that keep their KV cache.
     sessions: Annotated[int, msgspec.Meta(ge=1, le=255)] = 4
     #: Number of streams that are translated together, in the same passes of the model. Further live streams
     #: are refused; others wait. Absent for any number, one after the other.
-    rooms: Annotated[int, msgspec.Meta(ge=1, le=255)] | None = None
+    rooms: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=255)] | None,
+        Option(
+            "Streams that are translated together, in the same passes of the model.",
+            default="one after the other",
+        ),
+    ] = None
     #: Maximum megabytes of the caches and logits of all models with these rooms; absent for no limit.
     memory_mb: Annotated[int, msgspec.Meta(ge=1)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
@@ -211,7 +294,7 @@ class DisplaySettings(_Stage, frozen=True, kw_only=True):
     """How captions are displayed."""
 
     #: Tokens withheld from an unfinished translation.
-    mask_k: NotNegative = 3
+    mask_k: Annotated[NotNegative, Option("Tokens withheld from unfinished captions.")] = 3
 
 
 class _OutputSettings(_Stage, frozen=True, kw_only=True):
@@ -220,12 +303,15 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
     #: Show captions on the terminal.
     terminal: bool = True
     #: What subtitles show: the speech, its translation, or both.
-    subtitles: Shown = "target"
+    subtitles: Annotated[Shown, Option("What subtitles show: source, target or both.")] = "target"
     #: Write the closing summary here (JSON).
-    summary: str | None = None
+    summary: Annotated[str | None, Option("Write the closing summary here (JSON).")] = None
     kafka: KafkaOutput = KafkaOutput()
     #: Sinks of your own modules, and their files: ``MODULE:NAME=FILE``.
-    sinks: tuple[OwnSink, ...] = ()
+    sinks: Annotated[
+        tuple[OwnSink, ...],
+        Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none"),
+    ] = ()
 
     if TYPE_CHECKING:
 
@@ -236,10 +322,11 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
 if TYPE_CHECKING:
     OutputSettings = _OutputSettings
 else:
+    _options = {one.name: Option(one.help, " ".join(one.flags)) for one in SINKS.values()}
     OutputSettings = _extended(
         "OutputSettings",
         _OutputSettings,
-        [(one.name, Annotated[str | None, msgspec.Meta(title=one.help)], None) for one in SINKS.values()],
+        [(name, Annotated[str | None, option], None) for name, option in _options.items()],
     )
 
 
@@ -247,11 +334,11 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     """Captions in a browser."""
 
     #: Serve the captions to browsers.
-    enabled: bool = False
+    enabled: Annotated[bool, Option("Show the captions in a browser, too.", "--web")] = False
     #: Name or address to listen on; one that other machines can reach needs a token.
-    host: str = "127.0.0.1"
+    host: Annotated[str, Option("Address that the web page is served at; implies --web.")] = "127.0.0.1"
     #: Port; 0 for any free one.
-    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535), Option("Its port, 0 for any; implies --web.")] = 8080
     #: Access token for viewers; absent for the one in SURTITLE_WEB_TOKEN, or a new one if one is needed.
     token: Secret | None = None
     #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
@@ -265,13 +352,25 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
 
     #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one
     #: needs a recogniser that knows them.
-    spoken: tuple[str, ...] = msgspec.field(name="from", default=())
+    spoken: Annotated[
+        tuple[str, ...], Option("Languages that rooms may be spoken in.", default="English", parse=words)
+    ] = msgspec.field(name="from", default=())
     #: Languages of captions that rooms may choose from; absent for ``translate.to``.
-    written: tuple[str, ...] = msgspec.field(name="to", default=())
+    written: Annotated[
+        tuple[str, ...],
+        Option("Languages that rooms may be captioned in: German,Spanish.", default="German", parse=words),
+    ] = msgspec.field(name="to", default=())
     #: Folder into which the finals and subtitles of each room are written; absent to write none.
-    folder: str | None = None
+    folder: Annotated[
+        str | None,
+        Option("Write finals and subtitles of each room into this folder.", "--captions-folder"),
+    ] = None
     #: Seconds without audible sound after which a room ends.
-    silence_s: Annotated[float, msgspec.Meta(ge=1.0, le=86_400.0)] = 600.0
+    silence_s: Annotated[
+        float,
+        msgspec.Meta(ge=1.0, le=86_400.0),
+        Option("Seconds without sound after which a room ends.", "--silence"),
+    ] = 600.0
     #: Seconds in which a speaker may come back after the connection was lost.
     linger_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 60.0
     #: Maximum bytes of one message of sound; a second has 32,000.
@@ -284,7 +383,10 @@ class MetricsSettings(_Stage, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
     #: ``[HOST:]PORT`` to serve them at, only on this machine unless a host is given; absent to serve none.
-    listen: Annotated[int, msgspec.Meta(ge=0, le=65535)] | str | None = None
+    listen: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=65535)] | str | None,
+        Option("Serve metrics and /healthz at [HOST:]PORT; 0 is any that is free.", "--metrics", "nowhere"),
+    ] = None
     #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
     stall_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600.0)] = 10.0
     #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
@@ -297,14 +399,18 @@ class MessagesSettings(_Stage, frozen=True, kw_only=True):
     """Messages on standard error."""
 
     #: Sentences for people, or one JSON object per line.
-    format: Format = "text"
+    format: Annotated[
+        Format, Option("Messages on standard error: text, or json (one object per line).", "--log-format")
+    ] = "text"
 
 
 class RecoverySettings(_Stage, frozen=True, kw_only=True):
     """How a killed run resumes."""
 
     #: Folder in which the run saves its progress; absent for a run that always starts from the beginning.
-    folder: str | None = None
+    folder: Annotated[
+        str | None, Option("Store snapshots in this folder; a killed run resumes from them.", "--recovery")
+    ] = None
     #: Seconds between two snapshots; work since the last one is repeated after a crash.
     interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
 
@@ -323,11 +429,23 @@ class RunSettings(_Stage, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
     #: Threads among which the streams are divided; they share the models.
-    workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] = 1
+    workers: Annotated[
+        int, msgspec.Meta(ge=1, le=MAX_WORKERS), Option("Threads that share the streams of the input.")
+    ] = 1
     #: Addresses of all processes of a cluster, the same list for each of them; empty for one process.
-    addresses: Annotated[tuple[Address, ...], msgspec.Meta(max_length=1000)] = ()
+    addresses: Annotated[
+        tuple[Address, ...],
+        msgspec.Meta(max_length=1000),
+        Option(
+            "HOST:PORT of each process of a cluster, with commas between.",
+            default="one process",
+            parse=lambda _flag, given: tuple(given.split(",")),
+        ),
+    ] = ()
     #: Number of this process in that list, from 0. The first one reads and writes all files.
-    process: Annotated[int, msgspec.Meta(ge=0, le=999)] = 0
+    process: Annotated[
+        int, msgspec.Meta(ge=0, le=999), Option("Number of this process among them; process 0 has the files.")
+    ] = 0
 
 
 class Settings(_Stage, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import msgspec
 from operators.extras import Extra
 from operators.languages import Language
 from operators.observed import RecognizerChanged, SpeechCut
+from operators.option import Option
 from operators.parts import Parts
 from operators.recognizers.protocol import Recognizer
 
@@ -22,7 +23,7 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     #: The speech engine.
     engine: str = "moonshine"
     #: Folder of the engine's model; absent for the English model that comes with moonshine.
-    model: str | None = None
+    model: Annotated[str | None, Option("Folder of the speech model.", "--speech-model", "English")] = None
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
     #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous

@@ -11,11 +11,9 @@ from flows.engine.heads import METHOD as HEADS
 from flows.engine.heads import check_heads
 from flows.engine.leaning import BIAS, leaning
 from flows.settings.loading import load_settings
-from flows.settings.options import choices
-from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
+from flows.settings.schema import METHODS, PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
 from operators.errors import UsageError
 
-METHODS = choices("translate", "method")
 #: The method that all others are compared with.
 BASELINE = "retranslate"
 #: The methods whose proposals are as long as their probability allows.

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from flows.engine.leaning import BIAS, WORTH, Leaning, leaning
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
-from flows.measuring.methods.plan import METHODS, Grid, columns_of, make_plan
+from flows.measuring.methods.plan import Grid, columns_of, make_plan
 from flows.settings.loading import load_settings
-from flows.settings.schema import PROPOSING, SPECULATIVE, TranslateSettings
+from flows.settings.schema import METHODS, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
 from operators.decoding.rules import acceptance
