@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from flows.settings.options import flag_of
+from flows.settings.options import flag_of, override
 from flows.settings.schema import Settings
 from reference.fields import Field, fields_of
 from reference.markdown import code, page, prose, table
@@ -33,7 +33,7 @@ def tables_of(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[
 
 def _table(name: str, struct: type[msgspec.Struct]) -> tuple[str, str, str]:
     rows = [
-        (code(field.name), _meaning(name, field), field.kind, code(field.default) if field.default else "")
+        (code(field.name), _meaning(name, field), field.kind, _default(name, field))
         for field in fields_of(struct)
         if field.struct is None
     ]
@@ -42,6 +42,13 @@ def _table(name: str, struct: type[msgspec.Struct]) -> tuple[str, str, str]:
         prose(inspect.cleandoc(struct.__doc__ or "")),
         table(("key", "meaning", "value", "default"), rows),
     )
+
+
+def _default(name: str, field: Field) -> str:
+    """The default, or what the option says of one that is no value."""
+    if field.default or flag_of(name, field.name) is None:
+        return code(field.default) if field.default else ""
+    return prose(override(name, field.name).default)
 
 
 def _meaning(name: str, field: Field) -> str:

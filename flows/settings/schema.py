@@ -1,9 +1,14 @@
-"""The schema of the settings: one frozen struct per stage, all in one TOML file, no global state."""
+"""The schema of the settings: one frozen struct per stage, all in one TOML file, no global state.
+
+A setting that commands take is ``Annotated`` with its `Option`. Its help is also what the settings' page
+says of it, unless a comment says more there.
+"""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
+from msgspec import Meta
 
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
@@ -19,9 +24,9 @@ from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
 
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
@@ -31,9 +36,7 @@ ACCEPTED = f"auto, {rules.DESCRIPTION}"
 
 # A part that is not registered.
 _ELSEWHERE = r"[\w.]+:\w+"
-OwnSink = Annotated[
-    str, msgspec.Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")
-]
+OwnSink = Annotated[str, Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")]
 
 Method = Literal[
     "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
@@ -74,26 +77,26 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     audio: str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
     microphone: Annotated[
-        str | None, Option("Index of the microphone, or part of its name.", "--device", "the system's")
+        str | None,
+        Option("Index of the microphone, or part of its name; otherwise the system's.", "--device"),
     ] = None
     #: Take the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
-    buffer_s: Annotated[float, msgspec.Meta(ge=1.0, le=600.0)] = 30.0
-    #: Read partials from this file (JSON lines) instead of recognising speech.
+    buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = 30.0
     partials: Annotated[
-        str | None, Option("Replay partials instead of recognising speech.", "--from-partials")
+        str | None,
+        Option("Replay the partials of this file instead of recognising speech.", "--from-partials"),
     ] = None
-    #: Read translations from this file instead of translating.
     translations: Annotated[
-        str | None, Option("Replay translations instead of translating.", "--from-translations")
+        str | None,
+        Option("Replay the translations of this file instead of translating.", "--from-translations"),
     ] = None
-    #: Read captions from this file.
-    captions: Annotated[str | None, Option("Replay captions.", "--from-captions")] = None
+    captions: Annotated[str | None, Option("Replay the captions of this file.", "--from-captions")] = None
     kafka: KafkaInput = KafkaInput()
-    #: Release events at their original pace, instead of as fast as possible.
-    realtime: Annotated[bool, Option("Play the recording at its own pace.", "--realtime")] = False
-    #: Write invalid lines to a ``.rejected`` file and continue.
+    realtime: Annotated[
+        bool, Option("Play the recording at its own pace, instead of as fast as possible.", "--realtime")
+    ] = False
     skip_bad: Annotated[bool, Option("Move invalid lines to EVENTS.rejected and continue.", "--skip-bad")] = (
         False
     )
@@ -102,7 +105,7 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
 def _engine() -> Any:
     names = list(RECOGNIZERS)
     shown, pattern = ", ".join(names), rf"^({'|'.join(map(re.escape, names))}|{_ELSEWHERE})$"
-    meta = msgspec.Meta(pattern=pattern, description=f"{shown} or MODULE:NAME", examples=names)
+    meta = Meta(pattern=pattern, description=f"{shown} or MODULE:NAME", examples=names)
     return Annotated[str, meta, Option(f"{shown}, or MODULE:NAME for one of your own.", "--recognizer")]
 
 
@@ -122,23 +125,21 @@ else:
 class SentencesSettings(_Stage, frozen=True, kw_only=True):
     """How a recogniser's segments, which end at pauses, become sentences."""
 
-    #: What judges where a sentence ends: ``auto`` is rules, and the loaded model where they are unsure and it
-    #: can judge; ``rules`` asks no model; ``off`` takes each segment for a sentence.
     method: Annotated[
         Literal["auto", "rules", "off"],
         Option(
-            "Where sentences end: rules, or auto, which also asks the model; off takes pauses for their "
-            "ends.",
+            "Where sentences end: rules, or auto, which also asks the model where they are unsure; off takes "
+            "pauses for their ends.",
             "--sentences",
         ),
     ] = "auto"
     #: Seconds of silence after which a sentence has ended.
-    pause_s: Annotated[float, msgspec.Meta(ge=0.1, le=60.0)] = Bounds().pause_s
+    pause_s: Annotated[float, Meta(ge=0.1, le=60.0)] = Bounds().pause_s
     #: Words from which on a sentence ends at the next pause where a clause may end; with half as many more,
     #: at any.
     max_words: Positive = Bounds().words
     #: Seconds of speech from which on it does, too.
-    max_s: Annotated[float, msgspec.Meta(ge=1.0, le=3600.0)] = Bounds().speech_s
+    max_s: Annotated[float, Meta(ge=1.0, le=3600.0)] = Bounds().speech_s
     #: Write numbers that the recogniser spells out as digits.
     digits: bool = True
 
@@ -146,23 +147,25 @@ class SentencesSettings(_Stage, frozen=True, kw_only=True):
 class TranslateSettings(_Stage, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
-    #: Language of the speech, by name or code.
-    source: Annotated[str, Option("Language of the speech.")] = msgspec.field(name="from", default="English")
-    #: Language of the captions, by name or code.
-    target: Annotated[str, Option("Language of the captions.")] = msgspec.field(name="to", default="German")
-    #: ``default``, ``base``, ``captions``, the path of a GGUF file, or ``hub:OWNER/REPO:FILE.gguf``.
+    source: Annotated[str, Option("Language of the speech, by name or code.")] = msgspec.field(
+        name="from", default="English"
+    )
+    target: Annotated[str, Option("Language of the captions, by name or code.")] = msgspec.field(
+        name="to", default="German"
+    )
     model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
-    #: The prompt template, by name or file; ``auto`` chooses it by the metadata of the model file.
     template: Annotated[
         str,
-        msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES),
+        Meta(pattern=TEMPLATE, description=TEMPLATES),
         Option("few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model."),
     ] = "auto"
-    #: The decoding method.
-    method: Annotated[Method, Option(f"{', '.join(METHODS)}.")] = "ssbd"
-    #: Terms and their translations, which captions lean towards: the path of a tab-separated file.
+    method: Annotated[Method, Option(f"Decoding method: {', '.join(METHODS)}.")] = "ssbd"
     glossary: Annotated[
-        str | None, Option("Terms and their translations: a line each, a tab between.", default="none")
+        str | None,
+        Option(
+            "Terms and their translations, which captions lean towards: a line each, a tab between.",
+            default="none",
+        ),
     ] = None
     #: Translations of rarer words, which captions lean towards a little: ``auto`` for those that come with
     #: the model for captions, ``none``, or the path of a dictionary with more words: tab-separated, or
@@ -174,15 +177,13 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
             "FreeDict."
         ),
     ] = "auto"
-    #: Beta: how strongly the distribution is biased towards the draft. Default: 0.2.
-    bias: Annotated[Probability | None, Option("Bias towards the last output, 0 to 1.", default="0.2")] = None
-    #: Beta of a segment's last update; 0 decodes it as from scratch. Default: the same as the bias if the
-    #: model was trained on unfinished text. Drafts of other models hold guesses that a bias would preserve:
-    #: their last update is checked by ``worth-0.6``.
+    bias: Annotated[
+        Probability | None, Option("Bias (beta) towards the last output, 0 to 1.", default="0.2")
+    ] = None
     final_bias: Annotated[
         Probability | None,
         Option(
-            "Bias at the last update of a segment.",
+            "Bias at the last update of a segment; 0 translates it as from scratch.",
             default="the rule worth-0.6, or the same bias if the model was trained on such",
         ),
     ] = None
@@ -192,7 +193,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: otherwise what suits the model.
     accept: Annotated[
         str,
-        msgspec.Meta(pattern=ACCEPT, description=ACCEPTED),
+        Meta(pattern=ACCEPT, description=ACCEPTED),
         Option(
             f"Acceptance rule for drafts: {rules.NAMES}; auto is the bias if given, else what suits the "
             "model."
@@ -206,83 +207,74 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     block: Positive | None = None
     #: A proposal ends before the first token that is less probable than this.
     sure: Probability = BlockLength().threshold
-    #: Proposal heads trained for the model, for the method ``heads``: the path of a GGUF file.
     heads: Annotated[
-        str | None, Option("Proposal heads of 'surtitle model heads', for --method heads.", default="none")
+        str | None, Option("Proposal heads of 'surtitle model heads', for the method heads.", default="none")
     ] = None
     #: A draft model for tokens that the last output cannot provide: ``base``, the path of a GGUF file, or
     #: ``hub:OWNER/REPO:FILE.gguf``. It must have the same vocabulary as the main model.
     draft_model: Annotated[
         str | None, Option("Draft model: a smaller model of the same vocabulary.", default="none")
     ] = None
-    #: Maximum number of tokens that the draft model drafts at a time.
-    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256), Option("Maximum length of its drafts.")] = (
-        Prediction().length
-    )
-    #: The draft model stops at the first token that is less probable than this.
+    draft_length: Annotated[
+        int, Meta(ge=1, le=256), Option("Maximum tokens that the draft model drafts at a time.")
+    ] = Prediction().length
     draft_threshold: Annotated[Probability, Option("Probability below which the draft model stops.")] = (
         Prediction().threshold
     )
     #: Reuse the draft model's rejected tokens where a new draft meets them again.
     draft_recycling: bool = True
-    #: Where the draft model is unsure, draft the two most probable tokens and continue: a tree, verified in
-    #: one pass.
     draft_tree: Annotated[bool, Option("Let the draft model try two tokens where it is unsure.")] = False
-    #: Number of passes that must clearly accept a draft token before it is committed, that is, no longer
-    #: verified. 0 turns this off, and so does an exact rule, such as a bias of 0.
     commit: Annotated[
-        NotNegative, Option("Passes after which a draft token is accepted without a check; 0: never.")
+        NotNegative,
+        Option("Passes that must clearly accept a draft token before it is no longer checked; 0: never."),
     ] = 1
     #: Minimum gap between the two best logits for an acceptance to be clear.
-    commit_gap: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
-    #: Keep what was computed for committed tokens when the source before them grows, if that is faster on
-    #: this machine. Otherwise all of the draft is evaluated at each update.
-    keep: Annotated[bool, Option("Keep what was computed for committed tokens when the source grows.")] = True
+    commit_gap: Annotated[float, Meta(ge=0.0)] = 0.0
+    keep: Annotated[
+        bool,
+        Option("Keep what was computed for committed tokens when the source grows, where that is faster."),
+    ] = True
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
-    #: Remove the closing punctuation of unfinished text.
     strip_punctuation: Annotated[
         bool, Option("Remove the closing punctuation of unfinished speech.", "--strip-punctuation")
     ] = False
-    #: Put a full stop after unfinished text that does not end with punctuation, so that the model invents no
-    #: ending. Default: unless the model was trained on unfinished text.
     close_unfinished: Annotated[
-        bool | None, Option("Add a full stop to unfinished speech.", default="unless it was trained on such")
+        bool | None,
+        Option(
+            "Add a full stop to unfinished speech, so that the model invents no ending.",
+            default="unless the model was trained on unfinished text",
+        ),
     ] = None
-    #: Number of words at the end of unfinished text that are held back until the next update.
-    hold_back: Annotated[NotNegative, Option("Words at the end of unfinished speech that are held back.")] = 0
+    hold_back: Annotated[
+        NotNegative, Option("Words at the end of unfinished speech that are held back until the next update.")
+    ] = 0
     #: Drop the draft when the source is revised, as other implementations do.
     drop_revised: bool = False
-    #: Translate only the newest waiting update of a segment, and finals before all others. Default: if events
-    #: come as they happen (live, or in real time).
     keep_up: Annotated[
         bool | None,
         Option(
-            "Skip updates that newer ones have overtaken, or translate every one.",
+            "Skip updates that newer ones have overtaken, finals first; or translate every one.",
             "--keep-up/--every-update",
             "keep up where speech is live",
         ),
     ] = None
-    #: Threads of the model; absent for the fastest number, measured at the first start.
     threads: Annotated[
-        Annotated[int, msgspec.Meta(ge=1, le=1024)] | None,
-        Option("Threads of the model.", default="measured"),
+        Annotated[int, Meta(ge=1, le=1024)] | None, Option("Threads of the model.", default="measured")
     ] = None
     #: Number of segments that keep their KV cache.
-    sessions: Annotated[int, msgspec.Meta(ge=1, le=255)] = 4
-    #: Number of streams that are translated together, in the same passes of the model. Further live streams
-    #: are refused; others wait. Absent for any number, one after the other.
+    sessions: Annotated[int, Meta(ge=1, le=255)] = 4
     rooms: Annotated[
-        Annotated[int, msgspec.Meta(ge=1, le=255)] | None,
+        Annotated[int, Meta(ge=1, le=255)] | None,
         Option(
-            "Streams that are translated together, in the same passes of the model.",
+            "Streams translated together, in the same passes; further live ones are refused, others wait.",
             default="one after the other",
         ),
     ] = None
     #: Maximum megabytes of the caches and logits of all models with these rooms; absent for no limit.
-    memory_mb: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    memory_mb: Annotated[int, Meta(ge=1)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
-    max_source: Annotated[int, msgspec.Meta(ge=16, le=100_000)] = 192
+    max_source: Annotated[int, Meta(ge=16, le=100_000)] = 192
 
     @property
     def direction(self) -> Direction:
@@ -293,7 +285,6 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
 class DisplaySettings(_Stage, frozen=True, kw_only=True):
     """How captions are displayed."""
 
-    #: Tokens withheld from an unfinished translation.
     mask_k: Annotated[NotNegative, Option("Tokens withheld from unfinished captions.")] = 3
 
 
@@ -302,15 +293,13 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
 
     #: Show captions on the terminal.
     terminal: bool = True
-    #: What subtitles show: the speech, its translation, or both.
-    subtitles: Annotated[Shown, Option("What subtitles show: source, target or both.")] = "target"
-    #: Write the closing summary here (JSON).
+    subtitles: Annotated[
+        Shown, Option("What subtitles show: source (the speech), target (its translation) or both.")
+    ] = "target"
     summary: Annotated[str | None, Option("Write the closing summary here (JSON).")] = None
     kafka: KafkaOutput = KafkaOutput()
-    #: Sinks of your own modules, and their files: ``MODULE:NAME=FILE``.
     sinks: Annotated[
-        tuple[OwnSink, ...],
-        Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none"),
+        tuple[OwnSink, ...], Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none")
     ] = ()
 
     if TYPE_CHECKING:
@@ -333,18 +322,17 @@ else:
 class WebSettings(_Stage, frozen=True, kw_only=True):
     """Captions in a browser."""
 
-    #: Serve the captions to browsers.
     enabled: Annotated[bool, Option("Show the captions in a browser, too.", "--web")] = False
     #: Name or address to listen on; one that other machines can reach needs a token.
     host: Annotated[str, Option("Address that the web page is served at; implies --web.")] = "127.0.0.1"
     #: Port; 0 for any free one.
-    port: Annotated[int, msgspec.Meta(ge=0, le=65535), Option("Its port, 0 for any; implies --web.")] = 8080
+    port: Annotated[int, Meta(ge=0, le=65535), Option("Its port, 0 for any; implies --web.")] = 8080
     #: Access token for viewers; absent for the one in SURTITLE_WEB_TOKEN, or a new one if one is needed.
     token: Secret | None = None
     #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
     names: tuple[str, ...] = ()
     #: Maximum number of simultaneous viewers.
-    max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
+    max_clients: Annotated[int, Meta(ge=1, le=100_000)] = 2000
 
 
 class RoomsSettings(_Stage, frozen=True, kw_only=True):
@@ -360,45 +348,44 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
         tuple[str, ...],
         Option("Languages that rooms may be captioned in: German,Spanish.", default="German", parse=words),
     ] = msgspec.field(name="to", default=())
-    #: Folder into which the finals and subtitles of each room are written; absent to write none.
     folder: Annotated[
-        str | None,
-        Option("Write finals and subtitles of each room into this folder.", "--captions-folder"),
+        str | None, Option("Write finals and subtitles of each room into this folder.", "--captions-folder")
     ] = None
-    #: Seconds without audible sound after which a room ends.
     silence_s: Annotated[
         float,
-        msgspec.Meta(ge=1.0, le=86_400.0),
+        Meta(ge=1.0, le=86_400.0),
         Option("Seconds without sound after which a room ends.", "--silence"),
     ] = 600.0
     #: Seconds in which a speaker may come back after the connection was lost.
-    linger_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 60.0
+    linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 60.0
     #: Maximum bytes of one message of sound; a second has 32,000.
-    message_bytes: Annotated[int, msgspec.Meta(ge=2, le=1_048_576)] = 65_536
+    message_bytes: Annotated[int, Meta(ge=2, le=1_048_576)] = 65_536
     #: Bytes of sound a second that are taken from a speaker; faster sound waits there.
-    bytes_per_second: Annotated[int, msgspec.Meta(ge=32_000, le=10_000_000)] = 64_000
+    bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = 64_000
 
 
 class MetricsSettings(_Stage, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
-    #: ``[HOST:]PORT`` to serve them at, only on this machine unless a host is given; absent to serve none.
     listen: Annotated[
-        Annotated[int, msgspec.Meta(ge=0, le=65535)] | str | None,
-        Option("Serve metrics and /healthz at [HOST:]PORT; 0 is any that is free.", "--metrics", "nowhere"),
+        Annotated[int, Meta(ge=0, le=65535)] | str | None,
+        Option(
+            "Serve metrics and /healthz at [HOST:]PORT, without HOST to this machine only; PORT 0 is any.",
+            "--metrics",
+            "nowhere",
+        ),
     ] = None
     #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
-    stall_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600.0)] = 10.0
+    stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = 10.0
     #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
-    unheard_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 30.0
+    unheard_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 30.0
     #: Peak level in dBFS below which sound counts as silence.
-    silence_dbfs: Annotated[float, msgspec.Meta(ge=-96.0, le=0.0)] = -40.0
+    silence_dbfs: Annotated[float, Meta(ge=-96.0, le=0.0)] = -40.0
 
 
 class MessagesSettings(_Stage, frozen=True, kw_only=True):
     """Messages on standard error."""
 
-    #: Sentences for people, or one JSON object per line.
     format: Annotated[
         Format, Option("Messages on standard error: text, or json (one object per line).", "--log-format")
     ] = "text"
@@ -407,12 +394,11 @@ class MessagesSettings(_Stage, frozen=True, kw_only=True):
 class RecoverySettings(_Stage, frozen=True, kw_only=True):
     """How a killed run resumes."""
 
-    #: Folder in which the run saves its progress; absent for a run that always starts from the beginning.
     folder: Annotated[
         str | None, Option("Store snapshots in this folder; a killed run resumes from them.", "--recovery")
     ] = None
     #: Seconds between two snapshots; work since the last one is repeated after a crash.
-    interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
+    interval_s: Annotated[float, Meta(ge=0.01, le=3600.0)] = 1.0
 
 
 #: Maximum threads of a flow.
@@ -421,30 +407,28 @@ MAX_WORKERS = 64
 
 #: ``HOST:PORT`` of a process.
 Address = Annotated[
-    str, msgspec.Meta(pattern=r"^[^\s,;/]+:[0-9]{1,5}$", description="addresses such as 10.0.0.1:2101")
+    str, Meta(pattern=r"^[^\s,;/]+:[0-9]{1,5}$", description="addresses such as 10.0.0.1:2101")
 ]
 
 
 class RunSettings(_Stage, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
-    #: Threads among which the streams are divided; they share the models.
     workers: Annotated[
-        int, msgspec.Meta(ge=1, le=MAX_WORKERS), Option("Threads that share the streams of the input.")
+        int, Meta(ge=1, le=MAX_WORKERS), Option("Threads that share the streams of the input.")
     ] = 1
     #: Addresses of all processes of a cluster, the same list for each of them; empty for one process.
     addresses: Annotated[
         tuple[Address, ...],
-        msgspec.Meta(max_length=1000),
+        Meta(max_length=1000),
         Option(
             "HOST:PORT of each process of a cluster, with commas between.",
             default="one process",
             parse=lambda _flag, given: tuple(given.split(",")),
         ),
     ] = ()
-    #: Number of this process in that list, from 0. The first one reads and writes all files.
     process: Annotated[
-        int, msgspec.Meta(ge=0, le=999), Option("Number of this process among them; process 0 has the files.")
+        int, Meta(ge=0, le=999), Option("Number of this process among them, from 0; process 0 has the files.")
     ] = 0
 
 
