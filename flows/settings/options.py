@@ -56,6 +56,7 @@ class Override(NamedTuple):
 
 
 Group = tuple[Override, ...]
+Command = Callable[..., None]
 #: The argument that a command gets: the given values, by stage and key.
 Overrides = dict[str, dict[str, Any]]
 
@@ -155,16 +156,15 @@ WEB = declared("web", "enabled host port")
 WATCHING = (*declared("metrics", "listen"), *declared("messages", "format"))
 
 
-def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(*groups: Group) -> Callable[[Command], Command]:
     """Give a command the options of ``groups``.
 
     The command receives the given values in its argument ``overrides``, and none as separate arguments.
     """
     options = {option.name: option for group in groups for option in group}
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def called(**values: Any) -> None:
+    def decorate(command: Command) -> Command:
+        def called(values: dict[str, Any]) -> None:
             overrides: Overrides = {}
             for name, option in options.items():
                 value = values.pop(name, None)
@@ -176,10 +176,49 @@ def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]
         own = [one for one in inspect.signature(command).parameters.values() if one.name != "overrides"]
         needed = [one for one in own if one.default is inspect.Parameter.empty]
         shared = [option.parameter for option in options.values()]
-        parameters = [*needed, *shared, *(one for one in own if one not in needed)]
-        # Typer reads these two attributes, and passes all arguments by name.
-        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
-        return called
+        return _asking(command, called, [*needed, *shared, *(one for one in own if one not in needed)])
 
     return decorate
+
+
+def asks_for(job: type[msgspec.Struct]) -> Callable[[Command], Command]:
+    """Turn the fields of a command's ``job``, its first argument, into arguments and options.
+
+    A field is ``Annotated`` with its typer parameter; a field without a default is required.
+    """
+    fields = msgspec.structs.fields(job)
+    asked = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.required else field.default,
+            annotation=field.type,
+        )
+        for field in fields
+    ]
+
+    def decorate(command: Command) -> Command:
+        def called(values: dict[str, Any]) -> None:
+            made = job(**{field.name: values.pop(field.name) for field in fields})
+            command(made, **values)
+
+        _job, *more = inspect.signature(command).parameters.values()
+        return _asking(command, called, [*asked, *more])
+
+    return decorate
+
+
+def _asking(
+    command: Command, called: Callable[[dict[str, Any]], None], parameters: list[inspect.Parameter]
+) -> Command:
+    """The command with these parameters, whose values are given to ``called``."""
+
+    @wraps(command)
+    def asking(**values: Any) -> None:
+        called(values)
+
+    named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    # Typer reads these two attributes, and passes all arguments by name.
+    asking.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    asking.__annotations__ = {one.name: one.annotation for one in named}
+    return asking
