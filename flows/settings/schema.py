@@ -41,9 +41,9 @@ OwnSink = Annotated[str, Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks s
 Method = Literal[
     "ssbd", "recycle", "jacobi", "gs-jacobi", "hybrid-jacobi", "heads", "retranslate", "continuous"
 ]
-METHODS: tuple[str, ...] = get_args(Method)
+METHOD_NAMES: tuple[str, ...] = get_args(Method)
 #: The methods that verify the last output: SSBD, and variants that continue differently at the divergence.
-SPECULATIVE = METHODS[:6]
+SPECULATIVE = METHOD_NAMES[:6]
 #: Those that draft tokens after the divergence.
 PROPOSING = SPECULATIVE[1:]
 
@@ -76,22 +76,19 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     #: Recognise the speech of this recording, a WAV or FLAC file.
     audio: str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
-    microphone: Annotated[
-        str | None,
-        Option("Index of the microphone, or part of its name; otherwise the system's.", "--device"),
-    ] = None
+    microphone: Annotated[str | None, Option(
+        "Index of the microphone, or part of its name; otherwise the system's.", "--device",
+    )] = None  # fmt: skip
     #: Take the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
     buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = 30.0
-    partials: Annotated[
-        str | None,
-        Option("Replay the partials of this file instead of recognising speech.", "--from-partials"),
-    ] = None
-    translations: Annotated[
-        str | None,
-        Option("Replay the translations of this file instead of translating.", "--from-translations"),
-    ] = None
+    partials: Annotated[str | None, Option(
+        "Replay the partials of this file instead of recognising speech.", "--from-partials",
+    )] = None  # fmt: skip
+    translations: Annotated[str | None, Option(
+        "Replay the translations of this file instead of translating.", "--from-translations",
+    )] = None  # fmt: skip
     captions: Annotated[str | None, Option("Replay the captions of this file.", "--from-captions")] = None
     kafka: KafkaInput = KafkaInput()
     realtime: Annotated[
@@ -125,14 +122,10 @@ else:
 class SentencesSettings(_Stage, frozen=True, kw_only=True):
     """How a recogniser's segments, which end at pauses, become sentences."""
 
-    method: Annotated[
-        Literal["auto", "rules", "off"],
-        Option(
-            "Where sentences end: rules, or auto, which also asks the model where they are unsure; off takes "
-            "pauses for their ends.",
-            "--sentences",
-        ),
-    ] = "auto"
+    method: Annotated[Literal["auto", "rules", "off"], Option(
+        "Where sentences end: rules, or auto, which also asks the model where they are unsure; off takes "
+        "pauses for their ends.", "--sentences",
+    )] = "auto"  # fmt: skip
     #: Seconds of silence after which a sentence has ended.
     pause_s: Annotated[float, Meta(ge=0.1, le=60.0)] = Bounds().pause_s
     #: Words from which on a sentence ends at the next pause where a clause may end; with half as many more,
@@ -154,51 +147,33 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         name="to", default="German"
     )
     model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
-    template: Annotated[
-        str,
-        Meta(pattern=TEMPLATE, description=TEMPLATES),
-        Option("few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model."),
-    ] = "auto"
-    method: Annotated[Method, Option(f"Decoding method: {', '.join(METHODS)}.")] = "ssbd"
-    glossary: Annotated[
-        str | None,
-        Option(
-            "Terms and their translations, which captions lean towards: a line each, a tab between.",
-            default="none",
-        ),
-    ] = None
-    #: Translations of rarer words, which captions lean towards a little: ``auto`` for those that come with
-    #: the model for captions, ``none``, or the path of a dictionary with more words: tab-separated, or
-    #: of dict.cc, Ding or FreeDict.
-    dictionary: Annotated[
-        str,
-        Option(
-            "Translations of rarer words: auto, none, or a file, tab-separated or of dict.cc, Ding or "
-            "FreeDict."
-        ),
-    ] = "auto"
+    template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
+        "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
+    )] = "auto"  # fmt: skip
+    method: Annotated[Method, Option(f"Decoding method: {', '.join(METHOD_NAMES)}.")] = "ssbd"
+    glossary: Annotated[str | None, Option(
+        "Terms and their translations, which captions lean towards: a line each, a tab between.",
+        default="none",
+    )] = None  # fmt: skip
+    dictionary: Annotated[str, Option(
+        "Translations of rarer words: auto (those of the model for captions), none, or a file, tab-separated "
+        "or of dict.cc, Ding or FreeDict.",
+    )] = "auto"  # fmt: skip
     bias: Annotated[
         Probability | None, Option("Bias (beta) towards the last output, 0 to 1.", default="0.2")
     ] = None
-    final_bias: Annotated[
-        Probability | None,
-        Option(
-            "Bias at the last update of a segment; 0 translates it as from scratch.",
-            default="the rule worth-0.6, or the same bias if the model was trained on such",
-        ),
-    ] = None
+    final_bias: Annotated[Probability | None, Option(
+        "Bias at the last update of a segment; 0 translates it as from scratch.",
+        default="the rule worth-0.6, or the same bias if the model was trained on such",
+    )] = None  # fmt: skip
     #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
     #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
     #: gain less than P nats for each erased token (``worth-P``). ``auto`` is the bias if one is given,
     #: otherwise what suits the model.
-    accept: Annotated[
-        str,
-        Meta(pattern=ACCEPT, description=ACCEPTED),
-        Option(
-            f"Acceptance rule for drafts: {rules.NAMES}; auto is the bias if given, else what suits the "
-            "model."
-        ),
-    ] = "auto"
+    accept: Annotated[str, Meta(pattern=ACCEPT, description=ACCEPTED), Option(
+        f"Acceptance rule for drafts: {rules.NAMES}; auto is the bias if given, else what suits the "
+        "model.",
+    )] = "auto"  # fmt: skip
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
     #: Beta towards tokens proposed after the divergence; 0 does not change results.
@@ -210,11 +185,10 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     heads: Annotated[
         str | None, Option("Proposal heads of 'surtitle model heads', for the method heads.", default="none")
     ] = None
-    #: A draft model for tokens that the last output cannot provide: ``base``, the path of a GGUF file, or
-    #: ``hub:OWNER/REPO:FILE.gguf``. It must have the same vocabulary as the main model.
-    draft_model: Annotated[
-        str | None, Option("Draft model: a smaller model of the same vocabulary.", default="none")
-    ] = None
+    draft_model: Annotated[str | None, Option(
+        "Draft model, a smaller one of the same vocabulary: base, a GGUF file or hub:OWNER/REPO:FILE.gguf.",
+        default="none",
+    )] = None  # fmt: skip
     draft_length: Annotated[
         int, Meta(ge=1, le=256), Option("Maximum tokens that the draft model drafts at a time.")
     ] = Prediction().length
@@ -224,53 +198,41 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     #: Reuse the draft model's rejected tokens where a new draft meets them again.
     draft_recycling: bool = True
     draft_tree: Annotated[bool, Option("Let the draft model try two tokens where it is unsure.")] = False
-    commit: Annotated[
-        NotNegative,
-        Option("Passes that must clearly accept a draft token before it is no longer checked; 0: never."),
-    ] = 1
+    commit: Annotated[NotNegative, Option(
+        "Passes that must clearly accept a draft token before it is no longer checked; 0: never.",
+    )] = 1  # fmt: skip
     #: Minimum gap between the two best logits for an acceptance to be clear.
     commit_gap: Annotated[float, Meta(ge=0.0)] = 0.0
-    keep: Annotated[
-        bool,
-        Option("Keep what was computed for committed tokens when the source grows, where that is faster."),
-    ] = True
+    keep: Annotated[bool, Option(
+        "Keep what was computed for committed tokens when the source grows, where that is faster.",
+    )] = True  # fmt: skip
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
     strip_punctuation: Annotated[
         bool, Option("Remove the closing punctuation of unfinished speech.", "--strip-punctuation")
     ] = False
-    close_unfinished: Annotated[
-        bool | None,
-        Option(
-            "Add a full stop to unfinished speech, so that the model invents no ending.",
-            default="unless the model was trained on unfinished text",
-        ),
-    ] = None
+    close_unfinished: Annotated[bool | None, Option(
+        "Add a full stop to unfinished speech, so that the model invents no ending.",
+        default="unless the model was trained on unfinished text",
+    )] = None  # fmt: skip
     hold_back: Annotated[
         NotNegative, Option("Words at the end of unfinished speech that are held back until the next update.")
     ] = 0
     #: Drop the draft when the source is revised, as other implementations do.
     drop_revised: bool = False
-    keep_up: Annotated[
-        bool | None,
-        Option(
-            "Skip updates that newer ones have overtaken, finals first; or translate every one.",
-            "--keep-up/--every-update",
-            "keep up where speech is live",
-        ),
-    ] = None
+    keep_up: Annotated[bool | None, Option(
+        "Skip updates that newer ones have overtaken, finals first; or translate every one.",
+        "--keep-up/--every-update", "keep up where speech is live",
+    )] = None  # fmt: skip
     threads: Annotated[
         Annotated[int, Meta(ge=1, le=1024)] | None, Option("Threads of the model.", default="measured")
     ] = None
     #: Number of segments that keep their KV cache.
     sessions: Annotated[int, Meta(ge=1, le=255)] = 4
-    rooms: Annotated[
-        Annotated[int, Meta(ge=1, le=255)] | None,
-        Option(
-            "Streams translated together, in the same passes; further live ones are refused, others wait.",
-            default="one after the other",
-        ),
-    ] = None
+    rooms: Annotated[Annotated[int, Meta(ge=1, le=255)] | None, Option(
+        "Streams translated together, in the same passes; further live ones are refused, others wait.",
+        default="one after the other",
+    )] = None  # fmt: skip
     #: Maximum megabytes of the caches and logits of all models with these rooms; absent for no limit.
     memory_mb: Annotated[int, Meta(ge=1)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
@@ -344,18 +306,15 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
         tuple[str, ...], Option("Languages that rooms may be spoken in.", default="English", parse=words)
     ] = msgspec.field(name="from", default=())
     #: Languages of captions that rooms may choose from; absent for ``translate.to``.
-    written: Annotated[
-        tuple[str, ...],
-        Option("Languages that rooms may be captioned in: German,Spanish.", default="German", parse=words),
-    ] = msgspec.field(name="to", default=())
+    written: Annotated[tuple[str, ...], Option(
+        "Languages that rooms may be captioned in: German,Spanish.", default="German", parse=words,
+    )] = msgspec.field(name="to", default=())  # fmt: skip
     folder: Annotated[
         str | None, Option("Write finals and subtitles of each room into this folder.", "--captions-folder")
     ] = None
-    silence_s: Annotated[
-        float,
-        Meta(ge=1.0, le=86_400.0),
-        Option("Seconds without sound after which a room ends.", "--silence"),
-    ] = 600.0
+    silence_s: Annotated[float, Meta(ge=1.0, le=86_400.0), Option(
+        "Seconds without sound after which a room ends.", "--silence",
+    )] = 600.0  # fmt: skip
     #: Seconds in which a speaker may come back after the connection was lost.
     linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 60.0
     #: Maximum bytes of one message of sound; a second has 32,000.
@@ -367,14 +326,10 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
 class MetricsSettings(_Stage, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
-    listen: Annotated[
-        Annotated[int, Meta(ge=0, le=65535)] | str | None,
-        Option(
-            "Serve metrics and /healthz at [HOST:]PORT, without HOST to this machine only; PORT 0 is any.",
-            "--metrics",
-            "nowhere",
-        ),
-    ] = None
+    listen: Annotated[Annotated[int, Meta(ge=0, le=65535)] | str | None, Option(
+        "Serve metrics and /healthz at [HOST:]PORT, without HOST to this machine only; PORT 0 is any.",
+        "--metrics", "nowhere",
+    )] = None  # fmt: skip
     #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
     stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = 10.0
     #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
@@ -418,15 +373,10 @@ class RunSettings(_Stage, frozen=True, kw_only=True):
         int, Meta(ge=1, le=MAX_WORKERS), Option("Threads that share the streams of the input.")
     ] = 1
     #: Addresses of all processes of a cluster, the same list for each of them; empty for one process.
-    addresses: Annotated[
-        tuple[Address, ...],
-        Meta(max_length=1000),
-        Option(
-            "HOST:PORT of each process of a cluster, with commas between.",
-            default="one process",
-            parse=lambda _flag, given: tuple(given.split(",")),
-        ),
-    ] = ()
+    addresses: Annotated[tuple[Address, ...], Meta(max_length=1000), Option(
+        "HOST:PORT of each process of a cluster, with commas between.",
+        default="one process", parse=lambda _flag, given: tuple(given.split(",")),
+    )] = ()  # fmt: skip
     process: Annotated[
         int, Meta(ge=0, le=999), Option("Number of this process among them, from 0; process 0 has the files.")
     ] = 0

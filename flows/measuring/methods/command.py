@@ -36,7 +36,7 @@ GRID: Group = (
     _crossed(
         "method", "Any of surtitle's methods.", "--methods", f"retranslate,{TranslateSettings().method}"
     ),
-    _crossed("bias", "SSBD's biases, 0 to 1.", default="0.2"),
+    _crossed("bias", "SSBD's biases, 0 to 1.", default=override("translate", "bias").default),
     _crossed("mask_k", "Tokens withheld from the display; they cost no run.", stage="display"),
     _crossed("draft_mask", "Tokens cut from the end of SSBD's draft."),
     _crossed("commit", "Clear passes after which a token is committed; 0: never."),

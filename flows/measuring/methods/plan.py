@@ -11,7 +11,7 @@ from flows.engine.heads import METHOD as HEADS
 from flows.engine.heads import check_heads
 from flows.engine.leaning import BIAS, leaning
 from flows.settings.loading import load_settings
-from flows.settings.schema import METHODS, PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
+from flows.settings.schema import METHOD_NAMES, PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
 from operators.errors import UsageError
 
 #: The method that all others are compared with.
@@ -136,8 +136,10 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
 
 def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[TranslateSettings]:
     if method not in SPECULATIVE:
-        if method not in METHODS:
-            raise UsageError(f"--methods: there is no method {method!r}; choose from {', '.join(METHODS)}")
+        if method not in METHOD_NAMES:
+            raise UsageError(
+                f"--methods: there is no method {method!r}; choose from {', '.join(METHOD_NAMES)}"
+            )
         return [_variant(common, method=method)]
     axes = [
         getattr(grid, key) if method in _CONCERNED.get(key, SPECULATIVE) else (getattr(USUAL, key),)
