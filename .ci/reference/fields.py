@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect as types
 
+from operators.option import Option
+
 # Modules of bases that have no fields.
 _BASES = ("builtins", "enum", "msgspec")
 _COMMENT = re.compile(r"\s*#: ?(.*)")
@@ -35,8 +37,8 @@ def fields_of(struct: type[msgspec.Struct]) -> list[Field]:
     """The fields of ``struct``, inherited ones first."""
     info = types.type_info(struct)
     assert isinstance(info, types.StructType)
-    comments = comments_of(struct)
-    return [_field(field, comments.get(field.name, "")) for field in info.fields]
+    meanings = {**dict(_helps(struct)), **comments_of(struct)}
+    return [_field(field, meanings.get(field.name, "")) for field in info.fields]
 
 
 def comments_of(owner: type) -> dict[str, str]:
@@ -71,7 +73,15 @@ def _above(lines: list[str], place: int) -> str:
     return " ".join(found)
 
 
-def _field(field: types.Field, comment: str) -> Field:
+def _helps(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
+    """What the options of settings without a comment say."""
+    for field in msgspec.structs.fields(struct):
+        for option in getattr(field.type, "__metadata__", ()):
+            if isinstance(option, Option):
+                yield field.name, option.help
+
+
+def _field(field: types.Field, meaning: str) -> Field:
     inner = [one for one in _choices(field.type) if not isinstance(one, types.NoneType)]
     structs = [one.cls for one in inner if isinstance(one, types.StructType)]
     return Field(
@@ -79,15 +89,9 @@ def _field(field: types.Field, comment: str) -> Field:
         kind=kind_of(field.type),
         default=_default(field),
         is_required=field.required,
-        meaning=comment or _title(field.type),
+        meaning=meaning,
         struct=structs[0] if structs else None,
     )
-
-
-def _title(kind: types.Type) -> str:
-    """What a type says of a field that a part has, and that has no comment."""
-    found: str = (getattr(kind, "extra_json_schema", None) or {}).get("title", "")
-    return found
 
 
 def _default(field: types.Field) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from flows.settings import options
+from flows.settings.options import flag_of, override
 from flows.settings.schema import Settings
 from reference.fields import Field, fields_of
 from reference.markdown import code, page, prose, table
@@ -31,20 +31,9 @@ def tables_of(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[
             yield from tables_of(field.struct, f"{prefix}{field.name}.")
 
 
-def option_of(table_name: str, key: str) -> str:
-    """The option of the command line that overrides a key; empty if there is none."""
-    for group in vars(options).values():
-        if not isinstance(group, dict):
-            continue
-        for name, option in group.items():
-            if isinstance(option, options.Option) and (option.stage, option.key) == (table_name, key):
-                return " ".join(code(flag) for flag in option.flags(name)[:1])
-    return ""
-
-
 def _table(name: str, struct: type[msgspec.Struct]) -> tuple[str, str, str]:
     rows = [
-        (code(field.name), _meaning(name, field), field.kind, code(field.default) if field.default else "")
+        (code(field.name), _meaning(name, field), field.kind, _default(name, field))
         for field in fields_of(struct)
         if field.struct is None
     ]
@@ -55,6 +44,13 @@ def _table(name: str, struct: type[msgspec.Struct]) -> tuple[str, str, str]:
     )
 
 
+def _default(name: str, field: Field) -> str:
+    """The default, or what the option says of one that is no value."""
+    if field.default or flag_of(name, field.name) is None:
+        return code(field.default) if field.default else ""
+    return prose(override(name, field.name).default)
+
+
 def _meaning(name: str, field: Field) -> str:
-    option = option_of(name, field.name)
-    return prose(field.meaning) + (f" Option: {option}." if option else "")
+    flag = flag_of(name, field.name)
+    return prose(field.meaning) + (f" Option: {code(flag)}." if flag else "")

@@ -11,12 +11,10 @@ from flows.doctor.examination import Wanted, examine
 from flows.doctor.printing import as_json, print_checked, print_verdict, works
 from flows.running.waiting import Waiting
 from flows.settings.loading import load_settings
-from flows.settings.options import LISTENING, TRANSLATION, Group, Overrides, takes
-
-_CHOSEN: Group = {name: TRANSLATION[name] for name in ("to", "from_", "model")}
+from flows.settings.options import LISTENING, MODEL, Overrides, takes
 
 
-@takes(_CHOSEN, LISTENING)
+@takes(MODEL[:3], LISTENING)
 def doctor(
     overrides: Overrides,
     quick: Annotated[bool, typer.Option("--quick", help="Do not measure how fast captions will be.")] = False,

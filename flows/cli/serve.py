@@ -8,54 +8,37 @@ from msgspec.structs import replace
 
 from flows.captions.runner import caption
 from flows.observe.rooms import ROOMS
-from flows.settings.lists import words
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
-    OUTPUT,
     RECOGNITION,
     SENTENCES,
     SPEECH_OUTPUT,
     TRANSLATION,
     WATCHING,
-    WEB,
-    WORKERS,
     Group,
-    Option,
     Overrides,
-    sink_options,
+    declared,
+    override,
+    sinks,
     takes,
-    usual,
 )
 from flows.settings.schema import Settings
+from operators.option import Option
 
-_LANGUAGES: Group = {
-    "to": Option(
-        "rooms", "to", str, (), "Languages that rooms may be captioned in: German,Spanish.", "German", words
-    ),
-    "from_": Option(
-        "rooms", "from", str, ("--from",), "Languages that rooms may be spoken in.", "English", words
-    ),
-    "rooms": WORKERS["rooms"]._replace(help="Rooms at the same time.", default=str(ROOMS)),
-    "captions_folder": Option(
-        "rooms", "folder", str, (), "Write finals and subtitles of each room into this folder.", ""
-    ),
-    "silence": Option(
-        "rooms", "silence_s", float, (), "Seconds without sound after which a room ends.",
-        usual("rooms", "silence_s"),
-    ),
-}  # fmt: skip
+_LANGUAGES = declared("rooms", "to from")
+_ROOMS: Group = (
+    *_LANGUAGES,
+    override("translate", "rooms", Option("Rooms at the same time.", default=str(ROOMS))),
+    *declared("rooms", "folder silence_s"),
+    override("web", "host", Option("Address to listen on.")),
+    override("web", "port", Option("Its port, 0 for any.")),
+)
+_MODEL: Group = tuple(one for one in TRANSLATION if one.name not in {named.name for named in _LANGUAGES})
 # What a single stream writes to a file would be a mixture of all rooms.
-_FILES: Group = {
-    **sink_options("records", "captions"), **sink_options("translations"), "summary": OUTPUT["summary"]
-}  # fmt: skip
-_ADDRESS: Group = {
-    "host": WEB["host"]._replace(help="Address to listen on."),
-    "port": WEB["port"]._replace(help="Its port, 0 for any."),
-}
-_MODEL: Group = {name: one for name, one in TRANSLATION.items() if name not in _LANGUAGES}
+_FILES: Group = (*sinks("records", "captions"), *sinks("translations"), *declared("output", "summary"))
 
 
-@takes(_LANGUAGES, _ADDRESS, _MODEL, RECOGNITION, SENTENCES, _FILES, SPEECH_OUTPUT, WATCHING)
+@takes(_ROOMS, _MODEL, RECOGNITION, SENTENCES, _FILES, SPEECH_OUTPUT, WATCHING)
 def serve(
     overrides: Overrides,
     settings: Annotated[

@@ -1,7 +1,7 @@
 """``surtitle trace``: its options, and what it prints and writes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
@@ -11,16 +11,10 @@ from connectors.files.output import make_folder
 from connectors.files.whole import write_whole
 from flows.running.waiting import Waiting
 from flows.settings.loading import load
-from flows.settings.options import TRANSLATION, Group, Overrides, takes
-
-if TYPE_CHECKING:
-    pass
-
-#: Settings that are not about decoding do not affect a trace.
-_DECODING: Group = {name: option for name, option in TRANSLATION.items() if option.stage == "translate"}
+from flows.settings.options import DECODING, Overrides, takes
 
 
-@takes(_DECODING)
+@takes(DECODING)
 def trace(
     overrides: Overrides,
     partials: Annotated[Path, typer.Argument(help="Partials (JSONL).", metavar="PARTIALS")],

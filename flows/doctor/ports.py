@@ -6,12 +6,12 @@ import msgspec
 
 from connectors.http.listener import listen
 from flows.doctor.finding import Finding
-from flows.settings.options import usual
+from flows.settings.schema import WebSettings
 from operators.errors import OutputError
 
 _HOST = "127.0.0.1"
 #: Who uses a port, the option that names another one, and the port.
-_PORTS = (("the web page", "--port", int(usual("web", "port"))), ("metrics", "--metrics", 9464))
+_PORTS = (("the web page", "--port", WebSettings().port), ("metrics", "--metrics", 9464))
 
 
 class Port(msgspec.Struct, frozen=True):

@@ -3,11 +3,11 @@
 import typer
 
 from flows.model.align import align
-from flows.model.asking import asks_for
 from flows.model.assemble import assemble
 from flows.model.jobs import DistillJob, HeadsJob, TrainingJob
 from flows.model.lexicon import lexicon
 from flows.model.prune import prune
+from flows.settings.options import asks_for
 from operators.errors import UsageError
 from operators.extras import needs_extra
 

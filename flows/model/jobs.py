@@ -7,13 +7,15 @@ import msgspec
 import typer
 
 from flows.model.corpora import Lesson, Share, lesson_of, share_of
-from flows.settings.options import usual
+from flows.settings.schema import TranslateSettings
 from operators.models.tensor_types import USUAL, Types, parse_types
 
 Source = Annotated[str, typer.Option("--from", help="Language of the speech.")]
 Target = Annotated[str, typer.Option("--to", help="Language of the captions.")]
 Rate = Annotated[float, typer.Option(min=1e-7, max=1e-1, help="Maximum learning rate.")]
 Prefixes = Annotated[float, typer.Option(min=0, max=1, help="Share of examples that are unfinished speech.")]
+
+_LANGUAGES = TranslateSettings()
 
 
 class _Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ class TrainingJob(_Job, frozen=True, kw_only=True):
     ]
     target: Target
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the adapter here (.gguf).")]
-    source: Source = usual("translate", "from")
+    source: Source = _LANGUAGES.source
     tokens: Annotated[
         int, typer.Option(min=1, help="Number of tokens to train on; raise it to go on with an ended run.")
     ] = 2_000_000
@@ -143,8 +145,8 @@ class HeadsJob(_Job, frozen=True, kw_only=True):
         ),
     ]
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the heads here (.gguf).")]
-    target: Target = usual("translate", "to")
-    source: Source = usual("translate", "from")
+    target: Target = _LANGUAGES.target
+    source: Source = _LANGUAGES.source
     heads: Annotated[int, typer.Option(min=1, max=16, help="Number of heads.")] = 4
     hidden: Annotated[
         int | None, typer.Option(min=1, max=16384, help="Hidden units.", show_default="the model's width")
@@ -177,9 +179,7 @@ class DistillJob(_Job, frozen=True, kw_only=True):
     model: Annotated[str, typer.Option(help="The model that translates: a GGUF file, 'captions', 'base'.")]
     target: Annotated[str, typer.Option("--to", help="Language of the translations.")]
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the new pairs here (.tsv, .tsv.gz).")]
-    source: Annotated[str, typer.Option("--from", help="Language of the sources.")] = usual(
-        "translate", "from"
-    )
+    source: Annotated[str, typer.Option("--from", help="Language of the sources.")] = _LANGUAGES.source
     limit: Annotated[
         int | None, typer.Option(min=1, help="Number of pairs to draw.", show_default="all of them")
     ] = None

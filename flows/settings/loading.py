@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import msgspec
 
 from connectors.files.toml import read_toml
 from connectors.messages.log import begin_messages, tell
 from flows.settings.mistakes import check_languages, invalid_value, meant_key
-from flows.settings.schema import SPECULATIVE, Settings
+from flows.settings.schema import SPECULATIVE, Settings, is_table, keys_of
 from operators.errors import UsageError
 from operators.secret import decode_secret, to_plain
 
@@ -85,17 +85,15 @@ def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) 
 
 
 def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, inside: str = "") -> None:
-    names = {field.encode_name: field.name for field in msgspec.structs.fields(struct)}
-    hints = get_type_hints(struct)
+    kinds = keys_of(struct)
     for key, value in raw.items():
-        if key not in names:
+        if key not in kinds:
             shown = key[:_MAX_KEY_CHARACTERS]
             raise UsageError(
-                f"{where}: there is no setting {inside}{shown}; {meant_key(shown, inside, names)}"
+                f"{where}: there is no setting {inside}{shown}; {meant_key(shown, inside, kinds)}"
             )
-        stage = hints[names[key]]
-        if isinstance(value, dict) and isinstance(stage, type) and issubclass(stage, msgspec.Struct):
-            _check_keys(value, stage, where, f"{inside}{key}.")
+        if isinstance(value, dict) and is_table(kinds[key]):
+            _check_keys(value, kinds[key], where, f"{inside}{key}.")
 
 
 def _check_texts(settings: dict[str, Any], where: str, inside: str = "") -> None:

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from flows.settings.options import flag_of
-from flows.settings.schema import Settings
+from flows.settings.options import flag_of, unfolded
+from flows.settings.schema import Settings, is_table, keys_of
 from flows.settings.synonyms import KEYS
 from flows.settings.wording import in_words
 from operators.errors import UsageError
@@ -41,13 +41,11 @@ def _named(key: str) -> Iterator[str]:
 
 def _all_settings(struct: type[msgspec.Struct], inside: str = "") -> Iterator[str]:
     """The keys of all settings, with those of their stages."""
-    hints = get_type_hints(struct)
-    for field in msgspec.structs.fields(struct):
-        kind = hints[field.name]
-        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-            yield from _all_settings(kind, f"{inside}{field.encode_name}.")
+    for key, kind in keys_of(struct).items():
+        if is_table(kind):
+            yield from _all_settings(kind, f"{inside}{key}.")
         else:
-            yield f"{inside}{field.encode_name}"
+            yield f"{inside}{key}"
 
 
 def invalid_value(
@@ -111,20 +109,12 @@ def _place(place: str, where: str, overrides: Mapping[str, Mapping[str, Any]]) -
 
 
 def _choices(place: str) -> str:
-    """The possible values of a setting with few values; empty for others."""
+    """The possible values of a setting with few values, or what describes them; empty for others."""
     kind: Any = Settings
     for name in place.split("."):
-        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-            return ""
-        names = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
-        kind = get_type_hints(kind, include_extras=True).get(names.get(name.partition("[")[0], ""))
-    if get_origin(kind) is Literal:
-        return ", ".join(map(str, get_args(kind)))
-    return next(_descriptions(kind), "")
-
-
-def _descriptions(kind: Any) -> Iterator[str]:
-    """The descriptions in a type: of itself, of an optional one, of the items of a list."""
-    yield from (one.description for one in getattr(kind, "__metadata__", ()) if one.description)
-    for inner in get_args(kind):
-        yield from _descriptions(inner)
+        kind = keys_of(kind).get(name.partition("[")[0]) if is_table(kind) else None
+    described = (
+        ", ".join(get_args(one)) if get_origin(one) is Literal else getattr(one, "description", None)
+        for one in unfolded(kind)
+    )
+    return next(filter(None, described), "")

@@ -1,327 +1,224 @@
-"""Command-line options that several commands share; each names the setting that it overrides.
-
-The help shows the setting's own default, unless words describe it better.
-"""
+"""The options that override settings, in groups; the schema declares each with its setting."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
+from collections.abc import Callable, Iterator
+from functools import cache, wraps
+from keyword import iskeyword
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 import typer
 
 from connectors.sinks.part import SINKS, Step
 from flows.settings.schema import Settings
-from operators.decoding.acceptance import NAMES
+from operators.option import Option
 
 
-class Option(NamedTuple):
-    """An option of the command line and the setting that it overrides."""
+class Override(NamedTuple):
+    """An option of a command, and the setting that it overrides."""
 
     #: Stage and key in the settings file.
     stage: str
     key: str
-    kind: type
-    #: Its flag, if that is not the option's name, and how typer shows it.
-    names: tuple[str, ...]
+    #: What typer makes of the typed text.
+    kind: Any
     help: str
-    #: The default as the help shows it, if the setting's own value does not tell.
+    flags: tuple[str, ...]
+    #: The default as the help shows it; empty to show none.
     default: str
-    #: Parses the typed text, given the flag to name in an error; absent if the text itself is the value.
     parse: Callable[[str, Any], Any] | None = None
+    #: The values to complete what is typed, if there are only a few.
+    choices: tuple[str, ...] = ()
 
-    def value(self, name: str, given: object) -> object:
-        """The given value, as the command gets it. Raises `UsageError`."""
-        return given if self.parse is None else self.parse(self.flags(name)[0], given)
+    @property
+    def name(self) -> str:
+        """The name of the command's parameter."""
+        plain = self.flags[0].partition("/")[0].lstrip("-").replace("-", "_")
+        return f"{plain}_" if iskeyword(plain) else plain
 
-    def flags(self, name: str) -> tuple[str, ...]:
-        """The flags of the option whose parameter has this name."""
-        return self.names or (f"--{name.replace('_', '-')}",)
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """The parameter, as typer reads it."""
+        values = list(self.choices)
+        shown = typer.Option(
+            *self.flags, help=self.help, show_default=self.default or False,
+            # Without values, the shell offers files.
+            autocompletion=(lambda: values) if values else None,
+        )  # fmt: skip
+        kind: Any = self.kind | None
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[kind, shown],
+        )
 
 
-Group = Mapping[str, Option]
+Group = tuple[Override, ...]
+Command = Callable[..., None]
 #: The argument that a command gets: the given values, by stage and key.
 Overrides = dict[str, dict[str, Any]]
 
 
-_USUAL: dict[str, dict[str, Any]] = msgspec.to_builtins(Settings())
+def unfolded(kind: Any) -> Iterator[Any]:
+    """A setting's type in parts: what it is ``Annotated`` with, the types of a union, of a tuple's items."""
+    origin = get_origin(kind)
+    if hasattr(kind, "__metadata__"):
+        yield from (*kind.__metadata__, *unfolded(kind.__origin__))
+    elif origin in (Union, UnionType, tuple):
+        if origin is tuple:
+            yield tuple
+        for inner in get_args(kind):
+            yield from unfolded(inner)
+    else:
+        yield kind
 
 
-def usual(stage: str, key: str) -> str:
-    """The default of a setting as one would type it; empty for a switch and for an absent default."""
-    value = _USUAL[stage][key]
-    if value is None or isinstance(value, bool):
-        return ""
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def choices(stage: str, key: str) -> tuple[str, ...]:
-    """The values of a setting that has only these; none if it takes others."""
-    fields = msgspec.structs.fields(get_type_hints(Settings)[stage])
-    (kind,) = [one.type for one in fields if one.encode_name == key]
-    examples = [name for one in getattr(kind, "__metadata__", ()) for name in one.examples or ()]
-    return tuple(one for one in (*get_args(kind), *examples) if isinstance(one, str))
-
-
-def _option(stage: str, key: str, kind: type, help: str, *names: str, default: str = "") -> Option:
-    return Option(stage, key, kind, names, help, default or usual(stage, key))
-
-
-TRANSLATION: Group = {
-    "to": _option("translate", "to", str, "Language of the captions."),
-    "from_": _option("translate", "from", str, "Language of the speech.", "--from"),
-    "model": _option("translate", "model", str, "A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions."),
-    "template": _option(
-        "translate", "template", str,
-        "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
-    ),
-    "glossary": _option(
-        "translate", "glossary", str, "Terms and their translations: a line each, a tab between.",
-        default="none",
-    ),
-    "dictionary": _option(
-        "translate", "dictionary", str,
-        "Translations of rarer words: auto, none, or a file, tab-separated or of dict.cc, Ding or FreeDict.",
-    ),
-    "method": _option(
-        "translate", "method", str,
-        f"{', '.join(choices('translate', 'method'))}.",
-    ),
-    "bias": _option(
-        "translate", "bias", float, "Bias towards the last output, 0 to 1.", default="0.2"
-    ),
-    "final_bias": _option(
-        "translate", "final_bias", float, "Bias at the last update of a segment.",
-        default="the rule worth-0.6, or the same bias if the model was trained on such",
-    ),
-    "accept": _option(
-        "translate", "accept", str,
-        f"Acceptance rule for drafts: {NAMES}; auto is the bias if given, else what suits the model.",
-    ),
-    "keep": _option(
-        "translate", "keep", bool, "Keep what was computed for committed tokens when the source grows.",
-        "--keep/--no-keep",
-    ),
-    "commit": _option(
-        "translate", "commit", int, "Passes after which a draft token is accepted without a check; 0: never."
-    ),
-    "hold_back": _option(
-        "translate", "hold_back", int, "Words at the end of unfinished speech that are held back."
-    ),
-    "strip_punctuation": _option(
-        "translate", "strip_punctuation", bool, "Remove the closing punctuation of unfinished speech.",
-        "--strip-punctuation",
-    ),
-    "close_unfinished": _option(
-        "translate", "close_unfinished", bool, "Add a full stop to unfinished speech.",
-        "--close-unfinished/--no-close-unfinished", default="unless it was trained on such",
-    ),
-    "heads": _option(
-        "translate", "heads", str, "Proposal heads of 'surtitle model heads', for --method heads.",
-        default="none",
-    ),
-    "draft_model": _option(
-        "translate", "draft_model", str, "Draft model: a smaller model of the same vocabulary.",
-        default="none",
-    ),
-    "draft_threshold": _option(
-        "translate", "draft_threshold", float, "Probability below which the draft model stops."
-    ),
-    "draft_length": _option("translate", "draft_length", int, "Maximum length of its drafts."),
-    "draft_tree": _option(
-        "translate", "draft_tree", bool, "Let the draft model try two tokens where it is unsure.",
-        "--draft-tree/--no-draft-tree",
-    ),
-    "threads": _option("translate", "threads", int, "Threads of the model.", default="measured"),
-    "mask_k": _option("display", "mask_k", int, "Tokens withheld from unfinished captions."),
-}  # fmt: skip
-
-#: The subset that chooses the model and its prompt.
-MODEL: Group = {name: TRANSLATION[name] for name in ("to", "from_", "model", "template", "threads")}
-
-KEEPING_UP: Group = {
-    "keep_up": _option(
-        "translate",
-        "keep_up",
-        bool,
-        "Skip updates that newer ones have overtaken, or translate every one.",
-        "--keep-up/--every-update",
-        default="keep up where speech is live",
-    ),
-}
-
-PACE: Group = {
-    **KEEPING_UP,
-    "realtime": _option("input", "realtime", bool, "Play the recording at its own pace.", "--realtime"),
-}
-
-EVENTS: Group = {
-    "skip_bad": _option(
-        "input", "skip_bad", bool, "Move invalid lines to EVENTS.rejected and continue.", "--skip-bad"
-    ),
-}
-
-LISTENING: Group = {
-    "device": _option(
-        "input", "microphone", str, "Index of the microphone, or part of its name.",
-        default="the system's",
-    ),
-}  # fmt: skip
-
-RECOGNITION: Group = {
-    "recognizer": _option(
-        "recognize",
-        "engine",
-        str,
-        f"{', '.join(choices('recognize', 'engine'))}, or MODULE:NAME for one of your own.",
-    ),
-    "speech_model": _option("recognize", "model", str, "Folder of the speech model.", default="English"),
-}
-
-
-def sink_options(*steps: Step) -> Group:
-    """The options of the sinks of these steps."""
-    flags = {one.name: one.flags or (f"--{one.name}",) for one in SINKS.values() if one.of in steps}
-    return {
-        names[0].strip("-").replace("-", "_"): _option("output", name, str, SINKS[name].help, *names)
-        for name, names in flags.items()
-    }
-
-
-OUTPUT: Group = {
-    **sink_options("records", "captions", "cues"),
-    "subtitles": _option("output", "subtitles", str, "What subtitles show: source, target or both."),
-    **sink_options("translations"),
-    "summary": _option("output", "summary", str, "Write the closing summary here (JSON)."),
-    "sink": Option(
-        "output", "sinks", list[str], (), "MODULE:NAME=FILE: write FILE with a sink of your own.", "none",
-        lambda _flag, given: tuple(given),
-    ),
-}  # fmt: skip
-
-SENTENCES: Group = {
-    "sentences": _option(
-        "sentences", "method", str,
-        "Where sentences end: rules, or auto, which also asks the model; off takes pauses for their ends.",
-    ),
-    **sink_options("sentences"),
-}  # fmt: skip
-
-SPEECH_OUTPUT: Group = sink_options("partials")
-
-AUDIO_OUTPUT: Group = sink_options("audio")
-
-RECOVERY: Group = {
-    "recovery": _option(
-        "recovery", "folder", str, "Store snapshots in this folder; a killed run resumes from them."
-    ),
-}
-
-WORKERS: Group = {
-    "workers": _option(
-        "run",
-        "workers",
-        int,
-        "Threads that share the streams of the input.",
-    ),
-    "rooms": _option(
-        "translate",
-        "rooms",
-        int,
-        "Streams that are translated together, in the same passes of the model.",
-        default="one after the other",
-    ),
-}
-
-CLUSTER: Group = {
-    "addresses": Option(
-        "run", "addresses", str, (), "HOST:PORT of each process of a cluster, with commas between.",
-        "one process", lambda _flag, given: tuple(given.split(",")),
-    ),
-    "process": _option(
-        "run", "process", int, "Number of this process among them; process 0 has the files."
-    ),
-}  # fmt: skip
-
-WEB: Group = {
-    "web": _option("web", "enabled", bool, "Show the captions in a browser, too.", "--web"),
-    "host": _option(
-        "web", "host", str, "Address that the web page is served at; implies --web."
-    ),
-    "port": _option("web", "port", int, "Its port, 0 for any; implies --web."),
-}  # fmt: skip
-
-WATCHING: Group = {
-    "metrics": _option(
-        "metrics", "listen", str, "Serve metrics and /healthz at [HOST:]PORT; 0 is any that is free.",
-        default="nowhere",
-    ),
-    "log_format": _option(
-        "messages", "format", str, "Messages on standard error: text, or json (one object per line)."
-    ),
-}  # fmt: skip
-
-REPLAYS: Group = {
-    "from_partials": _option("input", "partials", str, "Replay partials instead of recognising speech."),
-    "from_translations": _option("input", "translations", str, "Replay translations instead of translating."),
-    "from_captions": _option("input", "captions", str, "Replay captions."),
-}
-
-
-def takes(*groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of ``groups``.
-
-    The command receives the given values in its argument ``overrides``, and none as separate arguments.
-    """
-    options = {name: option for group in groups for name, option in group.items()}
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def called(**values: Any) -> None:
-            overrides: Overrides = {}
-            for name, option in options.items():
-                value = values.pop(name, None)
-                if value is not None and value != []:
-                    overrides.setdefault(option.stage, {})[option.key] = option.value(name, value)
-            command(overrides=overrides, **values)
-
-        own = [one for one in inspect.signature(command).parameters.values() if one.name != "overrides"]
-        needed = [one for one in own if one.default is inspect.Parameter.empty]
-        shared = [_parameter(name, option) for name, option in options.items()]
-        parameters = [*needed, *shared, *(one for one in own if one not in needed)]
-        # Typer reads these two attributes, and passes all arguments by name.
-        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
-        return called
-
-    return decorate
-
-
-def _parameter(name: str, option: Option) -> inspect.Parameter:
-    values = choices(option.stage, option.key)
-    shown = typer.Option(
-        *option.flags(name), help=option.help, show_default=option.default or False,
-        # Without values, the shell offers files.
-        autocompletion=(lambda: list(values)) if values else None,
-    )  # fmt: skip
-    kind: Any = option.kind | None
-    annotation = Annotated[kind, shown]
-    return inspect.Parameter(
-        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation
-    )
+@cache
+def _fields(stage: str) -> dict[str, msgspec.structs.FieldInfo]:
+    """The fields of a stage by key; none for what is no stage."""
+    stages = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+    fields = msgspec.structs.fields(stages[stage]) if stage in stages else ()
+    return {field.encode_name: field for field in fields}
 
 
 def flag_of(stage: str, key: str) -> str | None:
     """The flag that overrides a setting; None if there is none."""
-    if stage == "rooms":  # where they are given, they stand for those of a single stream
-        stage = "translate"
-    groups = (
-        TRANSLATION, KEEPING_UP, PACE, EVENTS, LISTENING, RECOGNITION, SENTENCES, OUTPUT, SPEECH_OUTPUT,
-        AUDIO_OUTPUT, RECOVERY, WORKERS, CLUSTER, WEB, WATCHING, REPLAYS,
+    field = _fields(stage).get(key)
+    if field is None or not any(isinstance(one, Option) for one in unfolded(field.type)):
+        return None
+    return override(stage, key).flags[0]
+
+
+def override(stage: str, key: str, option: Option | None = None) -> Override:
+    """The option that overrides a setting: that of the schema, or another one."""
+    field = _fields(stage)[key]
+    parts = list(unfolded(field.type))
+    option = option or next(one for one in parts if isinstance(one, Option))
+    types = {one for one in parts if isinstance(one, type)} - {NoneType}
+    kind: Any = str
+    if types == {bool} or (option.parse is None and types in ({int}, {float})):
+        (kind,) = types
+    elif option.parse is None and tuple in types:
+        kind = list[str]
+    flag = f"--{key.replace('_', '-')}"
+    flags = option.flags.split() or [f"{flag}/--no-{flag[2:]}" if kind is bool else flag]
+    few = [get_args(one) if get_origin(one) is Literal else getattr(one, "examples", None) for one in parts]
+    return Override(
+        stage, key, kind, option.help, tuple(flags), option.default or _typed(field.default), option.parse,
+        tuple(name for names in few for name in names or ()),
     )  # fmt: skip
-    for group in groups:
-        for name, option in group.items():
-            if (option.stage, option.key) == (stage, key):
-                return option.flags(name)[0]
-    return None
+
+
+def _typed(value: object) -> str:
+    """A default as one would type it; empty for a switch and for an absent default."""
+    if value is None or isinstance(value, bool | tuple):
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def declared(stage: str, keys: str) -> Group:
+    """The options of some of a stage's settings."""
+    return tuple(override(stage, key) for key in keys.split())
+
+
+def sinks(*steps: Step) -> Group:
+    """The options of the sinks of these steps."""
+    return declared("output", " ".join(one.name for one in SINKS.values() if one.of in steps))
+
+
+#: What chooses the model and its prompt, and how it decodes.
+MODEL = declared("translate", "to from model template threads")
+DECODING = declared(
+    "translate",
+    "to from model template glossary dictionary method bias final_bias accept keep commit hold_back "
+    "strip_punctuation close_unfinished heads draft_model draft_threshold draft_length draft_tree threads",
+)
+TRANSLATION = (*DECODING, *declared("display", "mask_k"))
+KEEPING_UP = declared("translate", "keep_up")
+PACE = (*KEEPING_UP, *declared("input", "realtime"))
+EVENTS = declared("input", "skip_bad")
+LISTENING = declared("input", "microphone")
+REPLAYS = declared("input", "partials translations captions")
+RECOGNITION = declared("recognize", "engine model")
+SENTENCES = (*declared("sentences", "method"), *sinks("sentences"))
+SPEECH_OUTPUT = sinks("partials")
+AUDIO_OUTPUT = sinks("audio")
+OUTPUT = (
+    *sinks("records", "captions", "cues"), *declared("output", "subtitles"), *sinks("translations"),
+    *declared("output", "summary sinks"),
+)  # fmt: skip
+RECOVERY = declared("recovery", "folder")
+WORKERS = (*declared("run", "workers"), *declared("translate", "rooms"))
+CLUSTER = declared("run", "addresses process")
+WEB = declared("web", "enabled host port")
+WATCHING = (*declared("metrics", "listen"), *declared("messages", "format"))
+
+
+def takes(*groups: Group) -> Callable[[Command], Command]:
+    """Give a command the options of ``groups``.
+
+    The command receives the given values in its argument ``overrides``, and none as separate arguments.
+    """
+    options = {option.name: option for group in groups for option in group}
+
+    def decorate(command: Command) -> Command:
+        def called(values: dict[str, Any]) -> None:
+            overrides: Overrides = {}
+            for name, option in options.items():
+                value = values.pop(name, None)
+                if value is not None and value != []:
+                    given = value if option.parse is None else option.parse(option.flags[0], value)
+                    overrides.setdefault(option.stage, {})[option.key] = given
+            command(overrides=overrides, **values)
+
+        own = [one for one in inspect.signature(command).parameters.values() if one.name != "overrides"]
+        needed = [one for one in own if one.default is inspect.Parameter.empty]
+        shared = [option.parameter for option in options.values()]
+        return _asking(command, called, [*needed, *shared, *(one for one in own if one not in needed)])
+
+    return decorate
+
+
+def asks_for(job: type[msgspec.Struct]) -> Callable[[Command], Command]:
+    """Turn the fields of a command's ``job``, its first argument, into arguments and options.
+
+    A field is ``Annotated`` with its typer parameter; a field without a default is required.
+    """
+    fields = msgspec.structs.fields(job)
+    asked = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.required else field.default,
+            annotation=field.type,
+        )
+        for field in fields
+    ]
+
+    def decorate(command: Command) -> Command:
+        def called(values: dict[str, Any]) -> None:
+            made = job(**{field.name: values.pop(field.name) for field in fields})
+            command(made, **values)
+
+        _job, *more = inspect.signature(command).parameters.values()
+        return _asking(command, called, [*asked, *more])
+
+    return decorate
+
+
+def _asking(
+    command: Command, called: Callable[[dict[str, Any]], None], parameters: list[inspect.Parameter]
+) -> Command:
+    """The command with these parameters, whose values are given to ``called``."""
+
+    @wraps(command)
+    def asking(**values: Any) -> None:
+        called(values)
+
+    named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    # Typer reads these two attributes, and passes all arguments by name.
+    asking.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    asking.__annotations__ = {one.name: one.annotation for one in named}
+    return asking

@@ -1,25 +1,32 @@
-"""The schema of the settings: one frozen struct per stage, all in one TOML file, no global state."""
+"""The schema of the settings: one frozen struct per stage, all in one TOML file, no global state.
+
+A setting that commands take is ``Annotated`` with its `Option`. Its help is also what the settings' page
+says of it, unless a comment says more there.
+"""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
 from connectors.sinks.part import SINKS
+from flows.settings.lists import words
 from flows.settings.methods import METHODS
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.languages import Direction
+from operators.option import Option
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
 
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-NotNegative = Annotated[int, msgspec.Meta(ge=0)]
-Probability = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
@@ -29,18 +36,18 @@ ACCEPTED = f"auto, {acceptance.DESCRIPTION}"
 
 # A part that is not registered.
 _ELSEWHERE = r"[\w.]+:\w+"
-OwnSink = Annotated[
-    str, msgspec.Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")
-]
+OwnSink = Annotated[str, Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")]
+
 
 #: The methods that draft tokens after the divergence.
 PROPOSING = tuple(one.name for one in METHODS.values() if not one.joins)
 #: Those that verify the last output.
 SPECULATIVE = ("ssbd", *PROPOSING)
+METHOD_NAMES = (*SPECULATIVE, "retranslate", "continuous")
 if TYPE_CHECKING:
     Method = str
 else:
-    Method = Literal[(*SPECULATIVE, "retranslate", "continuous")]
+    Method = Literal[METHOD_NAMES]
 
 
 class _Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,34 +62,50 @@ def _extended(name: str, base: type[msgspec.Struct], fields: list[tuple[str, Any
     )  # fmt: skip
 
 
+def keys_of(table: type[msgspec.Struct]) -> dict[str, Any]:
+    """The keys of a table of the file, with their types."""
+    return {field.encode_name: field.type for field in msgspec.structs.fields(table)}
+
+
+def is_table(kind: Any) -> bool:
+    """Whether settings of this type are a table."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
 class InputSettings(_Stage, frozen=True, kw_only=True):
     """Where events come from. Give exactly one input; the stages before its events do not run."""
 
     #: Recognise the speech of this recording, a WAV or FLAC file.
     audio: str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
-    microphone: str | None = None
+    microphone: Annotated[str | None, Option(
+        "Index of the microphone, or part of its name; otherwise the system's.", "--device",
+    )] = None  # fmt: skip
     #: Take the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
-    buffer_s: Annotated[float, msgspec.Meta(ge=1.0, le=600.0)] = 30.0
-    #: Read partials from this file (JSON lines) instead of recognising speech.
-    partials: str | None = None
-    #: Read translations from this file instead of translating.
-    translations: str | None = None
-    #: Read captions from this file.
-    captions: str | None = None
+    buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = 30.0
+    partials: Annotated[str | None, Option(
+        "Replay the partials of this file instead of recognising speech.", "--from-partials",
+    )] = None  # fmt: skip
+    translations: Annotated[str | None, Option(
+        "Replay the translations of this file instead of translating.", "--from-translations",
+    )] = None  # fmt: skip
+    captions: Annotated[str | None, Option("Replay the captions of this file.", "--from-captions")] = None
     kafka: KafkaInput = KafkaInput()
-    #: Release events at their original pace, instead of as fast as possible.
-    realtime: bool = False
-    #: Write invalid lines to a ``.rejected`` file and continue.
-    skip_bad: bool = False
+    realtime: Annotated[
+        bool, Option("Play the recording at its own pace, instead of as fast as possible.", "--realtime")
+    ] = False
+    skip_bad: Annotated[bool, Option("Move invalid lines to EVENTS.rejected and continue.", "--skip-bad")] = (
+        False
+    )
 
 
-def _engines() -> msgspec.Meta:
+def _engine() -> Any:
     names = list(RECOGNIZERS)
-    pattern = rf"^({'|'.join(map(re.escape, names))}|{_ELSEWHERE})$"
-    return msgspec.Meta(pattern=pattern, description=f"{', '.join(names)} or MODULE:NAME", examples=names)
+    shown, pattern = ", ".join(names), rf"^({'|'.join(map(re.escape, names))}|{_ELSEWHERE})$"
+    meta = Meta(pattern=pattern, description=f"{shown} or MODULE:NAME", examples=names)
+    return Annotated[str, meta, Option(f"{shown}, or MODULE:NAME for one of your own.", "--recognizer")]
 
 
 if TYPE_CHECKING:
@@ -92,7 +115,7 @@ else:
         "RecognizeSettings",
         RecognizerSettings,
         [
-            ("engine", Annotated[str, _engines()], RecognizerSettings().engine),
+            ("engine", _engine(), RecognizerSettings().engine),
             *((one.name, one.settings, one.settings()) for one in RECOGNIZERS.values() if one.settings),
         ],
     )
@@ -101,16 +124,17 @@ else:
 class SentencesSettings(_Stage, frozen=True, kw_only=True):
     """How a recogniser's segments, which end at pauses, become sentences."""
 
-    #: What judges where a sentence ends: ``auto`` is rules, and the loaded model where they are unsure and it
-    #: can judge; ``rules`` asks no model; ``off`` takes each segment for a sentence.
-    method: Literal["auto", "rules", "off"] = "auto"
+    method: Annotated[Literal["auto", "rules", "off"], Option(
+        "Where sentences end: rules, or auto, which also asks the model where they are unsure; off takes "
+        "pauses for their ends.", "--sentences",
+    )] = "auto"  # fmt: skip
     #: Seconds of silence after which a sentence has ended.
-    pause_s: Annotated[float, msgspec.Meta(ge=0.1, le=60.0)] = Bounds().pause_s
+    pause_s: Annotated[float, Meta(ge=0.1, le=60.0)] = Bounds().pause_s
     #: Words from which on a sentence ends at the next pause where a clause may end; with half as many more,
     #: at any.
     max_words: Positive = Bounds().words
     #: Seconds of speech from which on it does, too.
-    max_s: Annotated[float, msgspec.Meta(ge=1.0, le=3600.0)] = Bounds().speech_s
+    max_s: Annotated[float, Meta(ge=1.0, le=3600.0)] = Bounds().speech_s
     #: Write numbers that the recogniser spells out as digits.
     digits: bool = True
 
@@ -118,33 +142,41 @@ class SentencesSettings(_Stage, frozen=True, kw_only=True):
 class TranslateSettings(_Stage, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
-    #: Language of the speech, by name or code.
-    source: str = msgspec.field(name="from", default="English")
-    #: Language of the captions, by name or code.
-    target: str = msgspec.field(name="to", default="German")
-    #: ``default``, ``base``, ``captions``, the path of a GGUF file, or ``hub:OWNER/REPO:FILE.gguf``.
-    model: str = "default"
-    #: The prompt template, by name or file; ``auto`` chooses it by the metadata of the model file.
-    template: Annotated[str, msgspec.Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
-    #: The decoding method.
-    method: Method = "ssbd"
-    #: Terms and their translations, which captions lean towards: the path of a tab-separated file.
-    glossary: str | None = None
-    #: Translations of rarer words, which captions lean towards a little: ``auto`` for those that come with
-    #: the model for captions, ``none``, or the path of a dictionary with more words: tab-separated, or
-    #: of dict.cc, Ding or FreeDict.
-    dictionary: str = "auto"
-    #: Beta: how strongly the distribution is biased towards the draft. Default: 0.2.
-    bias: Probability | None = None
-    #: Beta of a segment's last update; 0 decodes it as from scratch. Default: the same as the bias if the
-    #: model was trained on unfinished text. Drafts of other models hold guesses that a bias would preserve:
-    #: their last update is checked by ``worth-0.6``.
-    final_bias: Probability | None = None
+    source: Annotated[str, Option("Language of the speech, by name or code.")] = msgspec.field(
+        name="from", default="English"
+    )
+    target: Annotated[str, Option("Language of the captions, by name or code.")] = msgspec.field(
+        name="to", default="German"
+    )
+    model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
+    template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
+        "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
+    )] = "auto"  # fmt: skip
+    method: Annotated[Method, Option(f"Decoding method: {', '.join(METHOD_NAMES)}.")] = "ssbd"
+    glossary: Annotated[str | None, Option(
+        "Terms and their translations, which captions lean towards: a line each, a tab between.",
+        default="none",
+    )] = None  # fmt: skip
+    dictionary: Annotated[str, Option(
+        "Translations of rarer words: auto (those of the model for captions), none, or a file, tab-separated "
+        "or of dict.cc, Ding or FreeDict.",
+    )] = "auto"  # fmt: skip
+    bias: Annotated[
+        Probability | None,
+        Option("Bias (beta) towards the last output, 0 to 1.", default=f"{acceptance.BIAS:g}"),
+    ] = None
+    final_bias: Annotated[Probability | None, Option(
+        "Bias at the last update of a segment; 0 translates it as from scratch.",
+        default="the rule worth-0.6, or the same bias if the model was trained on such",
+    )] = None  # fmt: skip
     #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
     #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
     #: gain less than P nats for each erased token (``worth-P``). ``auto`` is the bias if one is given,
     #: otherwise what suits the model.
-    accept: Annotated[str, msgspec.Meta(pattern=ACCEPT, description=ACCEPTED)] = "auto"
+    accept: Annotated[str, Meta(pattern=ACCEPT, description=ACCEPTED), Option(
+        f"Acceptance rule for drafts: {acceptance.NAMES}; auto is the bias if given, else what suits the "
+        "model.",
+    )] = "auto"  # fmt: skip
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
     #: Beta towards tokens proposed after the divergence; 0 does not change results.
@@ -153,53 +185,59 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     block: Positive | None = None
     #: A proposal ends before the first token that is less probable than this.
     sure: Probability = BlockLength().threshold
-    #: Proposal heads trained for the model, for the method ``heads``: the path of a GGUF file.
-    heads: str | None = None
-    #: A draft model for tokens that the last output cannot provide: ``base``, the path of a GGUF file, or
-    #: ``hub:OWNER/REPO:FILE.gguf``. It must have the same vocabulary as the main model.
-    draft_model: str | None = None
-    #: Maximum number of tokens that the draft model drafts at a time.
-    draft_length: Annotated[int, msgspec.Meta(ge=1, le=256)] = 24
-    #: The draft model stops at the first token that is less probable than this.
-    draft_threshold: Probability = 0.4
+    heads: Annotated[
+        str | None, Option("Proposal heads of 'surtitle model heads', for the method heads.", default="none")
+    ] = None
+    draft_model: Annotated[str | None, Option(
+        "Draft model, a smaller one of the same vocabulary: base, a GGUF file or hub:OWNER/REPO:FILE.gguf.",
+        default="none",
+    )] = None  # fmt: skip
+    draft_length: Annotated[
+        int, Meta(ge=1, le=256), Option("Maximum tokens that the draft model drafts at a time.")
+    ] = 24
+    draft_threshold: Annotated[Probability, Option("Probability below which the draft model stops.")] = 0.4
     #: Reuse the draft model's rejected tokens where a new draft meets them again.
     draft_recycling: bool = True
-    #: Where the draft model is unsure, draft the two most probable tokens and continue: a tree, verified in
-    #: one pass.
-    draft_tree: bool = False
-    #: Number of passes that must clearly accept a draft token before it is committed, that is, no longer
-    #: verified. 0 turns this off, and so does an exact rule, such as a bias of 0.
-    commit: NotNegative = 1
+    draft_tree: Annotated[bool, Option("Let the draft model try two tokens where it is unsure.")] = False
+    commit: Annotated[NotNegative, Option(
+        "Passes that must clearly accept a draft token before it is no longer checked; 0: never.",
+    )] = 1  # fmt: skip
     #: Minimum gap between the two best logits for an acceptance to be clear.
-    commit_gap: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
-    #: Keep what was computed for committed tokens when the source before them grows, if that is faster on
-    #: this machine. Otherwise all of the draft is evaluated at each update.
-    keep: bool = True
+    commit_gap: Annotated[float, Meta(ge=0.0)] = 0.0
+    keep: Annotated[bool, Option(
+        "Keep what was computed for committed tokens when the source grows, where that is faster.",
+    )] = True  # fmt: skip
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
-    #: Remove the closing punctuation of unfinished text.
-    strip_punctuation: bool = False
-    #: Put a full stop after unfinished text that does not end with punctuation, so that the model invents no
-    #: ending. Default: unless the model was trained on unfinished text.
-    close_unfinished: bool | None = None
-    #: Number of words at the end of unfinished text that are held back until the next update.
-    hold_back: NotNegative = 0
+    strip_punctuation: Annotated[
+        bool, Option("Remove the closing punctuation of unfinished speech.", "--strip-punctuation")
+    ] = False
+    close_unfinished: Annotated[bool | None, Option(
+        "Add a full stop to unfinished speech, so that the model invents no ending.",
+        default="unless the model was trained on unfinished text",
+    )] = None  # fmt: skip
+    hold_back: Annotated[
+        NotNegative, Option("Words at the end of unfinished speech that are held back until the next update.")
+    ] = 0
     #: Drop the draft when the source is revised, as other implementations do.
     drop_revised: bool = False
-    #: Translate only the newest waiting update of a segment, and finals before all others. Default: if events
-    #: come as they happen (live, or in real time).
-    keep_up: bool | None = None
-    #: Threads of the model; absent for the fastest number, measured at the first start.
-    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
+    keep_up: Annotated[bool | None, Option(
+        "Skip updates that newer ones have overtaken, finals first; or translate every one.",
+        "--keep-up/--every-update", "keep up where speech is live",
+    )] = None  # fmt: skip
+    threads: Annotated[
+        Annotated[int, Meta(ge=1, le=1024)] | None, Option("Threads of the model.", default="measured")
+    ] = None
     #: Number of segments that keep their KV cache.
-    sessions: Annotated[int, msgspec.Meta(ge=1, le=255)] = 4
-    #: Number of streams that are translated together, in the same passes of the model. Further live streams
-    #: are refused; others wait. Absent for any number, one after the other.
-    rooms: Annotated[int, msgspec.Meta(ge=1, le=255)] | None = None
+    sessions: Annotated[int, Meta(ge=1, le=255)] = 4
+    rooms: Annotated[Annotated[int, Meta(ge=1, le=255)] | None, Option(
+        "Streams translated together, in the same passes; further live ones are refused, others wait.",
+        default="one after the other",
+    )] = None  # fmt: skip
     #: Maximum megabytes of the caches and logits of all models with these rooms; absent for no limit.
-    memory_mb: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    memory_mb: Annotated[int, Meta(ge=1)] | None = None
     #: Maximum source tokens that are translated in one piece; a longer segment is split.
-    max_source: Annotated[int, msgspec.Meta(ge=16, le=100_000)] = 192
+    max_source: Annotated[int, Meta(ge=16, le=100_000)] = 192
 
     @property
     def direction(self) -> Direction:
@@ -214,8 +252,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
 class DisplaySettings(_Stage, frozen=True, kw_only=True):
     """How captions are displayed."""
 
-    #: Tokens withheld from an unfinished translation.
-    mask_k: NotNegative = 3
+    mask_k: Annotated[NotNegative, Option("Tokens withheld from unfinished captions.")] = 3
 
 
 class _OutputSettings(_Stage, frozen=True, kw_only=True):
@@ -223,13 +260,14 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
 
     #: Show captions on the terminal.
     terminal: bool = True
-    #: What subtitles show: the speech, its translation, or both.
-    subtitles: Shown = "target"
-    #: Write the closing summary here (JSON).
-    summary: str | None = None
+    subtitles: Annotated[
+        Shown, Option("What subtitles show: source (the speech), target (its translation) or both.")
+    ] = "target"
+    summary: Annotated[str | None, Option("Write the closing summary here (JSON).")] = None
     kafka: KafkaOutput = KafkaOutput()
-    #: Sinks of your own modules, and their files: ``MODULE:NAME=FILE``.
-    sinks: tuple[OwnSink, ...] = ()
+    sinks: Annotated[
+        tuple[OwnSink, ...], Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none")
+    ] = ()
 
     if TYPE_CHECKING:
 
@@ -240,28 +278,28 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
 if TYPE_CHECKING:
     OutputSettings = _OutputSettings
 else:
+    _options = {one.name: Option(one.help, " ".join(one.flags)) for one in SINKS.values()}
     OutputSettings = _extended(
         "OutputSettings",
         _OutputSettings,
-        [(one.name, Annotated[str | None, msgspec.Meta(title=one.help)], None) for one in SINKS.values()],
+        [(name, Annotated[str | None, option], None) for name, option in _options.items()],
     )
 
 
 class WebSettings(_Stage, frozen=True, kw_only=True):
     """Captions in a browser."""
 
-    #: Serve the captions to browsers.
-    enabled: bool = False
+    enabled: Annotated[bool, Option("Show the captions in a browser, too.", "--web")] = False
     #: Name or address to listen on; one that other machines can reach needs a token.
-    host: str = "127.0.0.1"
+    host: Annotated[str, Option("Address that the web page is served at; implies --web.")] = "127.0.0.1"
     #: Port; 0 for any free one.
-    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    port: Annotated[int, Meta(ge=0, le=65535), Option("Its port, 0 for any; implies --web.")] = 8080
     #: Access token for viewers; absent for the one in SURTITLE_WEB_TOKEN, or a new one if one is needed.
     token: Secret | None = None
     #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
     names: tuple[str, ...] = ()
     #: Maximum number of simultaneous viewers.
-    max_clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 2000
+    max_clients: Annotated[int, Meta(ge=1, le=100_000)] = 2000
 
 
 class RoomsSettings(_Stage, frozen=True, kw_only=True):
@@ -269,48 +307,58 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
 
     #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one
     #: needs a recogniser that knows them.
-    spoken: tuple[str, ...] = msgspec.field(name="from", default=())
+    spoken: Annotated[
+        tuple[str, ...], Option("Languages that rooms may be spoken in.", default="English", parse=words)
+    ] = msgspec.field(name="from", default=())
     #: Languages of captions that rooms may choose from; absent for ``translate.to``.
-    written: tuple[str, ...] = msgspec.field(name="to", default=())
-    #: Folder into which the finals and subtitles of each room are written; absent to write none.
-    folder: str | None = None
-    #: Seconds without audible sound after which a room ends.
-    silence_s: Annotated[float, msgspec.Meta(ge=1.0, le=86_400.0)] = 600.0
+    written: Annotated[tuple[str, ...], Option(
+        "Languages that rooms may be captioned in: German,Spanish.", default="German", parse=words,
+    )] = msgspec.field(name="to", default=())  # fmt: skip
+    folder: Annotated[
+        str | None, Option("Write finals and subtitles of each room into this folder.", "--captions-folder")
+    ] = None
+    silence_s: Annotated[float, Meta(ge=1.0, le=86_400.0), Option(
+        "Seconds without sound after which a room ends.", "--silence",
+    )] = 600.0  # fmt: skip
     #: Seconds in which a speaker may come back after the connection was lost.
-    linger_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 60.0
+    linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 60.0
     #: Maximum bytes of one message of sound; a second has 32,000.
-    message_bytes: Annotated[int, msgspec.Meta(ge=2, le=1_048_576)] = 65_536
+    message_bytes: Annotated[int, Meta(ge=2, le=1_048_576)] = 65_536
     #: Bytes of sound a second that are taken from a speaker; faster sound waits there.
-    bytes_per_second: Annotated[int, msgspec.Meta(ge=32_000, le=10_000_000)] = 64_000
+    bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = 64_000
 
 
 class MetricsSettings(_Stage, frozen=True, kw_only=True):
     """Metrics and health for the operator."""
 
-    #: ``[HOST:]PORT`` to serve them at, only on this machine unless a host is given; absent to serve none.
-    listen: Annotated[int, msgspec.Meta(ge=0, le=65535)] | str | None = None
+    listen: Annotated[Annotated[int, Meta(ge=0, le=65535)] | str | None, Option(
+        "Serve metrics and /healthz at [HOST:]PORT, without HOST to this machine only; PORT 0 is any.",
+        "--metrics", "nowhere",
+    )] = None  # fmt: skip
     #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
-    stall_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600.0)] = 10.0
+    stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = 10.0
     #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
-    unheard_s: Annotated[float, msgspec.Meta(ge=0.0, le=3600.0)] = 30.0
+    unheard_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 30.0
     #: Peak level in dBFS below which sound counts as silence.
-    silence_dbfs: Annotated[float, msgspec.Meta(ge=-96.0, le=0.0)] = -40.0
+    silence_dbfs: Annotated[float, Meta(ge=-96.0, le=0.0)] = -40.0
 
 
 class MessagesSettings(_Stage, frozen=True, kw_only=True):
     """Messages on standard error."""
 
-    #: Sentences for people, or one JSON object per line.
-    format: Format = "text"
+    format: Annotated[
+        Format, Option("Messages on standard error: text, or json (one object per line).", "--log-format")
+    ] = "text"
 
 
 class RecoverySettings(_Stage, frozen=True, kw_only=True):
     """How a killed run resumes."""
 
-    #: Folder in which the run saves its progress; absent for a run that always starts from the beginning.
-    folder: str | None = None
+    folder: Annotated[
+        str | None, Option("Store snapshots in this folder; a killed run resumes from them.", "--recovery")
+    ] = None
     #: Seconds between two snapshots; work since the last one is repeated after a crash.
-    interval_s: Annotated[float, msgspec.Meta(ge=0.01, le=3600.0)] = 1.0
+    interval_s: Annotated[float, Meta(ge=0.01, le=3600.0)] = 1.0
 
 
 #: Maximum threads of a flow.
@@ -319,19 +367,24 @@ MAX_WORKERS = 64
 
 #: ``HOST:PORT`` of a process.
 Address = Annotated[
-    str, msgspec.Meta(pattern=r"^[^\s,;/]+:[0-9]{1,5}$", description="addresses such as 10.0.0.1:2101")
+    str, Meta(pattern=r"^[^\s,;/]+:[0-9]{1,5}$", description="addresses such as 10.0.0.1:2101")
 ]
 
 
 class RunSettings(_Stage, frozen=True, kw_only=True):
     """The runner of the flow, unless Bytewax's own runner is used."""
 
-    #: Threads among which the streams are divided; they share the models.
-    workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] = 1
+    workers: Annotated[
+        int, Meta(ge=1, le=MAX_WORKERS), Option("Threads that share the streams of the input.")
+    ] = 1
     #: Addresses of all processes of a cluster, the same list for each of them; empty for one process.
-    addresses: Annotated[tuple[Address, ...], msgspec.Meta(max_length=1000)] = ()
-    #: Number of this process in that list, from 0. The first one reads and writes all files.
-    process: Annotated[int, msgspec.Meta(ge=0, le=999)] = 0
+    addresses: Annotated[tuple[Address, ...], Meta(max_length=1000), Option(
+        "HOST:PORT of each process of a cluster, with commas between.",
+        default="one process", parse=lambda _flag, given: tuple(given.split(",")),
+    )] = ()  # fmt: skip
+    process: Annotated[
+        int, Meta(ge=0, le=999), Option("Number of this process among them, from 0; process 0 has the files.")
+    ] = 0
 
 
 class Settings(_Stage, frozen=True, kw_only=True):

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from operators.extras import Extra
 from operators.languages import Language
 from operators.observed import RecognizerChanged, SpeechCut
+from operators.option import Option
 from operators.parts import Parts
 from operators.recognizers.protocol import Recognizer
 
@@ -21,17 +23,18 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     #: The speech engine.
     engine: str = "moonshine"
-    #: Folder of the engine's model; absent for the English model that comes with moonshine.
-    model: str | None = None
+    model: Annotated[
+        str | None, Option("Folder of the speech model.", "--speech-model", "moonshine's English one")
+    ] = None
     #: Seconds of speech between two hypotheses.
-    update_interval_s: Annotated[float, msgspec.Meta(gt=0.0, le=60.0)] = 0.5
+    update_interval_s: Annotated[float, Meta(gt=0.0, le=60.0)] = 0.5
     #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
     #: hypothesis. Finals are not biased.
-    bias: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.2
+    bias: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.2
     #: Minimum probability of the last word that these two show of an unfinished segment.
-    certainty: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.7
+    certainty: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.7
     #: Threads of these two; absent for the number of cores, at most two.
-    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
+    threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
 
     @property
     def usual_threads(self) -> int:

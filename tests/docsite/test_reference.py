@@ -8,10 +8,11 @@ from reference.command_line import commands_of
 from reference.fields import Field, fields_of
 from reference.markdown import prose, table
 from reference.pages import FOLDER, PAGES
-from reference.settings import option_of, tables_of
+from reference.settings import tables_of
 from typer.main import get_command
 
 from flows.cli.app import app
+from flows.settings.options import flag_of
 from flows.settings.schema import Settings
 
 
@@ -39,8 +40,8 @@ def test_a_record_has_a_meaning_for_every_field() -> None:
 
 
 def test_an_option_is_found_by_the_key_that_it_overrides() -> None:
-    assert option_of("translate", "from") == "`--from`"
-    assert option_of("translate", "max_source") == ""
+    assert flag_of("translate", "from") == "--from"
+    assert flag_of("translate", "max_source") is None
 
 
 class Base(msgspec.Struct, kw_only=True):

@@ -10,7 +10,8 @@ from connectors.files.distinct import check_distinct, named_files
 from flows.measuring.subjects import Json, Limit, Markdown, Skip, subject
 from flows.settings.lists import floats, integers
 from flows.settings.loading import load_settings
-from flows.settings.options import MODEL, Overrides, takes, usual
+from flows.settings.options import MODEL, Overrides, takes
+from flows.settings.schema import TranslateSettings
 from operators.errors import UsageError
 
 # The default for a Whisper model.
@@ -49,7 +50,7 @@ def bench_drafts(
     ] = "0.2,0.4,0.6,0.8",
     draft_length: Annotated[
         int, typer.Option(min=1, max=256, help="Maximum length of adaptive drafts.")
-    ] = int(usual("translate", "draft_length")),
+    ] = TranslateSettings().draft_length,
     branches: Annotated[int, typer.Option(min=1, max=16, help="Branches of a tree.")] = 2,
     reach: Annotated[
         int, typer.Option(min=1, max=64, help="Maximum length of a branch that does not rejoin the trunk.")

@@ -8,12 +8,10 @@ from msgspec.structs import replace
 
 from flows.settings.loading import load_settings
 from flows.settings.methods import METHODS as PARTS
-from flows.settings.options import choices
-from flows.settings.schema import PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
+from flows.settings.schema import METHOD_NAMES, PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
 from operators.decoding.acceptance import BIAS
 from operators.errors import UsageError
 
-METHODS = choices("translate", "method")
 #: The method that all others are compared with.
 BASELINE = "retranslate"
 #: The methods whose proposals are as long as their probability allows.
@@ -136,8 +134,10 @@ def columns_of(settings: TranslateSettings, *, knows_unfinished: bool = False) -
 
 def _of_method(common: dict[str, Any], method: str, grid: Grid) -> list[TranslateSettings]:
     if method not in SPECULATIVE:
-        if method not in METHODS:
-            raise UsageError(f"--methods: there is no method {method!r}; choose from {', '.join(METHODS)}")
+        if method not in METHOD_NAMES:
+            raise UsageError(
+                f"--methods: there is no method {method!r}; choose from {', '.join(METHOD_NAMES)}"
+            )
         return [_variant(common, method=method)]
     axes = [
         getattr(grid, key) if method in _CONCERNED.get(key, SPECULATIVE) else (getattr(USUAL, key),)

@@ -15,6 +15,7 @@ from connectors.scoring.comet import check_comet, comet_scores
 from connectors.scoring.journal import Journal
 from connectors.scoring.tokenizers import tokenizer_on_disk
 from flows.engine.translation import Engine, conditioning, open_engine
+from flows.measuring.methods.command import BenchJob
 from flows.measuring.methods.paper import PaperRun, paper_tables
 from flows.measuring.methods.plan import USUAL, Plan, columns_of
 from flows.measuring.methods.plots import plots
@@ -25,6 +26,7 @@ from flows.measuring.results import Results, publish
 from flows.measuring.runner import Runner, files_of, running
 from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.texts import Corpus, load_corpus
+from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import Translator
 from operators.errors import UsageError
 from operators.languages import language
@@ -36,32 +38,7 @@ _SPEED = "speedup:wall-time-of-all-updates,paired,median-over-repeats|tps:output
 _AGGREGATION = "ne:pooled|ne_mean:mean-over-segments"
 
 
-class BenchJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What to measure, and where the results go."""
-
-    source: Path
-    reference: Path | None
-    #: Number of words that a text grows by at each update.
-    lag: int
-    skip: int
-    limit: int | None
-    plan: Plan
-    repeats: int
-    #: Start from the beginning even if an earlier run was interrupted.
-    fresh: bool = False
-    json: Path | None = None
-    markdown: Path | None = None
-    #: Folder for the plots.
-    plots: Path | None = None
-    #: Print the paper's tables.
-    paper: bool = False
-    #: A COMET checkpoint.
-    comet: Path | None = None
-    #: Let the model judge the outputs.
-    likelihood: bool = False
-
-
-def benchmark(job: BenchJob) -> None:
+def benchmark(job: BenchJob, plan: Plan) -> None:
     """Run the missing trials, compute the rows, and publish them.
 
     The trials are deleted only after that, so a failed write does not require new measurements.
@@ -69,7 +46,7 @@ def benchmark(job: BenchJob) -> None:
     """
     corpus = load_corpus(job.source, job.reference, lag=job.lag, skip=job.skip, limit=job.limit)
     comet = None if job.comet is None else _check_comet(job.comet, corpus)
-    asked, common = job.plan.engine, job.plan.variants[0]
+    asked, common = plan.engine, plan.variants[0]
     check_distinct(
         [("--json", job.json), ("--markdown", job.markdown)],
         [job.source, job.reference, job.comet, *files_of(asked)],
@@ -80,15 +57,15 @@ def benchmark(job: BenchJob) -> None:
     name = tokenizer_on_disk(language(common.target).tokenizer)
     with running() as runner:
         engine = open_engine(asked, runner.doing)
-        signature = _sign(corpus, engine, job, tokenizer=name, comet=comet)
+        signature = _sign(corpus, engine, job, plan, tokenizer=name, comet=comet)
         judge = Likelihood(engine.prompt, engine.pool, common.max_source) if job.likelihood else None
-        key = mixing_key(signature, *job.plan)
+        key = mixing_key(signature, *plan)
         place = user_cache_path("surtitle") / "bench" / f"{key}.jsonl"
         with Journal(place, SegmentTrial, fresh=job.fresh) as journal:
-            translators = [engine.translator(variant) for variant in job.plan.variants]
-            trials = _measure(corpus, translators, job, journal, runner, judge)
+            translators = [engine.translator(variant) for variant in plan.variants]
+            trials = _measure(corpus, translators, job, plan, journal, runner, judge)
             runner.doing("computing the scores", None)
-            results = _results(trials, corpus, job, signature, engine)
+            results = _results(trials, corpus, job, plan, signature, engine)
             runner.end()
             drawn = {} if job.plots is None else plots(results.rows["rows"], _caption(results.signature))
             folder = job.plots or Path()
@@ -108,17 +85,17 @@ def _check_comet(checkpoint: Path, corpus: Corpus) -> str:
 
 
 def _sign(
-    corpus: Corpus, engine: Engine, job: BenchJob, *, tokenizer: str, comet: str | None
+    corpus: Corpus, engine: Engine, job: BenchJob, plan: Plan, *, tokenizer: str, comet: str | None
 ) -> dict[str, Any]:
     """The signature, still without the signatures of the scores."""
     return sign(
-        **of_engine(engine, job.plan.engine),
-        **of_texts(corpus, engine, job.plan.variants)
+        **of_engine(engine, plan.engine),
+        **of_texts(corpus, engine, plan.variants)
         | {"comet": comet, "likelihood": Likelihood.signature if job.likelihood else None},
         tokenizer=tokenizer,
         aggregation=_AGGREGATION,
         speed=_SPEED,
-        repeats=job.repeats,
+        repeats=job.repeat,
         order="rotating",
     )
 
@@ -133,12 +110,13 @@ def _measure(
     corpus: Corpus,
     translators: Sequence[Translator],
     job: BenchJob,
+    plan: Plan,
     journal: Journal[SegmentTrial],
     runner: Runner,
     judge: Likelihood | None,
 ) -> list[SegmentTrial]:
-    wanted = job.repeats * len(corpus.segments)
-    trials = [trial for trial in journal.results if trial.repeat < job.repeats]
+    wanted = job.repeat * len(corpus.segments)
+    trials = [trial for trial in journal.results if trial.repeat < job.repeat]
     runner.done(len(trials), wanted)
 
     def go_on() -> None:
@@ -150,8 +128,8 @@ def _measure(
         go_on()
         warm_up(corpus, translators)
     done = {(trial.repeat, trial.segment) for trial in trials}
-    masks = [partial(_shown, mask_k) for mask_k in job.plan.masks]
-    for trial in run_trials(corpus, translators, job.repeats, masks, done, go_on, judge):
+    masks = [partial(_shown, mask_k) for mask_k in plan.masks]
+    for trial in run_trials(corpus, translators, job.repeat, masks, done, go_on, judge):
         journal.append(trial)
         trials.append(trial)
         runner.done(len(trials), wanted)
@@ -163,9 +141,14 @@ def _shown(mask_k: int, pieces: tuple[str, ...]) -> str:
 
 
 def _results(
-    trials: list[SegmentTrial], corpus: Corpus, job: BenchJob, signature: dict[str, Any], engine: Engine
+    trials: list[SegmentTrial],
+    corpus: Corpus,
+    job: BenchJob,
+    plan: Plan,
+    signature: dict[str, Any],
+    engine: Engine,
 ) -> Results:
-    plan, target = job.plan, language(job.plan.variants[0].target)
+    target = language(plan.variants[0].target)
     sources, terms = [segment.updates[-1] for segment in corpus.segments], None
     if (glossary := engine.terms(plan.engine)) is not None:
         terms = [glossary.occurring(source) for source in sources]
@@ -186,12 +169,13 @@ def _results(
     signature, plain = {**signature, **scorer.signatures}, tables(rows)
     if not job.paper:
         return Results(signature, {"rows": rows}, plain)
-    run = _paper_run(job, signature, rows)
+    run = _paper_run(job, plan.variants[0], signature, rows)
     return Results(signature, {"rows": rows}, paper_tables(run), run.closing(), more=plain)
 
 
-def _paper_run(job: BenchJob, signature: dict[str, Any], rows: Sequence[MethodRow]) -> PaperRun:
-    common = job.plan.variants[0]
+def _paper_run(
+    job: BenchJob, common: TranslateSettings, signature: dict[str, Any], rows: Sequence[MethodRow]
+) -> PaperRun:
     options: list[str] = []
     for option, value, usual in (
         ("--from", common.source, USUAL.source),

@@ -9,15 +9,11 @@ from connectors.files.distinct import check_distinct
 from flows.measuring.subjects import Json, subject
 from flows.settings.lists import integers, words
 from flows.settings.loading import load_settings
-from flows.settings.options import TRANSLATION, Overrides, takes
+from flows.settings.options import DECODING, Overrides, takes
 from operators.errors import UsageError
 
-#: Translation options; draft models are benchmarked by another command.
-_TRANSLATED = {
-    name: option
-    for name, option in TRANSLATION.items()
-    if option.stage == "translate" and not name.startswith("draft")
-}
+#: Draft models are benchmarked by another command.
+_TRANSLATED = tuple(option for option in DECODING if not option.key.startswith("draft"))
 
 
 @subject("bench-rooms")

@@ -8,8 +8,9 @@ import typer
 from connectors.files.distinct import check_distinct
 from flows.measuring.subjects import Json, subject
 from flows.settings.lists import shares
-from flows.settings.options import usual
+from flows.settings.schema import TranslateSettings
 from operators.errors import InputError, UsageError
+from operators.recognizers.part import USUAL
 
 
 @subject("bench-speech")
@@ -21,19 +22,19 @@ def bench_speech(
     speech_model: Annotated[
         Path | None, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
     ] = None,
-    recognizer: Annotated[str, typer.Option(help="moonshine or whisper.")] = usual("recognize", "engine"),
-    spoken: Annotated[str, typer.Option("--from", help="Language of the speech.")] = usual(
-        "translate", "from"
-    ),
+    recognizer: Annotated[str, typer.Option(help="moonshine or whisper.")] = USUAL.engine,
+    spoken: Annotated[
+        str, typer.Option("--from", help="Language of the speech.")
+    ] = TranslateSettings().source,
     bias: Annotated[
         str, typer.Option(help="Biases towards the last hypothesis, 0 to 1.")
-    ] = f"0,{usual('recognize', 'bias')}",
+    ] = f"0,{USUAL.bias}",
     certainty: Annotated[
         str, typer.Option(help="Minimum probabilities of the last word shown of unfinished speech.")
-    ] = f"0,{usual('recognize', 'certainty')}",
-    interval: Annotated[float, typer.Option(min=0.1, max=10, help="Seconds between two updates.")] = float(
-        usual("recognize", "update_interval_s")
-    ),
+    ] = f"0,{USUAL.certainty}",
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=10, help="Seconds between two updates.")
+    ] = USUAL.update_interval_s,
     threads: Annotated[int, typer.Option(min=1, max=64, help="Threads of the speech model.")] = 2,
     native: Annotated[
         bool, typer.Option("--native", help="Add Moonshine's own library, with its bundled model.")

@@ -21,7 +21,7 @@ from operators.decoding.recycling import recycling
 from operators.decoding.session import KvCache, PrefixSession
 from operators.decoding.speech import Certainty, Closing, Doubt, certain, until_doubtful
 from operators.decoding.ssbd import ssbd
-from operators.recognizers.part import RecognizerSettings
+from operators.recognizers.part import USUAL, RecognizerSettings
 from operators.trouble import Trouble
 
 #: Windows in a row that may end early.
@@ -35,7 +35,7 @@ class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
     #: Whether the last hypothesis is the draft; without it, each window is decoded from scratch.
     use_draft: bool = True
     #: Beta of partials: the bias towards the last hypothesis.
-    bias: float = 0.2
+    bias: float = USUAL.bias
     #: A partial may end with its first less probable new word, which would not be shown: the next update
     #: knows more. 0 decodes every window to its end.
     stop_below: float = 0.0

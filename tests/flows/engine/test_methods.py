@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
-from flows.measuring.methods.plan import METHODS, Grid, columns_of, make_plan
+from flows.measuring.methods.plan import Grid, columns_of, make_plan
 from flows.settings.loading import load_settings
-from flows.settings.schema import PROPOSING, SPECULATIVE, TranslateSettings
+from flows.settings.schema import METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import BIAS, WORTH, Rules, acceptance
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.pass_cost import PassCosts
@@ -117,10 +117,16 @@ def test_a_benchmark_with_a_glossary_has_each_method_with_and_without_it() -> No
 
 def test_a_benchmark_has_a_row_for_each_method_and_setting_that_changes_it() -> None:
     grid = Grid(
-        METHODS, (0.2,), (0,), proposal_bias=(0.0, "same"), block=(None, 8), sure=(0.4, 0.1), heads=("any",)
+        METHOD_NAMES,
+        (0.2,),
+        (0,),
+        proposal_bias=(0.0, "same"),
+        block=(None, 8),
+        sure=(0.4, 0.1),
+        heads=("any",),
     )
     variants = make_plan({}, [grid]).variants
-    count = {name: sum(one.method == name for one in variants) for name in METHODS}
+    count = {name: sum(one.method == name for one in variants) for name in METHOD_NAMES}
     assert count == {
         "ssbd": 1, "recycle": 8, "jacobi": 4, "gs-jacobi": 4, "hybrid-jacobi": 4, "heads": 8,
         "retranslate": 1, "continuous": 1,

@@ -9,30 +9,29 @@ import pytest
 import typer
 
 from flows.cli.app import app, main
-from flows.measuring.methods.run import BenchJob
+from flows.measuring.methods.plan import Plan
 from flows.settings.loading import load_settings
-from flows.settings.options import usual
 from flows.settings.schema import Settings
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Gives the job that the command asks for, instead of doing it."""
-    jobs: list[BenchJob] = []
-    monkeypatch.setattr("flows.measuring.methods.run.benchmark", jobs.append)
+    """Gives the plan that the command asks for, instead of measuring it."""
+    plans: list[Plan] = []
+    monkeypatch.setattr("flows.measuring.methods.run.benchmark", lambda _job, plan: plans.append(plan))
 
-    def ask(*options: str) -> BenchJob:
+    def ask(*options: str) -> Plan:
         monkeypatch.setattr(sys, "argv", ["surtitle", "bench", str(tmp_path / "text.txt"), *options])
         with pytest.raises(SystemExit) as end:
             main()
         assert end.value.code == 0
-        return jobs[-1]
+        return plans[-1]
 
     return ask
 
 
 def test_with_no_options_the_product_is_measured_as_it_runs_by_default(asked: Any) -> None:
-    plan = asked().plan
+    plan = asked()
     usually = load_settings(None)
     baseline, product = plan.variants
     assert baseline.method == "retranslate"
@@ -43,11 +42,12 @@ def test_with_no_options_the_product_is_measured_as_it_runs_by_default(asked: An
 def test_help_calls_default_what_the_settings_call_so() -> None:
     command: Any = typer.main.get_command(app)
     options = {one.name.removesuffix("_"): one for one in command.commands["bench"].params}
+    settings = Settings()
     usually = {
-        key: usual(stage, key)
-        for stage in ("translate", "display")
-        for key in msgspec.to_builtins(Settings())[stage]
-        if key in options and usual(stage, key)
+        key: f"{value:g}" if isinstance(value, float) else str(value)
+        for stage in (settings.translate, settings.display)
+        for key, value in msgspec.to_builtins(stage).items()
+        if key in options and value is not None and not isinstance(value, bool)
     }
     assert {"commit", "accept", "mask_k", "to", "from", "sure"} <= usually.keys()
     shown = {key: options[key].default or options[key].show_default for key in usually}
@@ -55,16 +55,16 @@ def test_help_calls_default_what_the_settings_call_so() -> None:
 
 
 def test_switches_add_a_run_to_that_of_the_product(asked: Any) -> None:
-    variants = asked("--drop-revised").plan.variants[1:]
+    variants = asked("--drop-revised").variants[1:]
     assert [one.drop_revised for one in variants] == [False, True]
-    variants = asked("--strip-punctuation").plan.variants
+    variants = asked("--strip-punctuation").variants
     assert [(one.method, one.strip_punctuation) for one in variants] == [
         ("retranslate", False), ("retranslate", True), ("ssbd", False), ("ssbd", True)
     ]  # fmt: skip
 
 
 def test_the_tables_of_the_paper_measure_the_paper_and_the_product(asked: Any) -> None:
-    variants = asked("--paper").plan.variants
+    variants = asked("--paper").variants
     assert Settings().translate in variants
     papers = [one for one in variants if one.method == "ssbd" and one != Settings().translate]
     assert len(papers) == 9
@@ -102,5 +102,5 @@ def test_a_bias_beside_rules_that_take_none_is_said_to_have_no_effect(
 
 def test_rules_without_a_bias_are_not_crossed_with_biases_of_any_kind(asked: Any) -> None:
     options = ("--bias", "0.1,0.2", "--final-bias", "0,same", "--proposal-bias", "same")
-    plan = asked(*options, "--methods", "recycle", "--accept", "worth-0.6,top-2").plan
+    plan = asked(*options, "--methods", "recycle", "--accept", "worth-0.6,top-2")
     assert [one.accept for one in plan.variants[1:]] == ["worth-0.6", "top-2"]
