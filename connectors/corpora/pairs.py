@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from connectors.files.whole import whole_file
+from connectors.files.atomic import whole_file
 from operators.errors import InputError
 from operators.training.pairs import Pair
 from operators.unreadable import unreadable
@@ -82,7 +82,7 @@ def _lines(path: Path) -> Iterator[str]:
         with path.open("rb") as raw:
             is_packed = raw.read(2) == _GZIP
             raw.seek(0)
-            data = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_packed else raw
+            data = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if is_packed else raw
             while line := data.readline(_MAX_LINE_BYTES + 1):
                 number += 1
                 if len(line) > _MAX_LINE_BYTES:

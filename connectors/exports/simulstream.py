@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from connectors.files.whole import whole_file
+from connectors.files.atomic import whole_file
 from operators.errors import InputError
 from operators.events import Caption
 from operators.metrics.emissions import EmissionMeter

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.files.damage import DAMAGED
+from connectors.files.atomic import write_whole
+from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError
-from connectors.files.whole import write_whole
-from connectors.machine.apart import Failure, run_apart
-from connectors.machine.cpu import cpu_features, usable_cores
+from connectors.machine.child_process import Failure, run_apart
+from connectors.machine.resources import cpu_features, usable_cores
 from operators.errors import InputError
 from operators.models.trial import LibraryTrial
 

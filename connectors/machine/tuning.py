@@ -14,10 +14,10 @@ from typing import TypeVar
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.files.damage import DAMAGED
+from connectors.files.atomic import write_whole
+from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError
-from connectors.files.whole import write_whole
-from connectors.machine.cpu import cpu_name
+from connectors.machine.resources import cpu_name
 from operators.decoding.pass_cost import PassCosts
 from operators.models.pass_times import KeepCosts, RowStep
 from operators.models.tuning import Tuning

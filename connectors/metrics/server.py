@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prometheus_client import CollectorRegistry
 
 from connectors.http.access import Access, is_local
-from connectors.http.listener import listen, shown
-from connectors.http.open_files import most_sockets
+from connectors.http.listener import listen, most_sockets, shown
 from operators.errors import UsageError
 from operators.extras import needs_extra
 from operators.health import Verdict

@@ -9,7 +9,7 @@ from platformdirs import user_cache_path
 
 from connectors.gguf.header import check_gguf
 from connectors.models.adapter import types_for
-from connectors.models.assembled import Parts, assemble, fingerprint
+from connectors.models.assembly import Parts, assemble, fingerprint
 from connectors.models.captions_folder import ADAPTER, VOCABULARY
 from connectors.models.writer import remove_abandoned, write_model
 from operators.errors import InputError, OutputError

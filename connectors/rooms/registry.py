@@ -4,8 +4,7 @@ from collections.abc import Callable
 from threading import Lock
 from time import monotonic
 
-from connectors.rooms.limits import Limits
-from connectors.rooms.room import Room
+from connectors.rooms.room import Limits, Room
 from operators.clock import LagClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption

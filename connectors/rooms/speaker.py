@@ -9,13 +9,12 @@ from time import monotonic
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from connectors.http.connection import ABORT
-from connectors.rooms.limits import BYTES_PER_SECOND, Pace
 from connectors.rooms.messages import End, Notice, Open, Opened, Received, Refusal, decoded, encoded, frames
 from connectors.rooms.registry import NoPlaceError, RoomRegistry
-from connectors.rooms.room import Room
-from connectors.web.client import Client
+from connectors.rooms.room import BYTES_PER_SECOND, Pace, Room
 from connectors.web.hub import Full, Hub
 from connectors.web.messages import languages_of
+from connectors.web.streams import Client
 from operators.errors import UsageError
 from operators.text_layout import cleaned
 

@@ -9,10 +9,9 @@ from time import monotonic
 from typing import NamedTuple
 
 from connectors.view.status import Status
-from connectors.web.client import Client, Followed
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds
-from connectors.web.streams import MAX_STREAMS, ListedStream, Streams
+from connectors.web.streams import MAX_STREAMS, Client, Followed, ListedStream, Streams
 from operators.events import Caption, ErasureRecord
 
 # Seconds between two checks of waiting messages.

@@ -5,8 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from connectors.http.access import Access, checked_token, is_local
-from connectors.http.listener import listen, shown
-from connectors.http.open_files import most_sockets
+from connectors.http.listener import listen, most_sockets, shown
 from connectors.web.hub import Hub
 from operators.extras import needs_extra
 

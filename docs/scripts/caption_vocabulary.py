@@ -19,8 +19,7 @@ from wordfreq import get_frequency_dict
 from connectors.corpora.texts import read_texts
 from connectors.gguf.file import read_gguf
 from connectors.models.resolve import resolve_model
-from connectors.models.vocabulary import tokenizer_of
-from connectors.models.vocabulary_list import list_file
+from connectors.models.vocabulary import list_file, tokenizer_of
 from connectors.models.writer import write_model
 from operators.languages import language
 from operators.models.pruning.choice import Choice

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from connectors.models.resolve import resolve_model
 from operators.events import Partial
 from operators.languages import Direction

@@ -10,7 +10,7 @@ from threading import Event as Flag
 
 from bytewax.dataflow import Dataflow
 
-from connectors.jsonl.reading import validate
+from connectors.jsonl.files import validate
 from connectors.messages.log import NOTICE, shown_on, tell
 from connectors.terminal.screen import is_gone
 from flows.captions.graph import build

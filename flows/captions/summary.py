@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_whole
 from connectors.messages.log import tell
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary

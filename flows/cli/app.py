@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 from msgspec.structs import replace
 
-from connectors.jsonl.reading import event_type_of
+from connectors.jsonl.files import event_type_of
 from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
 from flows.cli.devices import devices

@@ -8,9 +8,9 @@ import msgspec
 import typer
 
 from connectors.exports.simulstream import write_simulstream
+from connectors.files.atomic import write_whole
 from connectors.files.distinct import check_distinct
-from connectors.files.whole import write_whole
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from flows.pages.report.reading import Reading, kind_of
 from operators.errors import UsageError
 from operators.events import Caption, ErasureRecord

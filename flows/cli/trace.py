@@ -1,20 +1,17 @@
 """``surtitle trace``: its options, and what it prints and writes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
 
+from connectors.files.atomic import write_whole
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.output import make_folder
-from connectors.files.whole import write_whole
 from flows.running.waiting import Waiting
 from flows.settings.loading import load
 from flows.settings.options import TRANSLATION, Group, Overrides, takes
-
-if TYPE_CHECKING:
-    pass
 
 #: Settings that are not about decoding do not affect a trace.
 _DECODING: Group = {name: option for name, option in TRANSLATION.items() if option.stage == "translate"}

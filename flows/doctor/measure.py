@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from time import perf_counter
 
 from connectors.audio.decoder import AudioDecoder
-from connectors.machine.cpu import others_s, usable_cores
-from connectors.machine.memory import resident_mb
+from connectors.machine.resources import others_s, resident_mb, usable_cores
 from flows.doctor.speed import SpeedFacts
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine

@@ -6,9 +6,8 @@ import time
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
-from connectors.microphone.find_device import find_device
-from connectors.microphone.portaudio import InputDevice, InputStream, list_devices
+from connectors.machine.child_process import Failure, run_apart
+from connectors.microphone.portaudio import InputDevice, InputStream, find_device, list_devices
 from flows.doctor.finding import Finding, from_error
 from operators.errors import SurtitleError
 from operators.level import level

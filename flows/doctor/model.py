@@ -2,7 +2,7 @@
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
+from connectors.machine.child_process import Failure, run_apart
 from flows.doctor.finding import Finding, from_error
 from flows.settings.schema import TranslateSettings
 

@@ -4,9 +4,8 @@ import os
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
-from connectors.machine.cgroup import limits
-from connectors.machine.cpu import cpu_features, cpu_name, usable_cores
+from connectors.machine.child_process import Failure, run_apart
+from connectors.machine.resources import cpu_features, cpu_name, limits, usable_cores
 from flows.doctor.finding import Finding
 
 #: Instruction sets that llama.cpp can use: Linux's names, those that llama.cpp prints, and the usual ones.

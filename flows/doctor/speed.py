@@ -4,7 +4,7 @@ from statistics import median
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
+from connectors.machine.child_process import Failure, run_apart
 from flows.doctor.finding import Finding, from_error
 from flows.doctor.model import named
 from flows.settings.schema import TranslateSettings

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.files.json_file import read_json
-from connectors.jsonl.reading import event_type_of, read_events
+from connectors.files.contents import read_json
+from connectors.jsonl.files import event_type_of, read_events
 from flows.engine.leaning import leaning
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.schema import TranslateSettings

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.glossary import read_glossary
-from connectors.machine.cpu import others_s, usable_cores
+from connectors.machine.resources import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
@@ -270,7 +270,7 @@ def with_sessions(settings: TranslateSettings) -> TranslateSettings:
 
 
 def _template(chosen: str) -> TemplateName | Template:
-    return read_template(Path(chosen)) if chosen.endswith(".toml") else cast(TemplateName, chosen)
+    return read_template(Path(chosen)) if chosen.endswith(".toml") else cast("TemplateName", chosen)
 
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:

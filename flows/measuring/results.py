@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_whole
 from flows.pages.table import Table, console, number, percent, print_table
 from operators.printable import printable
 

@@ -11,7 +11,7 @@ import torch
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_texts, write_texts
-from connectors.files.checksum import sha256_of
+from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import read_gguf
 from connectors.models.resolve import resolve_model

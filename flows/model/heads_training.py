@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_aligned
-from connectors.files.checksum import sha256_of
+from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
-from connectors.gguf.file import read_gguf
-from connectors.gguf.values import encode
-from connectors.machine.cpu import usable_cores
+from connectors.gguf.file import encode, read_gguf
+from connectors.machine.resources import usable_cores
 from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import check_place, write_model

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from connectors.files.atomic import whole_file
 from connectors.files.distinct import check_distinct
-from connectors.files.whole import whole_file
 from flows.running.waiting import Waiting
 from operators.errors import UsageError
 from operators.languages import language

@@ -51,10 +51,9 @@ def prune(
     """
     # Imported here because other commands do not need it and should start fast.
     from connectors.gguf.file import GgufFile, read_gguf
-    from connectors.models.pruned import prune as pruned
+    from connectors.models.assembly import prune as pruned
     from connectors.models.resolve import resolve_model
-    from connectors.models.vocabulary import tokenizer_of
-    from connectors.models.vocabulary_list import list_entries, list_file
+    from connectors.models.vocabulary import list_entries, list_file, tokenizer_of
     from connectors.models.writer import check_place, write_model
     from operators.models.pruning.choice import Choice
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from connectors.files.json_file import read_json
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_whole
+from connectors.files.contents import read_json
 
 
 class Used(msgspec.Struct, frozen=True):

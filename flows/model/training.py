@@ -12,12 +12,10 @@ import torch
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_aligned
-from connectors.files.checksum import sha256_of
+from connectors.files.atomic import write_whole
+from connectors.files.contents import read_lines, sha256_of
 from connectors.files.distinct import check_distinct
-from connectors.files.text import read_lines
-from connectors.files.whole import write_whole
-from connectors.gguf.file import GgufFile, read_gguf
-from connectors.gguf.values import Entry, encode
+from connectors.gguf.file import Entry, GgufFile, encode, read_gguf
 from connectors.machine.quiet import GivesWay, lock_file
 from connectors.models.adapter import adapter_file, read_adapter
 from connectors.models.resolve import resolve_model

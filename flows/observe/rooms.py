@@ -1,7 +1,7 @@
 """The rooms of a server, as its settings describe them."""
 
-from connectors.rooms.limits import Limits
 from connectors.rooms.registry import RoomRegistry
+from connectors.rooms.room import Limits
 from flows.settings.schema import RecognizeSettings, Settings
 from operators.errors import UsageError
 from operators.languages import language

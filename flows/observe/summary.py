@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import Lock
 
 from connectors.files.output import inherited
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from flows.settings.schema import Settings
 from operators.events import ErasureRecord
 from operators.losses import Losses

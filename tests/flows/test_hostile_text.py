@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.exports.simulstream import write_simulstream
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from connectors.terminal.drawing import open_screen
 from connectors.view.rows import settled
 from connectors.web.messages import Languages

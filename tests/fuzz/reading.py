@@ -10,7 +10,7 @@ import msgspec
 import operators.prompts
 from connectors.dictionary import read_dictionary
 from connectors.glossary import read_glossary
-from connectors.jsonl.reading import event_type_of, read_events, validate
+from connectors.jsonl.files import event_type_of, read_events, validate
 from connectors.jsonl.source import JsonlSource
 from connectors.models.template import read_template
 from connectors.web.hub import Hub

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_whole
 from flows.pages.document import packaged, policy, render
 from flows.pages.report import listing, segments
 from flows.pages.report.cards import cards

@@ -5,8 +5,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from connectors.files.text import read_lines
-from connectors.jsonl.reading import event_type_of, read_events
+from connectors.files.contents import read_lines
+from connectors.jsonl.files import event_type_of, read_events
 from connectors.messages.log import tell
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_whole
 from flows.pages.svg import rect, tag, text
 from flows.pages.trace.cells import FORMS, cells
 from flows.pages.trace.graph import graph

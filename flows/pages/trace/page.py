@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 from markupsafe import Markup
 
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_whole
 from flows.pages.document import packaged, policy, render
 from flows.pages.trace.picture import safe, style_sheet
 from flows.pages.trace.section import section

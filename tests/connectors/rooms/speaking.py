@@ -9,8 +9,8 @@ from typing import Any, Self
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from connectors.rooms.limits import Limits
 from connectors.rooms.registry import RoomRegistry
+from connectors.rooms.room import Limits
 from connectors.rooms.server import RoomServer
 from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.messages import Languages

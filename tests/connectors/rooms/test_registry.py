@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.rooms.limits import BYTES_PER_SECOND, Limits, Pace
 from connectors.rooms.registry import NoPlaceError, RoomRegistry
-from connectors.rooms.room import Room
+from connectors.rooms.room import BYTES_PER_SECOND, Limits, Pace, Room
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption
 from operators.languages import language

@@ -28,7 +28,7 @@ CODE = '''
 import msgspec
 
 from connectors import FileSink
-from connectors.files.lines_file import LinesFile
+from connectors.files.records import LinesFile
 from connectors.sinks.part import sink
 from operators import Hypothesis
 from operators.errors import UsageError

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from connectors.dictionary import read_dictionary
-from connectors.gguf.file import read_gguf, write_gguf
-from connectors.gguf.values import encode
+from connectors.gguf.file import encode, read_gguf, write_gguf
 from connectors.models.adapter import adapter_file
 from flows.cli.app import app
 from operators.decoding.forward import Logits

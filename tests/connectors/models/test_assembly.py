@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from connectors.gguf.file import GgufFile, read_gguf, write_gguf
-from connectors.gguf.values import encode
-from connectors.models.pruned import prune
+from connectors.gguf.file import GgufFile, encode, read_gguf, write_gguf
+from connectors.models.assembly import prune
 from connectors.models.vocabulary import tokenizer_of
 from operators.decoding.forward import Logits
 from operators.errors import InputError

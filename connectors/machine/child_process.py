@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from connectors.files.damage import DAMAGED
+from connectors.files.contents import DAMAGED
 
 T = TypeVar("T")
 # A process that a driver holds cannot be killed at once; it is left alone after this time.

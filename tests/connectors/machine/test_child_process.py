@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.machine.apart import Failure, run_apart
+from connectors.machine.child_process import Failure, run_apart
 
 
 def module(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> str:

@@ -3,9 +3,9 @@
 import asyncio
 from threading import Lock
 
-from connectors.web.client import Client, Followed
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
+from connectors.web.streams import Client, Followed
 from tests.connectors.web.browser import Page, caption
 
 

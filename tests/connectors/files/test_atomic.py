@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from connectors.files.atomic import whole_file, write_whole
 from connectors.files.output import WriteError
-from connectors.files.whole import whole_file, write_whole
 from operators.errors import InputError
 from tests.flows.cli.test_report import write
 from tests.flows.talk import captions

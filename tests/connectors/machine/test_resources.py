@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.machine.cgroup import Limits, limits
+from connectors.machine.resources import Limits, limits
 
 
 def tree(folder: Path, own: str, files: dict[str, str]) -> Limits:
