@@ -19,10 +19,9 @@ import soundfile
 import soxr  # type: ignore[import-untyped] # ships no stubs
 from numpy.typing import NDArray
 
-from operators.errors import InputError
+from operators.errors import InputError, missing, unreadable
 from operators.events import SAMPLE_RATE
-from operators.mono import mono
-from operators.unreadable import missing, unreadable
+from operators.sound import mono
 
 # Sizes written by programs that cannot know the length: 0 (GStreamer), all ones (ffmpeg), just under 2 GiB
 # (SoX, arecord). For such a file it is impossible to say whether anything is missing.

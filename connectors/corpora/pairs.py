@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from connectors.files.atomic import whole_file
-from operators.errors import InputError
+from operators.errors import InputError, unreadable
 from operators.training.pairs import Pair
-from operators.unreadable import unreadable
 
 #: No line with two sentences is longer.
 _MAX_LINE_BYTES = 64 * 1024

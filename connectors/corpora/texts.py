@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from operators.errors import InputError
-from operators.unreadable import unreadable
+from operators.errors import InputError, unreadable
 
 #: Maximum characters of a line; a longer one is read in parts.
 _MAX_LINE_CHARACTERS = 16 * 1024

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from operators.errors import InputError
-from operators.unreadable import missing, unreadable
+from operators.errors import InputError, missing, unreadable
 
 #: Maximum bytes of a file: forty times the Bible.
 MAX_TEXT_BYTES = 200_000_000

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
-from operators.printable import printable
+from operators.errors import printable
 
 # Maximum characters of a text in a message: texts from outside may have any length.
 _MAX_CHARACTERS = 8_000

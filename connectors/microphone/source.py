@@ -17,8 +17,8 @@ from connectors.microphone.portaudio import InputDevice, find_device
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.mono import mono
 from operators.observed import MicrophoneChanged, SoundLost
+from operators.sound import mono
 
 
 class Resampler:

@@ -12,11 +12,10 @@ import regex
 
 from connectors.files.contents import read_json
 from connectors.gguf.file import Entry, GgufFile, Tensor, encode, matrix_of, read_gguf
-from operators.errors import InputError, UsageError
+from operators.errors import InputError, UsageError, is_visible, unreadable
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.models.quantize import quantize
 from operators.models.tensor_types import TYPES_KEY, USUAL, Types, number_of, parse_types
-from operators.unreadable import is_visible, unreadable
 
 #: Architectures with the same matrices in a GGUF file as in training. For Llama, GGUF reorders the rows of
 #: the query and key matrices.

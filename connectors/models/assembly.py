@@ -16,7 +16,7 @@ from operators.models.adapter import Adapter
 from operators.models.pruning.tokenizer import Tokenizer
 from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import Types, group_of, number_of
-from operators.progress import Progress
+from operators.observed import Progress
 from operators.prompts.trained import TEMPLATES_KEY, TrainedPrompts, spell_prompts
 
 #: The header entry that says that, and how, a model was changed.

@@ -13,7 +13,7 @@ from connectors.models.assembly import Parts, assemble, fingerprint
 from connectors.models.captions_folder import ADAPTER, VOCABULARY
 from connectors.models.writer import remove_abandoned, write_model
 from operators.errors import InputError, OutputError
-from operators.progress import Progress
+from operators.observed import Progress
 
 
 def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:

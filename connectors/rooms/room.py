@@ -12,7 +12,7 @@ from typing import NamedTuple
 from operators.clock import LagClock
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.languages import Direction
-from operators.level import level
+from operators.sound import level
 
 #: Bytes of a second of sound.
 BYTES_PER_SECOND = 2 * SAMPLE_RATE

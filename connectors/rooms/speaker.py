@@ -16,7 +16,7 @@ from connectors.web.hub import Full, Hub
 from connectors.web.messages import languages_of
 from connectors.web.streams import Client
 from operators.errors import UsageError
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 # Seconds between two attempts to hand over sound that there is no space for.
 _FULL_S = 0.05

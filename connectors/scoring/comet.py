@@ -11,8 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from operators.errors import InputError, UsageError
-from operators.unreadable import is_visible_file
+from operators.errors import InputError, UsageError, is_visible_file
 
 _PROGRAM = "comet-score"
 

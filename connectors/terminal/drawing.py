@@ -23,7 +23,7 @@ from connectors.view.rows import COLUMNS, ROWS, CaptionRow, roll_up, row_width, 
 from connectors.view.status import Status, encodable, status_text
 from operators.errors import OutputError
 from operators.events import Caption
-from operators.text_layout import cleaned, cluster_width, clusters, wrap
+from operators.text import cleaned, cluster_width, clusters, wrap
 
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
 _ERASE_LINE = "\x1b[K"

@@ -24,11 +24,9 @@ from operators.events import Partial
 from operators.languages import Direction
 from operators.models.continuations import open_continuations
 from operators.models.llama_model import LlamaModel
-from operators.sentences.mend import mend
-from operators.sentences.opinion import LanguageModel
-from operators.sentences.seam import Decision, Seam, Verdict, decide
-from operators.sentences.spellings import Spellings
-from operators.sentences.words import words_of
+from operators.sentences.joining import mend
+from operators.sentences.seam import Decision, LanguageModel, Seam, Verdict, decide
+from operators.sentences.words import Spellings, words_of
 
 _ENDS, _EITHER = re.compile(r"[.?!]"), re.compile(r"[;:—]")
 _WORD = re.compile(r"\w+(?:['’.]\w+)*")

@@ -18,8 +18,7 @@ from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import RULES
 from operators.recognizers.windowed.method import SpeechMethod
-from operators.recognizers.windowed.segmenter import Segmenter
-from operators.recognizers.windowed.voice import silero
+from operators.recognizers.windowed.segmenter import Segmenter, silero
 
 
 def measure() -> None:

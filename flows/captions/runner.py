@@ -30,7 +30,7 @@ from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.errors import InputError, InternalError, OutputError, SurtitleError
 from operators.observed import RunBegan
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 
 def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Path | None) -> None:

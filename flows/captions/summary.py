@@ -10,7 +10,7 @@ from connectors.files.atomic import write_whole
 from connectors.messages.log import tell
 from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import LatencyParts, Percentiles, Summary
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 
 def write_summary(summary: Summary, path: Path) -> None:

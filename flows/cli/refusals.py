@@ -7,8 +7,7 @@ from typing import Any
 
 import typer
 
-from operators.errors import UsageError
-from operators.nearest import nearest
+from operators.errors import UsageError, nearest
 
 #: The exception that Typer raises for an invalid command line; it has no public name.
 BAD_COMMAND_LINE: Any = typer.BadParameter.__bases__[0]

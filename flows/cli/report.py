@@ -12,11 +12,10 @@ from connectors.files.atomic import write_whole
 from connectors.files.distinct import check_distinct
 from connectors.jsonl.files import read_events
 from flows.pages.report.reading import Reading, kind_of
-from operators.errors import UsageError
+from operators.errors import UsageError, printable
 from operators.events import Caption, ErasureRecord
 from operators.languages import language
 from operators.metrics.tokenizers import latency_tokenizer, tokenizer
-from operators.printable import printable
 
 
 def report(

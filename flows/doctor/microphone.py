@@ -10,7 +10,7 @@ from connectors.machine.child_process import Failure, run_apart
 from connectors.microphone.portaudio import InputDevice, InputStream, find_device, list_devices
 from flows.doctor.finding import Finding, from_error
 from operators.errors import SurtitleError
-from operators.level import level
+from operators.sound import level
 
 _LISTEN_S = 2.0
 # A sound server that wakes up, or a headset that connects, needs a moment.

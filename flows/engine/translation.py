@@ -52,7 +52,7 @@ from operators.models.pass_times import (
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
-from operators.progress import Progress, silent
+from operators.observed import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template

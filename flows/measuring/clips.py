@@ -13,7 +13,7 @@ from connectors.audio.decoder import AudioDecoder
 from connectors.files.contents import DAMAGED, read_lines
 from flows.measuring.signature import sign
 from operators.errors import InputError
-from operators.recognizers.windowed.voice import Samples
+from operators.recognizers.windowed.segmenter import Samples
 
 
 class Clip(NamedTuple):

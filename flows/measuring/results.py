@@ -9,7 +9,7 @@ import msgspec
 
 from connectors.files.atomic import write_whole
 from flows.pages.table import Table, console, number, percent, print_table
-from operators.printable import printable
+from operators.errors import printable
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,8 @@ import typer
 from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
 from flows.running.waiting import Waiting
-from operators.errors import UsageError
+from operators.errors import UsageError, printable
 from operators.languages import language
-from operators.printable import printable
 
 
 def align(

@@ -7,8 +7,7 @@ import typer
 
 from connectors.files.distinct import check_distinct
 from flows.running.waiting import Waiting
-from operators.errors import UsageError
-from operators.printable import printable
+from operators.errors import UsageError, printable
 
 
 def assemble(

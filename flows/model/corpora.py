@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from operators.errors import UsageError
+from operators.errors import UsageError, is_visible
 from operators.languages import Language, language
-from operators.unreadable import is_visible
 
 
 class Share(NamedTuple):

@@ -18,12 +18,11 @@ from connectors.models.resolve import resolve_model
 from connectors.scoring.journal import Journal
 from flows.model.in_torch import ends, torch_model
 from flows.model.jobs import DistillJob
-from operators.errors import InputError, UsageError
+from operators.errors import InputError, UsageError, printable
 from operators.languages import Direction
 from operators.models.llama_model import LlamaModel
-from operators.printable import printable
 from operators.prompts.select import select_prompt
-from operators.training.distilled import Fate, Translated, Translator
+from operators.training.generate import Fate, Translated, Translator
 
 #: Version of the method; increased when the same pairs would give other results.
 _RECIPE = 1

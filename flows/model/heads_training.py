@@ -28,12 +28,11 @@ from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_recor
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Task, output_limit
 from operators.decoding.heads import EQUATIONS, StateSolver
-from operators.errors import InputError
+from operators.errors import InputError, printable
 from operators.languages import Direction, language
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.models.many_answers import Answer, many_answers
-from operators.printable import printable
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import select_prompt
 from operators.training.blocks import mean_block

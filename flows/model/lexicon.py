@@ -8,10 +8,9 @@ import typer
 from connectors.files.atomic import whole_file
 from connectors.files.distinct import check_distinct
 from flows.running.waiting import Waiting
-from operators.errors import UsageError
+from operators.errors import UsageError, printable
 from operators.languages import language
 from operators.lexicon import lexicon_lines
-from operators.printable import printable
 
 #: A mapped file of this size costs no memory to speak of.
 _MAX_BYTES = 5_000_000

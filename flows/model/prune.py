@@ -9,9 +9,8 @@ import typer
 
 from connectors.files.distinct import check_distinct
 from flows.running.waiting import Waiting
-from operators.errors import UsageError
+from operators.errors import UsageError, printable
 from operators.languages import language
-from operators.printable import printable
 
 MODEL_HELP = "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'base'."
 

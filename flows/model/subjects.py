@@ -11,10 +11,9 @@ from operators.models.llama_model import LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
 from operators.prompts.trained import TrainedPrompts
-from operators.training.asked import Asked, asked
 from operators.training.mixture import Corpus, mixture
 from operators.training.noise import Lexicon, Noise
-from operators.training.packing import Rows, pack
+from operators.training.packing import Asked, Rows, asked, pack
 
 #: Number of tokens of a row. The longest examples, 60 words on each side, have about 200.
 _LENGTH = 256

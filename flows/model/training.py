@@ -25,11 +25,10 @@ from flows.model.in_torch import ends, fast_dtype, torch_model
 from flows.model.jobs import TrainingJob
 from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
 from flows.model.subjects import batches, subjects_of
-from operators.errors import InputError, UsageError
+from operators.errors import InputError, UsageError, printable
 from operators.languages import Direction, Language, language
 from operators.models.llama_model import LlamaModel
 from operators.models.tensor_types import TYPES_KEY, spell_types
-from operators.printable import printable
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.prompt import Prompt
 from operators.prompts.trained import (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from flows.settings.schema import Settings
 from operators.languages import language
-from operators.level import level
 from operators.observed import Observed, SoundHeard
+from operators.sound import level
 
 
 class Heard:

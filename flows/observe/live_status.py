@@ -7,7 +7,6 @@ from connectors.terminal.screen import Screen
 from connectors.view.status import Status
 from flows.observe.audience import Audience
 from operators.events import ErasureRecord
-from operators.level import level
 from operators.losses import Losses
 from operators.observed import (
     MicrophoneChanged,
@@ -18,6 +17,7 @@ from operators.observed import (
     SoundLost,
     UpdateMeasured,
 )
+from operators.sound import level
 
 # Seconds after a partial during which somebody counts as speaking.
 _SPEECH_S = 1.5

@@ -8,9 +8,8 @@ from connectors.files.output import inherited
 from connectors.jsonl.files import read_events
 from flows.settings.schema import Settings
 from operators.events import ErasureRecord
-from operators.losses import Losses
+from operators.losses import Losses, Missing
 from operators.metrics.summary import Summary, SummaryMeter
-from operators.missing import Missing
 from operators.observed import Observed, SoundLost, SpeechCut, UpdateMeasured
 from operators.secret import to_plain
 

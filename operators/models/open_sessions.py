@@ -16,7 +16,7 @@ from operators.models.branches import BranchStore
 from operators.models.branching_sequence import BranchingSequence
 from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
 from operators.models.store import SequenceStore, ShiftingStore
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 from operators.trouble import NoRoom
 
 #: The sequence that holds only the first head.

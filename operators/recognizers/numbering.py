@@ -8,7 +8,7 @@ import msgspec
 
 from operators.events import Partial
 from operators.recognizers.protocol import Hypothesis
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 _log = logging.getLogger(__name__)
 

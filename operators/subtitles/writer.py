@@ -8,7 +8,7 @@ import msgspec
 from operators.events import Caption
 from operators.subtitles.breaking import Block, Text, split
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Heard, Speech, place
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 Shown = Literal["source", "target", "both"]
 

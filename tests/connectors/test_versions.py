@@ -22,7 +22,7 @@ from operators.events import Event
 from operators.metrics.erasure import ErasureState
 from operators.recognizers.numbering import NumberingState
 from operators.sentences.joining import SentencesState
-from operators.snapshots import unpack
+from operators.stages.snapshots import unpack
 from operators.stages.translation import OpenSegment, StageState
 from operators.subtitles.writer import WriterState
 

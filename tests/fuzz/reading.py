@@ -30,10 +30,10 @@ from operators.glossary import times_said, words_of
 from operators.languages import Direction
 from operators.lexicon import Dictionary
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.figures import Report
+from operators.metrics.report import Report
 from operators.metrics.summary import Summary
 from operators.prompts.select import select_prompt
-from operators.text_layout import cleaned
+from operators.text import cleaned
 from tests.flows.talk import captions
 from tests.fuzz.correct import Subject, refused_clearly, written
 from tests.toy import SpellingVocabulary

@@ -11,7 +11,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-import operators.training.distilled as distilled
+import operators.training.generate as distilled
 from connectors.corpora.pairs import read_aligned, read_texts
 from connectors.gguf.file import read_gguf
 from flows.cli.app import app

@@ -15,7 +15,7 @@ from flows.pages.table import Table
 from operators.decoding.pass_cost import PassCosts, is_measured
 from operators.decoding.trajectory import Replayed, Trajectory, autoregressive, replay
 from operators.errors import InputError
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 Line = TypeVar("Line")
 

@@ -25,8 +25,7 @@ from operators.recognizers.whisper.decoder import speech_task
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.whisper.model import WhisperModel, load_model
 from operators.recognizers.whisper.recognizer import RULES
-from operators.recognizers.windowed.segmenter import Segmenter
-from operators.recognizers.windowed.voice import Samples, silero
+from operators.recognizers.windowed.segmenter import Samples, Segmenter, silero
 
 # Only whole utterances are decoded, and their ends do not depend on this interval.
 _INTERVAL_S = 10.0

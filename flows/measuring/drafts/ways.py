@@ -27,7 +27,7 @@ from operators.decoding.prediction import Prediction
 from operators.decoding.remembered import Memory, Remembered
 from operators.decoding.trajectory import Trajectory, record
 from operators.prompts.prompt import Prompt
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 _KEY = "drafts"
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from flows.pages.report.gather import Gathered
 from flows.pages.report.plots import Plot, levels
 from flows.pages.svg import Scale, drawing, rect, tag, text, ticks
-from operators.metrics.figures import StreamFigures
+from operators.metrics.report import StreamFigures
 
 _BINS = 24
 _SMALL_WIDTH, _SMALL_HEIGHT = 300.0, 150.0

@@ -16,8 +16,8 @@ from flows.pages.report.tables import stream_tables
 from flows.pages.trace.picture import style_sheet
 from flows.pages.trace.section import section
 from operators.decoding.trace import Trace
-from operators.metrics.figures import Report
-from operators.text_layout import cleaned
+from operators.metrics.report import Report
+from operators.text import cleaned
 
 
 def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path, traces: Sequence[Trace] = ()) -> None:

@@ -12,10 +12,9 @@ from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.figures import Report
-from operators.metrics.report import ReportMeter
+from operators.metrics.report import Report, ReportMeter
 from operators.metrics.tokenizers import latency_tokenizer, tokenizer
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 #: How latency is counted; see docs/measuring.md.
 _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from flows.pages.report.gather import Detail, Moment
 from flows.pages.svg import Scale, drawing, line, rect, tag, text, ticks
 from operators.metrics.lifespans import Block, blocks
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 _WIDTH, _TOP, _BELOW, _LEFT = 640.0, 8.0, 24.0, 8.0
 # Space for the words of the last text, to the right of their bars.

@@ -8,8 +8,7 @@ from flows.pages.report.gather import Detail, Moment
 from flows.pages.report.roll import Frame, place_of
 from flows.pages.svg import value_of
 from operators.metrics.lifespans import Marks, marks
-from operators.prefix import common_prefix
-from operators.text_layout import cleaned
+from operators.text import cleaned, common_prefix
 
 
 class Piece(NamedTuple):

@@ -9,7 +9,7 @@ from flows.pages.report.gather import Detail, Gathered
 from flows.pages.report.roll import frame, roll, snippet
 from flows.pages.report.rows import UpdateRow, rows
 from flows.pages.report.spark import spark
-from operators.metrics.figures import Report, SegmentFigures
+from operators.metrics.report import Report, SegmentFigures
 
 #: Maximum number of drawn segments, and of their characters together.
 MAX_DRAWN, MAX_CHARACTERS = 150, 2_500_000

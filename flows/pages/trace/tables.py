@@ -11,7 +11,7 @@ from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, safe
 from flows.pages.trace.section import summary
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Trace, UpdateTrace
-from operators.printable import printable
+from operators.errors import printable
 
 # Columns of output that goes to a file: wide enough for the table.
 _STYLES = {

@@ -7,15 +7,13 @@ from typing_extensions import override
 
 from operators.languages import Language, language
 from operators.observed import SpeechCut
-from operators.recognizers.part import Observe, RecognizerSettings, unobserved
-from operators.recognizers.published import named_model
+from operators.recognizers.part import Observe, RecognizerSettings, named_model, unobserved
 from operators.recognizers.whisper.decoder import MARGIN, decode
 from operators.recognizers.whisper.model import WhisperModel, load_model
 from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, recognizer_of
 from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of, method_of
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
-from operators.recognizers.windowed.segmenter import SegmentRules, Window
-from operators.recognizers.windowed.voice import Samples
+from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 
 #: The model was trained on 30 s; two of these are the silence after the speech. It recognises short
 #: utterances worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this

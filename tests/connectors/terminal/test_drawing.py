@@ -19,7 +19,7 @@ from connectors.view.rows import CaptionRow, row_width
 from connectors.view.status import Status
 from operators.errors import OutputError
 from operators.events import Caption
-from operators.text_layout import wrap
+from operators.text import wrap
 from tests.connectors.terminal.emulator import SmallTerminal, Tty
 from tests.subtitled import caption as any_caption
 

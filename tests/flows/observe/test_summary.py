@@ -10,9 +10,8 @@ from flows.observe.profile import Profile
 from flows.observe.summary import RunSummary
 from flows.settings.loading import load_settings
 from operators.events import Effort, ErasureRecord
-from operators.losses import Losses
+from operators.losses import Losses, Missing, Span
 from operators.metrics.erasure import ErasureMeter
-from operators.missing import Missing, Span
 from operators.observed import SoundLost, SpeechCut, UpdateMeasured
 from tests.flows.talk import captions
 

@@ -22,8 +22,7 @@ from operators.decoding.respelled import Respelled
 from operators.decoding.session import PrefixSession
 from operators.decoding.trajectory import Round, record
 from operators.decoding.tree import TokenTree
-from operators.recognizers.whisper.byte_pairs import BytePairs
-from operators.recognizers.whisper.vocabulary import load_vocabulary
+from operators.recognizers.whisper.vocabulary import BytePairs, load_vocabulary
 from tests.operators.decoding.test_draft_model import errors, limits, predictions, prompts, sessions
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.toy import END, ToyCache

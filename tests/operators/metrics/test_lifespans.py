@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from operators.metrics.erasure import erasure
 from operators.metrics.lifespans import Block, Marks, Step, blocks, marks
-from operators.metrics.spelling import spelled
-from operators.metrics.tokenizers import tokenizer
+from operators.metrics.tokenizers import spelled, tokenizer
 
 texts = st.lists(st.lists(st.sampled_from("ab"), max_size=6).map(tuple), min_size=1, max_size=8)
 

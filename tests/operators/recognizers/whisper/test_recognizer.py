@@ -11,8 +11,7 @@ from operators.recognizers.protocol import Hypothesis
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import WhisperTranscriber, whisper_recognizer
 from operators.recognizers.windowed.method import SpeechMethod
-from operators.recognizers.windowed.segmenter import Window
-from operators.recognizers.windowed.voice import Samples
+from operators.recognizers.windowed.segmenter import Samples, Window
 from operators.trouble import ModelTrouble, Trouble
 from tests.operators.recognizers.speaking import chunks, pcm, silence
 from tests.operators.recognizers.test_protocol import by_segment, hear

@@ -12,8 +12,7 @@ from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
 from operators.recognizers.windowed.drafting import DraftingTranscriber
 from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of
-from operators.recognizers.windowed.segmenter import Segmenter, Window
-from operators.recognizers.windowed.voice import Samples, silero
+from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 from tests.operators.recognizers.speaking import pcm
 
 PIECES = {1: b" the", 2: b" Guggen", 3: b"berg", 4: b".", 5: b" Bible"}

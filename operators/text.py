@@ -1,11 +1,11 @@
-"""Text in columns: removes what is unsafe to show, measures width, and breaks lines.
+"""Text: what is safe to show of it, its width, its lines and columns, and the common prefix of two.
 
 Broadcast practice: at most 42 columns per line, 30 for Chinese and Japanese, whose characters take two
 columns each; `operators.languages` has the number for each language.
 """
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -129,3 +129,19 @@ def _split(piece: str, columns: int) -> list[str]:
             parts[-1] += part
             used += cluster_width(part)
     return parts
+
+
+def common_prefix(left: Sequence[object], right: Sequence[object]) -> int:
+    """Length of the longest common prefix, |LCP(left, right)|."""
+    length = min(len(left), len(right))
+    # Slices compare in C; most texts are equal, or equal except for a few tokens.
+    if left[:length] == right[:length]:
+        return length
+    low, high = 0, length
+    while high - low > 1:
+        middle = (low + high) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low

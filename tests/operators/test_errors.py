@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.nearest import nearest
-from operators.unreadable import missing, unreadable
+from operators.errors import missing, nearest, unreadable
 
 
 def test_a_missing_file_is_told_with_a_similar_one_in_its_folder(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import wcwidth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.text_layout import cleaned, clusters, width, wrap
+from operators.text import cleaned, clusters, width, wrap
 
 any_text = st.text(st.characters(), max_size=80) | st.text(
     " abcdeé漢字、。「」👩‍👩‍👧️한각ᄀ\u0301\u00ad\x1b[31m\u202e", max_size=80

@@ -6,9 +6,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.training.mixture import example, speech
 from operators.training.noise import Lexicon, Noise
 from operators.training.pairs import Pair
-from operators.training.speech import example, speech
 from tests.operators.training.test_pairs import PAIRS
 
 
