@@ -1,4 +1,8 @@
-"""``surtitle serve``: rooms that speak from browsers."""
+"""Commands that run as a service.
+
+``surtitle serve`` has rooms that speak from browsers; ``surtitle job`` runs a pipeline as a settings file
+describes it, alone or as a process of a cluster.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,12 +11,15 @@ import typer
 from msgspec.structs import replace
 
 from flows.captions.runner import caption
-from flows.observe.rooms import ROOMS
+from flows.cli.refusals import check_command
+from flows.observe.audience import ROOMS
 from flows.settings.lists import words
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
+    CLUSTER,
     OUTPUT,
     RECOGNITION,
+    RECOVERY,
     SENTENCES,
     SPEECH_OUTPUT,
     TRANSLATION,
@@ -27,6 +34,22 @@ from flows.settings.options import (
     usual,
 )
 from flows.settings.schema import Settings
+
+
+@takes(RECOVERY, WORKERS, CLUSTER, WATCHING)
+def job(
+    overrides: Overrides,
+    settings: Annotated[Path, typer.Argument(help="TOML file that names input and output.")],
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Nothing on the terminal but errors and the web page's address.")
+    ] = False,
+) -> None:
+    """Run a pipeline that a settings file describes, from Kafka or files to Kafka or files, until it ends."""
+    check_command(settings, "job")
+    if quiet:
+        overrides.setdefault("output", {})["terminal"] = False
+    caption(begin_settings(settings, overrides), quiet=quiet, profile=False, settings_file=settings)
+
 
 _LANGUAGES: Group = {
     "to": Option(

@@ -1,15 +1,51 @@
 """The commands of ``surtitle model``; those that train with PyTorch are here, as all they do is run a job."""
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
 import typer
 
-from flows.model.align import align
-from flows.model.asking import asks_for
+from flows.model.alignment import align, lexicon
 from flows.model.assemble import assemble
 from flows.model.jobs import DistillJob, HeadsJob, TrainingJob
-from flows.model.lexicon import lexicon
 from flows.model.prune import prune
 from operators.errors import UsageError
 from operators.extras import needs_extra
+
+J = TypeVar("J", bound=msgspec.Struct)
+
+
+def asks_for(job: type[J]) -> Callable[[Callable[[J], None]], Callable[..., None]]:
+    """Turn the fields of a command's ``job`` into arguments and options.
+
+    A field is ``Annotated`` with its typer parameter; a field without a default is required.
+    """
+    hints = get_type_hints(job, include_extras=True)
+    parameters = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.required else field.default,
+            annotation=hints[field.name],
+        )
+        for field in msgspec.structs.fields(job)
+    ]
+
+    def decorate(command: Callable[[J], None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**values: Any) -> None:
+            command(job(**values))
+
+        # Typer reads these two attributes, and passes all arguments by name.
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        return called
+
+    return decorate
+
 
 model_app = typer.Typer(
     help="Make a captions model: a smaller vocabulary, trained to translate unfinished speech.",
@@ -25,7 +61,7 @@ def distill(job: DistillJob) -> None:
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
-        from flows.model.distilling import run
+        from flows.model.distill import run
 
     run(job)
 
@@ -39,7 +75,7 @@ def train(job: TrainingJob) -> None:
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
-        from flows.model.training import run
+        from flows.model.train import run
 
     if (job.judged is None) != (job.reference is None):
         raise UsageError("give both --judge-sources and --judge-references, or neither")
@@ -55,7 +91,7 @@ def heads(job: HeadsJob) -> None:
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
-        from flows.model.heads_training import run
+        from flows.model.heads import run
 
     run(job)
 

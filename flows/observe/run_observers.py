@@ -8,12 +8,11 @@ from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
-from flows.observe.heard import Heard
 from flows.observe.live_status import StatusLine
 from flows.observe.messages import Messages
 from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
-from flows.observe.summary import RunSummary
+from flows.observe.summary import Heard, RunSummary
 from flows.settings.schema import Settings
 
 

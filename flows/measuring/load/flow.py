@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from connectors.machine.resources import resident_mb
 from flows.captions.graph import build
-from flows.captions.inputs import Input
-from flows.captions.pace import Pace
+from flows.captions.inputs import Input, Pace
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
 from flows.measuring.load.target import Meter

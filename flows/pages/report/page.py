@@ -10,11 +10,10 @@ from flows.pages.document import packaged, policy, render
 from flows.pages.report import listing, segments
 from flows.pages.report.cards import cards
 from flows.pages.report.gather import Gathered
-from flows.pages.report.histograms import histograms
-from flows.pages.report.plots import erasure
+from flows.pages.report.plots import erasure, histograms
 from flows.pages.report.tables import stream_tables
+from flows.pages.trace.page import section
 from flows.pages.trace.picture import style_sheet
-from flows.pages.trace.section import section
 from operators.decoding.trace import Trace
 from operators.metrics.report import Report
 from operators.text import cleaned

@@ -7,9 +7,8 @@ from markupsafe import Markup
 
 from connectors.files.atomic import write_whole
 from flows.pages.svg import rect, tag, text
-from flows.pages.trace.cells import FORMS, cells
 from flows.pages.trace.graph import graph
-from flows.pages.trace.grid import grid
+from flows.pages.trace.grid import FORMS, cells, grid
 from flows.pages.trace.overview import name, overview
 from flows.pages.trace.picture import LETTERS, MEANINGS, SMALL, Labels, Picture, kind, safe, shortened
 from operators.decoding.forward import Origin

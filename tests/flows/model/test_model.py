@@ -145,7 +145,7 @@ def test_training_without_its_packages_says_what_to_install(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "flows.model.training", raising=False)
+    monkeypatch.delitem(sys.modules, "flows.model.train", raising=False)
     with pytest.raises(UsageError, match=r"needs the package torch; .*surtitle\[train\]"):
         run("train", tiny, "--pairs", "talk.tsv.gz", "--to", "German", "-o", tmp_path / "adapter.gguf")
 

@@ -1,4 +1,4 @@
-"""A run of ``surtitle model train``: trains an adapter on pairs of texts, with a record and scores."""
+"""surtitle model train: trains an adapter on pairs of texts, with a prompt and corpora for each language."""
 
 import os
 import sys
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from random import Random
+from typing import NamedTuple
 
 import msgspec
 import torch
@@ -20,11 +22,9 @@ from connectors.machine.quiet import GivesWay, lock_file
 from connectors.models.adapter import adapter_file, read_adapter
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import check_place, write_model
-from flows.model.corpora import Lesson
 from flows.model.in_torch import ends, fast_dtype, torch_model
-from flows.model.jobs import TrainingJob
+from flows.model.jobs import Lesson, TrainingJob
 from flows.model.record import Point, TrainingRecord, Used, read_record, write_record
-from flows.model.subjects import batches, subjects_of
 from operators.errors import InputError, UsageError, printable
 from operators.languages import Direction, Language, language
 from operators.models.llama_model import LlamaModel
@@ -40,8 +40,64 @@ from operators.prompts.trained import (
 )
 from operators.training.fit import Fit, Schedule, Step
 from operators.training.judge import judge
-from operators.training.mixture import Corpus
-from operators.training.packing import Rows
+from operators.training.mixture import Corpus, mixture
+from operators.training.noise import Lexicon, Noise
+from operators.training.packing import Asked, Rows, asked, pack
+
+#: Number of tokens of a row. The longest examples, 60 words on each side, have about 200.
+_LENGTH = 256
+#: Sentences of each corpus whose words the noise draws from.
+_LEXICON = 20_000
+
+
+class Subject(NamedTuple):
+    """What is learned for one target language: its prompt and its corpora."""
+
+    prompt: Prompt
+    separator: str
+    corpora: list[Corpus]
+
+    @property
+    def share(self) -> float:
+        """Its share of the segments, relative to the other languages."""
+        return sum(corpus.share for corpus in self.corpora)
+
+
+def subjects_of(
+    job: TrainingJob, lessons: list[tuple[Lesson, Corpus]], prompts: TrainedPrompts, model: LlamaModel
+) -> list[Subject]:
+    """The corpora by language."""
+    subjects: dict[Language, Subject] = {}
+    for lesson, corpus in lessons:
+        if lesson.target not in subjects:
+            prompt = few_shot_prompt(model, prompts.find(job.source, lesson.target.name))
+            subjects[lesson.target] = Subject(prompt, lesson.target.joint, [])
+        subjects[lesson.target].corpora.append(corpus)
+    return list(subjects.values())
+
+
+def batches(job: TrainingJob, subjects: list[Subject], seen: int) -> Iterator[Rows]:
+    """Endless batches for a run that has seen ``seen`` tokens."""
+    # A resumed run draws new samples, and does not repeat those that it has seen.
+    seed = f"{job.seed} {seen}"
+    words = (pair.source for one in subjects for corpus in one.corpora for pair in corpus.pairs[:_LEXICON])
+    noise = Noise(job.noise, Lexicon.of(words)) if job.noise else None
+    return pack(_examples(subjects, seed, job.prefixes, noise), job.rows, _LENGTH)
+
+
+def _examples(subjects: list[Subject], seed: str, prefixes: float, noise: Noise | None) -> Iterator[Asked]:
+    """Endless examples of all languages by their shares."""
+    rng = Random(seed)
+    # Languages are drawn apart, so that a run for one language draws what it would draw without this.
+    languages = Random(f"{seed} languages")
+    streams = [
+        mixture(one.corpora, rng, prefixes=prefixes, noise=noise, separator=one.separator) for one in subjects
+    ]
+    while True:
+        (drawn,) = languages.choices(range(len(subjects)), [one.share for one in subjects])
+        found = next(streams[drawn])
+        yield asked(subjects[drawn].prompt, found.source, found.target, is_final=found.is_final)
+
 
 _SAVE_EVERY_S = 300.0
 #: Tokens during which the learning rate rises, at most, and as a share of short runs.
