@@ -25,7 +25,7 @@ _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 def say(text: str) -> None:
-    """Tell whoever runs set-up."""
+    """Print a message of the set-up."""
     print(f"setup: {text}", file=sys.stderr, flush=True)
 
 

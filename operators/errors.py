@@ -141,7 +141,7 @@ def is_visible_file(path: Path) -> bool:
     """Whether a path leads to a regular file that this process can see.
 
     `Path.is_file` raises for a path that is too long and for a folder that may not be searched. Here these
-    are no files; whoever reads them says why.
+    are no files; reading them gives the reason.
     """
     return os.path.isfile(path)  # noqa: PTH113 - see above
 

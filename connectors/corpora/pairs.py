@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from connectors.files.atomic import whole_file
+from connectors.files.atomic import atomic_file
 from operators.errors import InputError, unreadable
 from operators.training.pairs import Pair
 
@@ -54,7 +54,7 @@ def write_aligned(path: Path, pairs: Iterable[Pair]) -> None:
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a file completely or not at all, compressed if its name ends in .gz."""
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         if path.suffix == ".gz":
             # Without name and time, so that the same pairs give the same file.
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.files.atomic import whole_file
+from connectors.files.atomic import atomic_file
 from operators.errors import InputError
 from operators.events import Caption
 from operators.metrics.tokenizers import Tokenizer
@@ -121,6 +121,6 @@ def write_simulstream(captions: Iterable[Caption], path: Path, tokenize: Tokeniz
         OutputError: when the log cannot be written.
     """
     log, encoder = _Log(tokenize), msgspec.json.Encoder()
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         for caption in captions:
             file.writelines(encoder.encode(line) + b"\n" for line in log.lines(caption))

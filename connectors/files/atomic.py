@@ -11,18 +11,18 @@ from typing import BinaryIO
 from connectors.files.output import WriteError, inherited, open_to_write, unfinished
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Write a file atomically: if it cannot be written, the old one stays.
 
     Raises:
         WriteError: when it cannot be written.
     """
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(data)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file that is replaced after the block; if the block raises, the old file stays.
 
     Pipes, devices and descriptors inherited by this process, such as standard output, are written directly:

@@ -68,7 +68,7 @@ def allow_open_files(count: int) -> int:
     return soft
 
 
-def most_sockets(wanted: int, share: int, files: int = 0) -> int:
+def max_sockets(wanted: int, share: int, files: int = 0) -> int:
     """How many of the wanted connections a server may hold.
 
     Viewers must not keep the run from opening a file.

@@ -30,7 +30,7 @@ class Failure(NamedTuple):
     killed_by: signal.Signals | None = None
 
 
-def run_apart(
+def run_child(
     module: str,
     arguments: list[str],
     answer: type[T],

@@ -79,7 +79,7 @@ _ROOT, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _NO_LIMIT = 2**60
 
 
-class Limits(NamedTuple):
+class CgroupLimits(NamedTuple):
     """What this process may use; None where nothing limits it."""
 
     #: Processor time, in cores.
@@ -88,11 +88,11 @@ class Limits(NamedTuple):
     memory: int | None
 
 
-def limits(root: Path = _ROOT, own: Path = _OWN) -> Limits:
+def limits(root: Path = _ROOT, own: Path = _OWN) -> CgroupLimits:
     """The tightest limits of the groups that this process is in; none on other systems."""
     cores = [found for group in _groups(root, own, "cpu") if (found := _cores(group)) is not None]
     memory = [found for group in _groups(root, own, "memory") if (found := _memory(group)) is not None]
-    return Limits(min(cores, default=None), min(memory, default=None))
+    return CgroupLimits(min(cores, default=None), min(memory, default=None))
 
 
 def _groups(root: Path, own: Path, controller: str) -> Iterator[Path]:

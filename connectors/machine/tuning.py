@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.files.atomic import write_whole
+from connectors.files.atomic import write_atomically
 from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError
 from connectors.machine.resources import cpu_name
@@ -66,7 +66,7 @@ def remember(key: str, measured: Tuning | RowStep | KeepCosts | PassCosts) -> No
     path = _path(key)
     with suppress(OSError, WriteError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, msgspec.json.encode(measured))
+        write_atomically(path, msgspec.json.encode(measured))
 
 
 def _path(key: str) -> Path:

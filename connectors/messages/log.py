@@ -76,10 +76,10 @@ def _plain(value: Any) -> Any:
     return _text(str(value))
 
 
-def _text(text: str, most: int = _MAX_CHARACTERS) -> str:
+def _text(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
     """The text without lone surrogates, which JSON does not allow, and shortened in the middle if long."""
-    if len(text) > most:
-        text = f"{text[: most // 2]} … {text[-most // 2 :]}"
+    if len(text) > max_characters:
+        text = f"{text[: max_characters // 2]} … {text[-max_characters // 2 :]}"
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

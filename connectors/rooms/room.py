@@ -18,7 +18,7 @@ from operators.sound import level
 BYTES_PER_SECOND = 2 * SAMPLE_RATE
 
 
-class Limits(NamedTuple):
+class RoomLimits(NamedTuple):
     """The limits of one server of rooms."""
 
     #: Maximum number of rooms at the same time.
@@ -38,19 +38,19 @@ class Limits(NamedTuple):
     opening_s: float = 10.0
 
 
-class Pace:
+class TokenBucket:
     """Decides how long to wait before the next sound is taken (a token bucket)."""
 
     def __init__(self, bytes_per_second: float, burst_s: float, now_s: float) -> None:
         """``burst_s`` seconds' worth of bytes may come at once, as after a reconnection."""
         self._rate = bytes_per_second
-        self._most = bytes_per_second * burst_s
-        self._left = self._most
+        self._burst = bytes_per_second * burst_s
+        self._left = self._burst
         self._at_s = now_s
 
     def wait_s(self, count: int, now_s: float) -> float:
         """Take ``count`` bytes; return the seconds to wait before taking more."""
-        self._left = min(self._most, self._left + self._rate * (now_s - self._at_s)) - count
+        self._left = min(self._burst, self._left + self._rate * (now_s - self._at_s)) - count
         self._at_s = now_s
         return max(0.0, -self._left / self._rate)
 

@@ -108,9 +108,9 @@ class ListedStream(NamedTuple):
 class Streams:
     """Creates streams when they are requested, and forgets those that nobody needs."""
 
-    def __init__(self, languages: Languages, state: str, bounds: Bounds | None, most: int) -> None:
-        """``state`` is the initial state of a stream, ``most`` the maximum number of remembered streams."""
-        self._most = most
+    def __init__(self, languages: Languages, state: str, bounds: Bounds | None, max_streams: int) -> None:
+        """``state`` is the initial state of a stream, ``max_streams`` the number of those remembered."""
+        self._max_streams = max_streams
         self._languages = languages
         self._state = state
         self._bounds = bounds
@@ -158,7 +158,7 @@ class Streams:
     def _made_room(self) -> Followed | None:
         """Forget a stream if there are too many; returns it."""
         *others, _newest = (one for one in self._by_name.items() if one[1].is_real)
-        if len(others) < self._most:
+        if len(others) < self._max_streams:
             return None
         # However many others publish, they must not take its readers from a stream.
         idle = [(name, one) for name, one in others if one.log.is_over or not one.clients]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_AHEAD = 100
 
 
-class Pace:
+class ReadAhead:
     """Keeps a replay slightly ahead of its log, so that all workers are busy.
 
     Reading further ahead would cost memory, and a killed run would have to repeat that work.
@@ -71,7 +71,7 @@ class Input(NamedTuple):
     source: Source
     clock: Clock
     #: Limits how far the source reads ahead.
-    pace: Pace
+    pace: ReadAhead
 
     def now(self) -> float:
         """Seconds since the streams began; 0 before that."""
@@ -137,7 +137,7 @@ def make_input(
         UsageError: unless exactly one input is given; for a microphone that does not exist.
         InputError: for a recording that cannot be read.
     """
-    name, pace = given_input(settings), Pace()
+    name, pace = given_input(settings), ReadAhead()
     event_type = given_type(settings)
     source: Source
     if name == "audio":
@@ -147,7 +147,7 @@ def make_input(
     elif name == "kafka":
         source = _topic(event_type, settings, observe, stop)
     elif name == "rooms":
-        assert rooms is not None, "whoever chooses rooms as the input makes them"
+        assert rooms is not None, "a run with rooms as its input makes them first"
         source = RoomsSource(rooms, stop)
     else:
         source = _replay(event_type, name, settings, pace.is_ahead, stop, process)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from bytewax.dataflow import Dataflow
 
-from connectors.files.atomic import write_whole
+from connectors.files.atomic import write_atomically
 from connectors.jsonl.files import validate
 from connectors.messages.log import NOTICE, shown_on, tell
 from connectors.terminal.screen import is_gone
@@ -39,7 +39,7 @@ from operators.text import cleaned
 
 def write_summary(summary: Summary, path: Path) -> None:
     """Write the summary as one JSON object; raises `OutputError`."""
-    write_whole(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
 def print_summary(summary: Summary, complaint: str | None, log: str | None) -> None:

@@ -20,7 +20,7 @@ from flows.engine.draft_model import DraftModel, check_drafted, open_draft_model
 from flows.engine.heads import check_heads, open_heads
 from flows.engine.leaning import leaning
 from flows.engine.methods import method, weighs_costs
-from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
+from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler
 from flows.engine.terms import tell_terms
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.commit import CommitRule
@@ -68,7 +68,7 @@ class Engine(NamedTuple):
     prompt: Prompt
     #: The prompts of all directions that it translates, by their codes.
     prompts: Mapping[str, Prompt]
-    opened: Opened
+    opened: OpenModel
     #: The draft model; None if there is none.
     draft: DraftModel | None
     #: The proposal heads; None if there are none.
@@ -121,12 +121,12 @@ class Engine(NamedTuple):
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
         return rooms_of(scheduler, translates(scheduler), keep_up=keep_up)
 
-    def open_anew(self, settings: TranslateSettings) -> Opened:
+    def open_anew(self, settings: TranslateSettings) -> OpenModel:
         """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
         memory = recurrent_memory(self.model, settings.sessions)
         context = replace(self.context, cells=_cells(settings, [self.prompt]))
         heads = (self.prompt.head,)
-        return Opened(*open_sessions(settings, self.model, heads, context, memory, self.least_kept))
+        return OpenModel(*open_sessions(settings, self.model, heads, context, memory, self.least_kept))
 
     @property
     def pool(self) -> SessionPool:
@@ -242,7 +242,7 @@ def _open(
         def least_kept(cells: int) -> int:
             return keep_costs().least(cells)
 
-        opened = Opened(*open_sessions(settings, model, heads, context, memory, least_kept))
+        opened = OpenModel(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
     return Engine(
         path, model, next(iter(prompts.values())), prompts, opened, draft, open_heads(settings, path),

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from connectors.files.atomic import whole_file
+from connectors.files.atomic import atomic_file
 from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
 from flows.running.waiting import Waiting
@@ -98,7 +98,7 @@ def lexicon(
             raise UsageError(
                 f"the lexicon would have {len(data):,} bytes; give fewer pairs, for {_MAX_BYTES:,} at most"
             )
-        with whole_file(output) as file:
+        with atomic_file(output) as file:
             file.write(data)
         common = sum(not translations for translations in entries.values())
         made = f"{len(entries) - common} words, {common} common ones, {len(data):,} bytes"

@@ -24,7 +24,7 @@ from connectors.models.writer import check_place, write_model
 from flows.model.heads_measured import RULES, measured
 from flows.model.in_torch import fast_dtype
 from flows.model.jobs import HeadsJob
-from flows.model.record import Block, HeadsPoint, HeadsRecord, Used, write_record
+from flows.model.record import BlockSize, HeadsPoint, HeadsRecord, Used, write_record
 from operators.decoding.conditioning import Conditioning
 from operators.decoding.forward import Task, output_limit
 from operators.decoding.heads import EQUATIONS, StateSolver
@@ -199,7 +199,7 @@ def _blocks(fit: HeadsFit, held: Sequence[Answer], ids: Sequence[int], heads: in
 
 def _measured(
     model: LlamaModel, path: Path, prompt: Prompt, tasks: Sequence[Task], job: HeadsJob
-) -> list[Block]:
+) -> list[BlockSize]:
     """Measure the heads as they are used: read from their file, on llama.cpp."""
     heads = read_heads(job.output, path)
     with closing(LlamaContext(model, _context(prompt, tasks, job, 1))) as context:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from flows.measuring.methods.scores import gpu_cost
-from flows.model.record import Block
+from flows.model.record import BlockSize
 from operators.decoding.acceptance import EXACT, Acceptance, TopAcceptance
 from operators.decoding.blockwise import decode
 from operators.decoding.drafter import Drafter, FirstOf
@@ -32,7 +32,7 @@ class _Taken(NamedTuple):
 
 def measured(
     store: SequenceStore, head: Sequence[int], tasks: Sequence[Task], heads: Heads
-) -> Iterator[Block]:
+) -> Iterator[BlockSize]:
     """Return a row for each number of heads and each rule. Everything that the heads predict is proposed.
 
     Outputs that were cut because they repeat themselves are left out, because their tokens are lost. If no
@@ -50,7 +50,7 @@ def measured(
             taken = _decoded(pool, tasks, lambda: HeadProposals(some, length, rule))  # noqa: B023 - called at once
             speedup = _cost(greedy) / max(1e-9, _cost(taken))
             block = taken.tokens / max(1, taken.effort.passes)
-            yield Block(count, name, round(block, 3), round(speedup, 3))
+            yield BlockSize(count, name, round(block, 3), round(speedup, 3))
 
 
 def _decoded(pool: SessionPool, tasks: Sequence[Task], drafter: Callable[[], Drafter]) -> _Taken:

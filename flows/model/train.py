@@ -14,7 +14,7 @@ import torch
 from tqdm import tqdm
 
 from connectors.corpora.pairs import read_aligned
-from connectors.files.atomic import write_whole
+from connectors.files.atomic import write_atomically
 from connectors.files.contents import read_lines, sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import Entry, GgufFile, encode, read_gguf
@@ -257,7 +257,7 @@ class _Run:
         self._record.points.append(point)
 
     def _save(self) -> None:
-        write_whole(self._state, self._fit.state())
+        write_atomically(self._state, self._fit.state())
         write_record(self._job.record, self._record)
         self._since_saved = 0.0
 

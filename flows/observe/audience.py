@@ -8,7 +8,7 @@ from pathlib import Path
 from connectors.exports.room_files import FILES, RoomFiles
 from connectors.messages.log import tell
 from connectors.rooms.registry import RoomRegistry
-from connectors.rooms.room import Limits
+from connectors.rooms.room import RoomLimits
 from connectors.rooms.server import RoomServer
 from connectors.view.status import Status
 from connectors.web.hub import Hub
@@ -47,7 +47,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
     spoken = given.spoken or (settings.translate.source,)
     written = given.written or (settings.translate.target,)
     _check_spoken(settings.recognize, spoken)
-    limits = Limits(
+    limits = RoomLimits(
         rooms=settings.translate.rooms or ROOMS,
         silence_s=given.silence_s,
         linger_s=given.linger_s,
@@ -98,8 +98,8 @@ class Audience:
         self._hub = Hub(
             languages,
             _streams(settings),
-            most_clients=web.max_clients,
-            most_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
+            max_clients=web.max_clients,
+            max_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
             is_private=self.rooms is not None,
         )
         self._server = WebServer(
@@ -108,7 +108,7 @@ class Audience:
             port=web.port,
             token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
             names=web.names,
-            most_clients=web.max_clients,
+            max_clients=web.max_clients,
             speakers=None if self.rooms is None else RoomServer(self.rooms, self._hub),
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
         )

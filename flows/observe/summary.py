@@ -19,7 +19,7 @@ from operators.secret import to_plain
 from operators.sound import level
 
 
-class Heard:
+class SoundLevels:
     """Measures the sound of a run."""
 
     takes = frozenset({SoundHeard})

@@ -41,7 +41,7 @@ class ModelDrafts:
         self._is_whole = False
 
     def learn(self, verified: Verified) -> None:
-        """Keep the rejected rest, whoever drafted it."""
+        """Keep the rejected rest, also if another drafter proposed it."""
         if not self._prediction.recycles or verified.own is None:
             return
         is_own = verified.draft.origin is Origin.MODEL

@@ -167,7 +167,7 @@ class Text(NamedTuple):
     columns: int
 
 
-class Block(NamedTuple):
+class CueText(NamedTuple):
     """The text that is on the screen at one time."""
 
     lines: tuple[str, ...]
@@ -175,7 +175,7 @@ class Block(NamedTuple):
     columns: int
 
 
-def split(texts: Sequence[Text], blocks: int = 1) -> list[Block]:
+def split(texts: Sequence[Text], blocks: int = 1) -> list[CueText]:
     """Split a text, or several versions of it, into blocks of at most `MAX_LINES` lines in all.
 
     Several texts are split at about the same places, so that the texts of a block belong together; each gets
@@ -235,7 +235,7 @@ def _cut(broken: list[BreakableText], spans: list[Span], part: float) -> tuple[l
     return earlier, later
 
 
-def _block(broken: list[BreakableText], spans: list[Span]) -> Block:
+def _block(broken: list[BreakableText], spans: list[Span]) -> CueText:
     texts = [one.set(span) for one, span in zip(broken, spans, strict=True)]
     lines = [one.marks.around(line) for one, text in zip(broken, texts, strict=True) for line in text]
-    return Block(tuple(lines), max(sum(map(width, text)) for text in texts))
+    return CueText(tuple(lines), max(sum(map(width, text)) for text in texts))

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from operators.events import Caption
-from operators.subtitles.breaking import Block, Text, split
-from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Heard, Speech, place
+from operators.subtitles.breaking import CueText, Text, split
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, Spoken, place
 from operators.text import cleaned
 
 Shown = Literal["source", "target", "both"]
@@ -33,7 +33,7 @@ class Final(msgspec.Struct, frozen=True):
     start_s: float
     end_s: float
     #: How much of it was heard when.
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[Spoken, ...] = ()
 
     @property
     def speech(self) -> Speech:
@@ -49,7 +49,7 @@ class WriterState(msgspec.Struct, frozen=True):
     #: The final that waits for the next caption.
     held: Final | None = None
     #: How much of each unfinished segment was heard when, by its key.
-    heard: dict[str, tuple[Heard, ...]] = {}
+    heard: dict[str, tuple[Spoken, ...]] = {}
 
 
 class SubtitleWriter:
@@ -120,7 +120,7 @@ class SubtitleWriter:
         heard = {key: times for key, times in self.state.heard.items() if key != caption.key}
         for key in list(heard)[: max(0, len(heard) + 1 - _OPEN)]:
             del heard[key]
-        heard[caption.key] = (*known[-_TIMES:], Heard(amount, speech.end_ms))
+        heard[caption.key] = (*known[-_TIMES:], Spoken(amount, speech.end_ms))
         self.state = msgspec.structs.replace(self.state, heard=heard)
 
     def _settle(self, next_ms: int | None) -> list[Cue]:
@@ -133,7 +133,7 @@ class SubtitleWriter:
     def _cues(self, held: Final, next_ms: int | None) -> list[Cue]:
         return place(self._blocks, held.speech, self.state.free_ms, next_ms)
 
-    def _blocks_of(self, final: Final | None) -> list[Block]:
+    def _blocks_of(self, final: Final | None) -> list[CueText]:
         """The blocks of a final: as many as the duration of the speech and the length of the text allow."""
         if final is None:
             return []

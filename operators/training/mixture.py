@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from operators.training.noise import Heard, Noise, pieces_of
+from operators.training.noise import Noise, NoisySource, pieces_of
 from operators.training.pairs import Pair, joined
 
 
@@ -25,24 +25,24 @@ def speech(
     pairs: Sequence[Pair],
     rng: Random,
     *,
-    most_sentences: int = 6,
-    most_words: int = 60,
+    max_sentences: int = 6,
+    max_words: int = 60,
     separator: str = " ",
 ) -> Iterator[Pair]:
-    """All pairs once, in random order, joined into segments of 1 to `most_sentences` sentences.
+    """All pairs once, in random order, joined into segments of 1 to `max_sentences` sentences.
 
-    All numbers of sentences are equally likely; a segment has at most `most_words` source words, unless a
+    All numbers of sentences are equally likely; a segment has at most `max_words` source words, unless a
     single sentence has more.
     """
     order = list(range(len(pairs)))
     rng.shuffle(order)
     segment: list[Pair] = []
-    words, wanted = 0, rng.randint(1, most_sentences)
+    words, wanted = 0, rng.randint(1, max_sentences)
     for number in order:
         length = len(pairs[number].source)
-        if segment and (len(segment) == wanted or words + length > most_words):
+        if segment and (len(segment) == wanted or words + length > max_words):
             yield joined(segment, separator)
-            segment, words, wanted = [], 0, rng.randint(1, most_sentences)
+            segment, words, wanted = [], 0, rng.randint(1, max_sentences)
         segment.append(pairs[number])
         words += length
     if segment:
@@ -60,7 +60,7 @@ def example(pair: Pair, rng: Random, *, prefixes: float = 0.5, noise: Noise | No
         pair = rng.choice(pieces_of(pair) or [pair])
     length = len(pair.source) if is_final else rng.randint(1, len(pair.source))
     words = pair.source[:length]
-    heard = Heard(" ".join(words), length) if noise is None else noise(words, is_final, rng)
+    heard = NoisySource(" ".join(words), length) if noise is None else noise(words, is_final, rng)
     return Example(heard.text, pair.prefix(heard.sure), is_final)
 
 

@@ -154,7 +154,7 @@ def doubled(words: Sequence[str], rng: Random) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Heard:
+class NoisySource:
     """A source as a recogniser wrote it."""
 
     text: str
@@ -183,10 +183,10 @@ class Noise:
     #: Share of finals that are a piece of their sentence.
     pieces: float = 0.15
 
-    def __call__(self, words: Sequence[str], is_final: bool, rng: Random) -> Heard:
+    def __call__(self, words: Sequence[str], is_final: bool, rng: Random) -> NoisySource:
         """The noisy version of these words, of which there is at least one."""
         if rng.random() >= self.share:
-            return Heard(" ".join(words), len(words))
+            return NoisySource(" ".join(words), len(words))
         heard, sure = list(words), len(words)
         if rng.random() < self.dropped:
             heard = dropped(heard, rng, self.lexicon)
@@ -200,7 +200,7 @@ class Noise:
                 heard, sure = spoilt, sure - 1
             if rng.random() < self.closed:
                 heard = closed(heard, rng)
-        return Heard(self._styled(heard, rng), sure)
+        return NoisySource(self._styled(heard, rng), sure)
 
     def _last(self, words: Sequence[str], rng: Random) -> list[str]:
         draw = rng.random()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from connectors.files.atomic import write_whole
+from connectors.files.atomic import write_atomically
 from flows.pages.document import packaged, policy, render
 from flows.pages.report import listing, segments
 from flows.pages.report.cards import cards
@@ -22,7 +22,7 @@ from operators.text import cleaned
 def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path, traces: Sequence[Trace] = ()) -> None:
     """Write the page about one run, or about two, and ``traces`` of segments; raises `OutputError`."""
     made = page([gathered for gathered, _ in runs], [report for _, report in runs], traces)
-    write_whole(path, made.encode())
+    write_atomically(path, made.encode())
 
 
 def page(runs: Sequence[Gathered], reports: Sequence[Report], traces: Sequence[Trace] = ()) -> str:

@@ -158,7 +158,7 @@ class Drawn(NamedTuple):
     left_out: int
 
 
-class Opened(NamedTuple):
+class SegmentDetail(NamedTuple):
     """A segment in detail."""
 
     id: str
@@ -198,7 +198,7 @@ def _flicker(pair: Pair) -> tuple[int, float, float]:
     )
 
 
-def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]) -> dict[int, Opened]:
+def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]) -> dict[int, SegmentDetail]:
     """The drawn segments, by their index in ``pairs``: as many of the first ones as fit."""
     wanted = pairs[:MAX_DRAWN]
     details = [
@@ -208,7 +208,7 @@ def opened(pairs: Sequence[Pair], runs: Sequence[Gathered], names: Sequence[str]
         for place, run in enumerate(runs)
     ]
     erased = [moment.shown.erased for run in details for one in run.values() for moment in one.moments]
-    made, room = dict[int, Opened](), MAX_CHARACTERS
+    made, room = dict[int, SegmentDetail](), MAX_CHARACTERS
     for place, pair in enumerate(wanted):
         own = [_detail(one, of_run) for one, of_run in zip(pair.figures, details, strict=True)]
         characters = sum(detail.characters for detail in own if detail is not None)
@@ -225,7 +225,7 @@ def _detail(one: SegmentFigures | None, details: Mapping[Key, Detail]) -> Detail
 
 def _opened(
     id_: str, pair: Pair, details: Sequence[Detail | None], names: Sequence[str], high: int
-) -> Opened:
+) -> SegmentDetail:
     within = frame([detail for detail in details if detail is not None])
     drawn = tuple(
         None
@@ -239,7 +239,7 @@ def _opened(
         f"{f'{name}: ' if len(names) > 1 else ''}{'–' if one is None else one.erased}"
         for name, one in zip(names, pair.figures, strict=True)
     )
-    return Opened(
+    return SegmentDetail(
         id=id_,
         title=f"Segment {pair.name}",
         words=f"{counts} shown tokens erased",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from connectors.files.atomic import write_whole
+from connectors.files.atomic import write_atomically
 from flows.pages.svg import rect, tag, text
 from flows.pages.trace.graph import graph
 from flows.pages.trace.grid import FORMS, cells, grid
@@ -22,7 +22,7 @@ def write_pictures(trace: Trace, folder: Path) -> list[Path]:
     paths = []
     for stem, picture in pictures(trace):
         path = folder / f"{stem}.svg"
-        write_whole(path, picture.file().encode())
+        write_atomically(path, picture.file().encode())
         paths.append(path)
     return paths
 

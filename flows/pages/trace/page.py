@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 from markupsafe import Markup
 
-from connectors.files.atomic import write_whole
+from connectors.files.atomic import write_atomically
 from flows.pages.document import packaged, policy, render
 from flows.pages.trace.files import method_of
 from flows.pages.trace.graph import graph
@@ -131,7 +131,7 @@ _ALWAYS = ("from", "to", "method", "accept")
 
 def write_trace_page(trace: Trace, path: Path) -> None:
     """Write the page; raises `OutputError`."""
-    write_whole(path, trace_page(trace).encode())
+    write_atomically(path, trace_page(trace).encode())
 
 
 def trace_page(trace: Trace) -> str:

@@ -19,7 +19,7 @@ from operators.observed import SpeechCut
 from operators.recognizers.moonshine.model import BEGIN, END, MoonshineModel, load_model
 from operators.recognizers.part import USUAL, Observe, RecognizerSettings, unobserved
 from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, recognizer_of
-from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of, hear, method_of
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of, hear, method_of
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Window
 
@@ -45,7 +45,7 @@ def decode(
     doubt: Doubt | None = None,
     piece: Piece = textless,
     spoken: Language | None = None,
-) -> Heard:
+) -> WindowResult:
     """Decode one window of so many ``samples``; ``cache`` holds its encoder states.
 
     With ``doubt``, decoding of unfinished speech may end early. ``piece`` spells a token. English is spoken
@@ -98,7 +98,7 @@ class MoonshineTranscriber(DraftingTranscriber):
     @override
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> Heard:
+    ) -> WindowResult:
         return decode(
             method,
             encoded,

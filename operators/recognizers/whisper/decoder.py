@@ -13,7 +13,7 @@ from operators.decoding.drive import Cost
 from operators.decoding.forward import Task
 from operators.decoding.pass_cost import PassCosts
 from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.windowed.method import Heard, SpeechMethod, hear
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult, hear
 
 #: Milliseconds of a pass of tiny.en by its number of tokens.
 _COSTS = PassCosts((1, 8, 26), (2.3, 4.8, 9.6))
@@ -37,7 +37,7 @@ def decode(
     *,
     is_final: bool,
     doubt: Doubt | None = None,
-) -> Heard:
+) -> WindowResult:
     """Decode one window, whose encoder states are in ``encoded``.
 
     With ``doubt``, decoding of unfinished speech may end early. A transcript that is not credible is decoded
@@ -68,7 +68,7 @@ def _limit(speech_s: float) -> int:
     return min(_MAX_TOKENS, _MIN_TOKENS + round(_TOKENS_PER_S * speech_s))
 
 
-def _decode(method: SpeechMethod, encoded: Encoded, task: Task, doubt: Doubt | None) -> Heard:
+def _decode(method: SpeechMethod, encoded: Encoded, task: Task, doubt: Doubt | None) -> WindowResult:
     encoded.cut(0)
     heard = hear(method, task, encoded, margin=MARGIN, costs=_COSTS, doubt=doubt)
     text = encoded.vocabulary.text(heard.tokens)

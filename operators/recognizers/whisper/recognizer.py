@@ -11,7 +11,7 @@ from operators.recognizers.part import Observe, RecognizerSettings, named_model,
 from operators.recognizers.whisper.decoder import MARGIN, decode
 from operators.recognizers.whisper.model import WhisperModel, load_model
 from operators.recognizers.windowed.drafting import CERTAINTY, DraftingTranscriber, recognizer_of
-from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of, method_of
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of, method_of
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 
@@ -53,7 +53,7 @@ class WhisperTranscriber(DraftingTranscriber):
     @override
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> Heard:
+    ) -> WindowResult:
         doubt = doubt_of(method, draft, stopped, self.piece)
         return decode(method, encoded, draft, is_final=window.is_final, doubt=doubt)
 

@@ -17,7 +17,7 @@ from operators.decoding.pieces import decode_pieces
 from operators.events import SAMPLE_RATE
 from operators.observed import SpeechCut
 from operators.recognizers.part import Observe, RecognizerSettings
-from operators.recognizers.windowed.method import Heard, SpeechMethod
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult
 from operators.recognizers.windowed.recognizer import Transcriber, WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, SegmentRules, Window
 
@@ -105,7 +105,7 @@ class DraftingTranscriber(Transcriber):
     @abstractmethod
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> Heard:
+    ) -> WindowResult:
         """Decode a window. Raises `ModelTrouble` if the model fails.
 
         ``stopped`` is the number of consecutive windows before it that ended at a doubtful word.

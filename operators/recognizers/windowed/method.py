@@ -49,7 +49,7 @@ def method_of(settings: RecognizerSettings) -> SpeechMethod:
     return SpeechMethod(bias=settings.bias, stop_below=settings.certainty)
 
 
-class Heard(NamedTuple):
+class WindowResult(NamedTuple):
     """The result of decoding a window."""
 
     tokens: tuple[int, ...]
@@ -72,7 +72,7 @@ def hear(
     margin: float,
     costs: PassCosts,
     doubt: Doubt | None = None,
-) -> Heard:
+) -> WindowResult:
     """Decode one window.
 
     Args:
@@ -85,7 +85,7 @@ def hear(
     """
     session = Certainty(PrefixSession(cache))
     decoded, cost = drive(_decoding(method, task, session, margin, costs, doubt), session)
-    return Heard(
+    return WindowResult(
         decoded.tokens,
         lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
         cost,

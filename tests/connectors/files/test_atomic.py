@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.files.atomic import whole_file, write_whole
+from connectors.files.atomic import atomic_file, write_atomically
 from connectors.files.output import WriteError
 from operators.errors import InputError
 from tests.flows.cli.test_report import write
@@ -32,7 +32,7 @@ def limited(size: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", ["n" * 255, "木" * 85])
 def test_a_name_may_be_as_long_as_the_system_allows(tmp_path: Path, name: str) -> None:
-    write_whole(tmp_path / name, b"whole")
+    write_atomically(tmp_path / name, b"whole")
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -40,21 +40,21 @@ def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(WriteError, match="nobody reads it; start a reader for it first"):
-        write_whole(pipe, b"something")
+        write_atomically(pipe, b"something")
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_whole(pipe, b"something")
+    write_atomically(pipe, b"something")
     assert os.read(reader, 99) == b"something"
     os.close(reader)
 
 
 def test_a_file_that_finds_no_room_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
-    write_whole(path, b"first")
+    write_atomically(path, b"first")
     path.chmod(0o640)
-    write_whole(path, b"second")
+    write_atomically(path, b"second")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"second", 0o640)
     with limited(3), pytest.raises(WriteError, match=r"summary\.json cannot be written: File too large"):
-        write_whole(path, b"third")
+        write_atomically(path, b"third")
     assert path.read_bytes() == b"second"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -64,7 +64,7 @@ def test_an_error_in_the_block_leaves_the_file_as_it_was(tmp_path: Path) -> None
     path.write_text("before")
 
     def write_half() -> None:
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(b"half")
             raise InputError("no more")
 
@@ -76,11 +76,11 @@ def test_an_error_in_the_block_leaves_the_file_as_it_was(tmp_path: Path) -> None
 
 def test_a_link_stays_a_link_and_a_device_is_written(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    write_whole(tmp_path / "link", b"new")
+    write_atomically(tmp_path / "link", b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_bytes() == b"new"
     with pytest.raises(WriteError, match="/dev/full cannot be written"):
-        write_whole(Path("/dev/full"), b"new")
+        write_atomically(Path("/dev/full"), b"new")
 
 
 @pytest.mark.parametrize(("command", "mode"), [("page", "w"), ("trace", "a"), ("log", "w")])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.machine.child_process import Failure, run_apart
+from connectors.machine.child_process import Failure, run_child
 
 
 def module(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> str:
@@ -19,12 +19,12 @@ def module(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> str:
 
 def test_the_last_line_is_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = module(tmp_path, monkeypatch, "import sys\nprint('noise of a library')\nprint(sys.argv[1])")
-    assert run_apart(name, ["[1, 2]"], list[int], 20.0) == [1, 2]
+    assert run_child(name, ["[1, 2]"], list[int], 20.0) == [1, 2]
 
 
 def test_a_variable_is_set_for_the_child_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = module(tmp_path, monkeypatch, "import os\nprint(os.environ['APART'])")
-    assert run_apart(name, [], int, 20.0, {"APART": "3"}) == 3
+    assert run_child(name, [], int, 20.0, {"APART": "3"}) == 3
     assert "APART" not in os.environ
 
 
@@ -43,7 +43,7 @@ def test_a_variable_is_set_for_the_child_only(tmp_path: Path, monkeypatch: pytes
 def test_a_child_without_an_answer_is_told(
     code: str, failure: Failure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run_apart(module(tmp_path, monkeypatch, code), [], int, 20.0) == failure
+    assert run_child(module(tmp_path, monkeypatch, code), [], int, 20.0) == failure
 
 
 def test_a_child_that_hangs_is_killed_with_its_own_children(
@@ -56,7 +56,7 @@ def test_a_child_that_hangs_is_killed_with_its_own_children(
         f"pathlib.Path({str(note)!r}).write_text(str(inner.pid))\n"
         "time.sleep(600)"
     )
-    failure = run_apart(module(tmp_path, monkeypatch, code), [], int, 2.0)
+    failure = run_child(module(tmp_path, monkeypatch, code), [], int, 2.0)
     assert failure == Failure("gave no answer within 2 s", is_late=True)
     deadline = time.monotonic() + 20
     while Path(f"/proc/{note.read_text()}").exists() and not is_dead(int(note.read_text())):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from connectors.machine.resources import Limits, limits
+from connectors.machine.resources import CgroupLimits, limits
 
 
-def tree(folder: Path, own: str, files: dict[str, str]) -> Limits:
+def tree(folder: Path, own: str, files: dict[str, str]) -> CgroupLimits:
     """The limits with these files below the root of the groups."""
     (folder / "own").write_text(own)
     for name, text in files.items():
@@ -30,7 +30,7 @@ def test_version_2_gives_the_tightest_of_all_groups_above(tmp_path: Path) -> Non
             "a/memory.max": "max\n",
         },
     )
-    assert found == Limits(cores=1.5, memory=1500)
+    assert found == CgroupLimits(cores=1.5, memory=1500)
 
 
 def test_version_1_gives_quota_and_memory_of_its_controllers(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_version_1_gives_quota_and_memory_of_its_controllers(tmp_path: Path) -> 
             "memory/memory.limit_in_bytes": "9223372036854771712\n",
         },
     )
-    assert found == Limits(cores=2.0, memory=8000)
+    assert found == CgroupLimits(cores=2.0, memory=8000)
 
 
 def test_the_path_of_the_host_that_is_absent_in_a_container_means_the_root(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_the_path_of_the_host_that_is_absent_in_a_container_means_the_root(tmp_p
     "files", [{}, {"cpu.max": "max 100000", "memory.max": "max"}, {"cpu.max": "x y", "memory.max": "?"}]
 )
 def test_without_limits_there_are_none(tmp_path: Path, files: dict[str, str]) -> None:
-    assert tree(tmp_path, "0::/\nnonsense\n", files) == Limits(None, None)
+    assert tree(tmp_path, "0::/\nnonsense\n", files) == CgroupLimits(None, None)
 
 
 def test_a_system_without_groups_has_no_limits(tmp_path: Path) -> None:
-    assert limits(tmp_path / "root", tmp_path / "own") == Limits(None, None)
+    assert limits(tmp_path / "root", tmp_path / "own") == CgroupLimits(None, None)

@@ -1,4 +1,4 @@
-"""Messages as objects, whatever is in them, and whoever writes them."""
+"""Messages as objects, whatever is in them, and from any logger."""
 
 import json
 import logging

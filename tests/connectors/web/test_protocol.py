@@ -1,4 +1,4 @@
-"""Whoever comes at whatever moment, and misses whatever there is to miss, ends with the same text as all."""
+"""A client that comes at any moment and misses any events ends with the same text as all others."""
 
 import math
 

@@ -13,7 +13,7 @@ import soundfile
 
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
-from flows.captions.inputs import Input, Pace, make_input
+from flows.captions.inputs import Input, ReadAhead, make_input
 from flows.captions.job import job
 from flows.running.process import ALONE
 from flows.settings.loading import load_settings
@@ -25,7 +25,7 @@ from tests.killing import events, finish, settings, start
 
 
 def test_a_replay_reads_no_more_than_keeps_its_workers_busy() -> None:
-    pace = Pace()
+    pace = ReadAhead()
     assert not pace.is_ahead(0)
     assert not pace.is_ahead(99)
     assert pace.is_ahead(100)

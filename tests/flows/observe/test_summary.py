@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flows.observe.observer import Observers
-from flows.observe.summary import Heard, Profile, RunSummary
+from flows.observe.summary import Profile, RunSummary, SoundLevels
 from flows.settings.loading import load_settings
 from operators.events import AudioChunk, Effort, ErasureRecord
 from operators.losses import Losses, Missing, Span
@@ -22,7 +22,7 @@ LOUD, QUIET = 0.1, 0.003
 
 
 def complaint(given: dict[str, Any], peak: float | None, updates: int) -> str | None:
-    heard = Heard(load_settings(None, {"input": given, "translate": {"from": "fr"}}))
+    heard = SoundLevels(load_settings(None, {"input": given, "translate": {"from": "fr"}}))
     if peak is not None:
         samples = np.full(1600, round(peak * 32768), "<i2")
         for at, pcm in ((0.0, bytes(3200)), (0.1, samples.tobytes()), (0.2, bytes(3200))):

@@ -20,7 +20,7 @@ def test_speech_holds_every_sentence_once_in_segments_of_bounded_length(
         Pair.of(f"This is{' very' * (n % 5)} {n}.", f"Das ist {n}.", [0] * (2 + n % 5) + [3], "de")
         for n in range(count)
     ]
-    segments = list(speech(pairs, Random(seed), most_sentences=most, most_words=12))
+    segments = list(speech(pairs, Random(seed), max_sentences=most, max_words=12))
     said = Counter(word for segment in segments for word in segment.source if word[0].isdigit())
     assert said == Counter(f"{n}." for n in range(count))
     for segment in segments:
@@ -31,7 +31,7 @@ def test_speech_holds_every_sentence_once_in_segments_of_bounded_length(
 
 def test_all_lengths_of_speech_and_of_prefixes_occur_evenly() -> None:
     rng = Random(7)
-    segments = list(speech(PAIRS[2:] * 6000, rng, most_sentences=3))
+    segments = list(speech(PAIRS[2:] * 6000, rng, max_sentences=3))
     lengths = Counter(len(segment.source) for segment in segments)
     assert all(abs(lengths[n] / len(segments) - 1 / 3) < 0.03 for n in (1, 2, 3))
     drawn = Counter(len(example(PAIRS[0], rng, prefixes=1.0).source.split()) for _ in range(5000))

@@ -31,7 +31,7 @@ from operators.recognizers.moonshine.recognizer import (
 )
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 from operators.trouble import ModelTrouble
 from tests.near_ties import NOISE, agree, gap_where_they_part
@@ -103,7 +103,7 @@ def two_cities() -> list[tuple[Window, Encoded]]:
 
 
 @cache
-def greedy(number: int) -> Heard:
+def greedy(number: int) -> WindowResult:
     window, encoded = two_cities()[number]
     scratch = SpeechMethod(use_draft=False)
     return decode(scratch, encoded.again(), (), len(window.samples), is_final=window.is_final)

@@ -14,7 +14,7 @@ from operators.recognizers.whisper.decoder import (
     mean_log_probability,
 )
 from operators.recognizers.whisper.encoded import Encoded
-from operators.recognizers.windowed.method import Heard, SpeechMethod
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult
 from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.whisper.model_folder import exact_tiny_en, tiny_en
 from tests.operators.recognizers.whisper.speech import samples, windows
@@ -31,8 +31,8 @@ def encoded() -> list[Encoded]:
 
 
 @cache
-def heard(method: SpeechMethod) -> list[Heard]:
-    made: list[Heard] = []
+def heard(method: SpeechMethod) -> list[WindowResult]:
+    made: list[WindowResult] = []
     for number, window in enumerate(encoded()):
         draft = made[-1].tokens if made else ()
         made.append(decode(method, window, draft, is_final=number == len(encoded()) - 1))
@@ -105,7 +105,7 @@ def test_how_probable_a_transcript_is_tells_it_from_another() -> None:
     assert mean_log_probability([]) == 0.0
 
 
-def revisions(updates: list[Heard]) -> int:
+def revisions(updates: list[WindowResult]) -> int:
     """Updates that take back something of the one before."""
     texts = [tiny_en().files.vocabulary.text(one.tokens) for one in updates]
     return sum(not later.startswith(before) for before, later in pairwise(texts))
