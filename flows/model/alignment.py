@@ -30,7 +30,7 @@ def align(
     All files are aligned together, because small ones profit from large ones.
     """
     # Imported here because other commands do not need it and should start fast.
-    from connectors.corpora.pairs import read_texts, write_aligned
+    from connectors.corpora import read_texts, write_aligned
     from operators.training.pairs import by_alignment, by_proportion
 
     if way not in ("alignment", "proportion"):
@@ -78,10 +78,9 @@ def lexicon(
     All files are aligned together; more pairs give better translations.
     """
     # Imported here because other commands do not need it and should start fast.
-    from connectors.corpora.pairs import read_texts
-    from operators.training.alignment import align
+    from connectors.corpora import read_texts
+    from operators.training.alignment import align, pieces
     from operators.training.lexicon import LinkedPair, lexicon_entries
-    from operators.training.pieces import pieces
 
     check_distinct([("--output", output)], pairs)
     code = language(target).code

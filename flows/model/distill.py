@@ -10,7 +10,7 @@ import msgspec
 import torch
 from tqdm import tqdm
 
-from connectors.corpora.pairs import read_texts, write_texts
+from connectors.corpora import read_texts, write_texts
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import read_gguf

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from connectors.corpora.pairs import read_aligned
+from connectors.corpora import read_aligned
 from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import encode, read_gguf
@@ -21,7 +21,7 @@ from connectors.machine.resources import usable_cores
 from connectors.models.heads import heads_file, output_rows, read_heads
 from connectors.models.resolve import resolve_model
 from connectors.models.writer import check_place, write_model
-from flows.model.heads_measured import RULES, measured
+from flows.model.block_sizes import RULES, measured
 from flows.model.in_torch import fast_dtype
 from flows.model.jobs import HeadsJob
 from flows.model.record import BlockSize, HeadsPoint, HeadsRecord, Used, write_record

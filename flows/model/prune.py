@@ -90,13 +90,13 @@ def prune(
 
 def _counts(path: Path, texts: list[Path], waiting: Waiting) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The count of each token in the texts."""
-    from connectors.corpora.texts import read_texts
+    from connectors.corpora import each_text
     from operators.models.text_tokens import TextTokenizer
 
     counter = TextTokenizer(path)
     counts = np.zeros(counter.size, np.int64)
     for one in texts:
         doing = partial(waiting.doing, f"counting the tokens of {one.name}")
-        counts += counter.count(read_texts(one, doing))
+        counts += counter.count(each_text(one, doing))
     counter.close()
     return counts

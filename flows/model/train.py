@@ -13,7 +13,7 @@ import msgspec
 import torch
 from tqdm import tqdm
 
-from connectors.corpora.pairs import read_aligned
+from connectors.corpora import read_aligned
 from connectors.files.atomic import write_atomically
 from connectors.files.contents import read_lines, sha256_of
 from connectors.files.distinct import check_distinct

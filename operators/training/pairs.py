@@ -23,8 +23,7 @@ from typing import Self
 import numpy as np
 import regex
 
-from operators.training.alignment import Alignment, align
-from operators.training.pieces import pieces
+from operators.training.alignment import Alignment, align, pieces
 
 #: Punctuation that ends a sentence, in the scripts of the trained languages.
 SENTENCE_ENDS = frozenset(".!?…。！？")
@@ -239,7 +238,7 @@ class Pair:
 
     #: Words.
     source: tuple[str, ...]
-    #: Pieces, as `operators.training.pieces` makes them.
+    #: Pieces, as `operators.training.alignment` makes them.
     target: tuple[str, ...]
     #: For each number of source words from 1 on, how many target pieces belong to them; the last entry is all
     #: of them.

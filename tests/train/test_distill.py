@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 import operators.training.generate as distilled
-from connectors.corpora.pairs import read_aligned, read_texts
+from connectors.corpora import read_aligned, read_texts
 from connectors.gguf.file import read_gguf
 from flows.cli.app import app
 from flows.model.in_torch import ends, torch_model

@@ -21,10 +21,9 @@ from operators.decoding.trajectory import Trajectory
 from operators.errors import InputError
 from operators.languages import language
 from operators.models.pass_times import measure_costs
-from operators.recognizers.whisper.decoder import speech_task
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.whisper.model import WhisperModel, load_model
-from operators.recognizers.whisper.recognizer import RULES
+from operators.recognizers.whisper.recognizer import RULES, speech_task
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, silero
 
 # Only whole utterances are decoded, and their ends do not depend on this interval.

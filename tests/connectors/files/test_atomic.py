@@ -111,7 +111,7 @@ def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
 
 def test_pairs_and_models_take_the_place_of_no_device(tmp_path: Path, small: list[str]) -> None:
     pairs = (
-        "from connectors.corpora.pairs import write_texts; from pathlib import Path; "
+        "from connectors.corpora import write_texts; from pathlib import Path; "
         "write_texts(Path('/dev/stdout'), [('Good morning.', 'Guten Morgen.')]); print('printed')"
     )
     done = completed([sys.executable, "-c", pairs], cwd=tmp_path)

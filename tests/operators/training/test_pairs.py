@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.training.alignment import Alignment
+from operators.training.alignment import Alignment, pieces
 from operators.training.pairs import (
     Pair,
     by_alignment,
@@ -20,7 +20,6 @@ from operators.training.pairs import (
     unclosed,
     waits,
 )
-from operators.training.pieces import pieces
 from tests.operators.training.test_alignment import aligner, corpus
 
 

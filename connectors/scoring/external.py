@@ -1,14 +1,16 @@
-"""COMET (Rei et al. 2020), computed by the program ``comet-score`` if it is installed.
+"""Scores of other packages: COMET (Rei et al. 2020), computed by ``comet-score``, and sacrebleu's tokenizers.
 
-It is not a dependency: unbabel-comet needs an older NumPy than surtitle, and requires PyTorch. In a separate
-environment neither matters.
+COMET is not a dependency: unbabel-comet needs an older NumPy than surtitle, and requires PyTorch. In a
+separate environment neither matters.
 """
 
+import os
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from operators.errors import InputError, UsageError, is_visible_file
@@ -53,3 +55,17 @@ def comet_scores(
 def _write(path: Path, lines: Sequence[str]) -> str:
     path.write_text("".join(" ".join(line.split()) + "\n" for line in lines), encoding="utf-8")
     return str(path)
+
+
+# Sacrebleu's file names, in its own folder. The paper's tokenizers come first.
+_FILES = {"flores200": "flores200sacrebleuspm", "flores101": "sacrebleu_tokenizer_spm.model"}
+
+
+def tokenizer_on_disk(otherwise: str) -> str:
+    """The name of a SentencePiece tokenizer whose file and library are installed, otherwise ``otherwise``."""
+    folder = Path(os.environ.get("SACREBLEU") or Path.home() / ".sacrebleu") / "models"
+    if find_spec("sentencepiece") is not None:
+        for name, file in _FILES.items():
+            if (folder / file).is_file():
+                return name
+    return otherwise

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flows.model.heads_measured import RULES, measured
+from flows.model.block_sizes import RULES, measured
 from operators.decoding.forward import Task
 from operators.decoding.heads import Heads
 from operators.models.many_answers import many_answers
