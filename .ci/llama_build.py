@@ -19,7 +19,7 @@ from ladder import BUILDS, NATIVE, Build, Choice, NothingWorksError, climb_down,
 from llama_wheel import ROOT, WORK, compile_wheel, install, say, sdist, wheel_key
 from progress import Line
 
-from connectors.machine.cpu import cpu_features
+from connectors.machine.resources import cpu_features
 from connectors.machine.trial import (
     Failed,
     library_folder,

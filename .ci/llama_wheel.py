@@ -15,7 +15,7 @@ from ladder import Build, NothingWorksError
 from platformdirs import user_cache_path
 from progress import Compiling, Line, run
 
-from connectors.machine.cpu import cpu_features
+from connectors.machine.resources import cpu_features
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Where sources and wheels lie while set-up is at it.
@@ -25,7 +25,7 @@ _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 def say(text: str) -> None:
-    """Tell whoever runs set-up."""
+    """Print a message of the set-up."""
     print(f"setup: {text}", file=sys.stderr, flush=True)
 
 

@@ -5,7 +5,7 @@ The sources and sinks of a flow can be imported from here. Each states its deliv
 
 from typing import TYPE_CHECKING
 
-from operators.lazy import exports
+from operators.extras import exports
 
 if TYPE_CHECKING:
     from connectors.audio.source import AudioFileSource

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from operators.errors import InputError
+from operators.errors import InputError, unreadable
 from operators.glossary import words_of
 from operators.languages import Direction
 from operators.lexicon import MAX_TRANSLATIONS, MAX_WORDS, Lexicon, Translation, lexicon_of
-from operators.text_layout import cleaned
-from operators.unreadable import unreadable
+from operators.text import cleaned
 
 #: Unpacked; Ding's German dictionary has 26 MB.
 MAX_DICTIONARY_BYTES = 100_000_000

@@ -4,10 +4,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from operators.errors import InputError
+from operators.errors import InputError, unreadable
 from operators.glossary import Glossary, spelling
-from operators.text_layout import cleaned
-from operators.unreadable import unreadable
+from operators.text import cleaned
 
 #: Some 200,000 terms of ordinary length, in 160 MB of memory.
 MAX_GLOSSARY_BYTES = 10_000_000

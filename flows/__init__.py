@@ -6,7 +6,7 @@ name.
 
 from typing import TYPE_CHECKING
 
-from operators.lazy import exports
+from operators.extras import exports
 
 if TYPE_CHECKING:
     from flows.engine.translation import open_engine

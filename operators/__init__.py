@@ -6,7 +6,7 @@ the clocks. ``docs/examples/`` shows how to combine them.
 
 from typing import TYPE_CHECKING
 
-from operators.lazy import exports
+from operators.extras import exports
 
 if TYPE_CHECKING:
     from operators.clock import VirtualClock, WallClock

@@ -291,7 +291,7 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
 
     Example:
         >>> from pathlib import Path
-        >>> from connectors.jsonl.reading import read_events
+        >>> from connectors.jsonl.files import read_events
         >>> from operators import ErasureRecord
         >>> sum(record.shown.erased for record in read_events(Path("log.jsonl"), ErasureRecord))
         0

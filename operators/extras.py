@@ -1,10 +1,11 @@
-"""The optional dependencies (extras) of the package, and clear errors when one is missing."""
+"""Optional dependencies (extras), with clear errors when one is missing, and imports at first use."""
 
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -68,3 +69,14 @@ def needs_extra(extra: str | Extra, what: str) -> Iterator[None]:
         raise UsageError(
             f"{what} needs the package {package}; install it with: {installing(extra.name)}"
         ) from None
+
+
+def exports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
+    """A ``__getattr__`` for a package (PEP 562) that imports a name from its module on first access."""
+
+    def find(name: str) -> object:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(modules[name]), name)
+
+    return find

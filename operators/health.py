@@ -155,8 +155,8 @@ class Health:
         silent_s = 0.0 if self._source_at is None else now - self._source_at
         if silent_s > rule.stall_s:
             return Verdict("failing", "source_stalled", f"no sound was received for {silent_s:.0f} s")
-        most_s = rule.unheard_s if self._trouble is None else min(rule.stall_s, rule.unheard_s)
-        if most_s and self._unheard_s > most_s:
+        max_s = rule.unheard_s if self._trouble is None else min(rule.stall_s, rule.unheard_s)
+        if max_s and self._unheard_s > max_s:
             reason = f"nothing was recognised in {self._unheard_s:.0f} s of sound"
             trouble = f"; the recogniser's last message was: {self._trouble}" if self._trouble else ""
             return Verdict("failing", "nothing_recognized", reason + trouble)

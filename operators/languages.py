@@ -3,8 +3,7 @@
 import re
 from typing import NamedTuple, Self
 
-from operators.errors import UsageError
-from operators.nearest import nearest
+from operators.errors import UsageError, nearest
 
 
 class Language(NamedTuple):

@@ -197,3 +197,11 @@ Observed = (
     | UpdateMeasured
     | OutputChanged
 )
+
+
+#: Called with the current step, in a few words, and the fraction that is done (0 to 1; None if unknown).
+Progress = Callable[[str, float | None], None]
+
+
+def silent(_what: str, _fraction: float | None) -> None:
+    """Report nothing."""

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.gguf.file import write_gguf
-from connectors.gguf.values import encode
+from connectors.gguf.file import encode, write_gguf
 from connectors.models.adapter import adapter_file
 from operators.models.adapter import Adapter, LowRank, Matrix
 from operators.models.tensor_types import TYPES_KEY

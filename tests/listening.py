@@ -22,8 +22,8 @@ from connectors.sinks.wav import WavSink
 from flows.running.dataflow import run
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
-from operators.level import level
 from operators.observed import MicrophoneChanged, SoundLost
+from operators.sound import level
 
 _ROOT = Path(__file__).parent.parent
 

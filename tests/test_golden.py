@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from flows.captions.graph import build
 from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import make_parts
-from flows.captions.summary import write_summary
+from flows.captions.runner import write_summary
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.stages.translation import Update

@@ -1,7 +1,7 @@
 """A microphone without a sound card: what is played into a PulseAudio server of our own can be recorded.
 
 The server lives in a folder of its own and touches nothing of the user's. PortAudio reads where to find it
-from the environment when it is loaded, so whoever records does so in a process with `environment`.
+from the environment when it is loaded, so recording takes place in a process with `environment`.
 """
 
 import os
@@ -79,7 +79,7 @@ class VirtualMicrophone:
             self._module = ""
 
     def freeze(self) -> None:
-        """Let the server hang, until `thaw`: whoever asks it for anything waits."""
+        """Let the server hang, until `thaw`: every request waits."""
         self._server.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:

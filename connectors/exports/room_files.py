@@ -12,9 +12,8 @@ from typing import Any, Generic
 import msgspec
 
 from connectors.files.backlog import Backlog
-from connectors.files.lines_file import LinesFile
 from connectors.files.output import WriteError, check_writable, make_folder
-from connectors.files.records import P, RecordFile, T
+from connectors.files.records import LinesFile, P, RecordFile, T
 from connectors.files.watch import OutputWatch
 from connectors.sinks.subtitles import SubtitleFile, SubtitlePosition
 from operators.events import Caption

@@ -5,18 +5,64 @@ before any other line of it. ``id, total_audio_processed, computation_time, gene
 is one update: the seconds of the recording that it covers, the seconds from there until it was shown, and the
 text added to and removed from the end of the stream's text. The scorers use the sum of both times as the
 computation-aware delay. Their setting ``detokenizer_type`` is ``simuleval``.
+
+Segments follow one another in the order of speech. To change one in the middle, all tokens after it are
+removed and added again.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import msgspec
 
-from connectors.files.whole import whole_file
+from connectors.files.atomic import atomic_file
 from operators.errors import InputError
 from operators.events import Caption
-from operators.metrics.emissions import EmissionMeter
 from operators.metrics.tokenizers import Tokenizer
+from operators.text import common_prefix
+
+
+class Emission(NamedTuple):
+    """What one caption did to its stream: removed ``deleted`` from the end, then added ``generated``."""
+
+    #: Seconds of the stream that the caption covers.
+    heard_s: float
+    #: Seconds from there until it was shown, or ready to be shown.
+    behind_s: float
+    generated: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+
+class EmissionMeter:
+    """Turns the captions of one stream, in order, into emissions.
+
+    Args:
+        tokenize: Splits what a caption shows.
+    """
+
+    def __init__(self, tokenize: Tokenizer) -> None:
+        self._tokenize = tokenize
+        self._segments: list[int] = []
+        self._tokens: list[tuple[str, ...]] = []
+
+    def emit(self, caption: Caption) -> Emission:
+        """The emission of one caption, empty if the shown text did not change."""
+        seen_s = caption.ready_s if caption.shown_s is None else caption.shown_s
+        place = bisect_left(self._segments, caption.segment)
+        if self._segments[place : place + 1] != [caption.segment]:
+            self._segments.insert(place, caption.segment)
+            self._tokens.insert(place, ())
+        before = self._from(place)
+        self._tokens[place] = self._tokenize(caption.shown)
+        after = self._from(place)
+        kept = common_prefix(before, after)
+        return Emission(caption.end_s, max(0.0, seen_s - caption.end_s), after[kept:], before[kept:])
+
+    def _from(self, place: int) -> tuple[str, ...]:
+        return tuple(token for tokens in self._tokens[place:] for token in tokens)
+
 
 # Added to the audio that a caption covers. The end of a segment is shown when all of its speech was heard,
 # which scorers check with >= after converting seconds to milliseconds: without this margin, rounding would
@@ -75,6 +121,6 @@ def write_simulstream(captions: Iterable[Caption], path: Path, tokenize: Tokeniz
         OutputError: when the log cannot be written.
     """
     log, encoder = _Log(tokenize), msgspec.json.Encoder()
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         for caption in captions:
             file.writelines(encoder.encode(line) + b"\n" for line in log.lines(caption))

@@ -18,7 +18,7 @@ from connectors.files.output import WriteError
 from connectors.files.records import Held, P, RecordFile, T
 from connectors.files.watch import OutputWatch
 from operators.errors import OutputError
-from operators.missing import Missing, Span
+from operators.losses import Missing, Span
 from operators.observed import OutputChanged
 
 #: Maximum bytes of records waiting for one file: an hour of captions, two minutes of audio.

@@ -7,8 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from connectors.files.output import check_writable, inherited
-from operators.errors import OutputError, UsageError
-from operators.unreadable import is_folder, is_visible_file
+from operators.errors import OutputError, UsageError, is_folder, is_visible_file
 
 # Maximum number of files examined in a folder: a speech model has ten.
 _MAX_FILES = 1000

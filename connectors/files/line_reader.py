@@ -4,8 +4,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from operators.errors import InputError
-from operators.unreadable import unreadable
+from operators.errors import InputError, unreadable
 
 #: Maximum bytes of a line that is read as a whole.
 MAX_LINE_BYTES = 8 * 1024 * 1024

@@ -1,11 +1,14 @@
-"""The interface between a backlog and its file of records, and the state in a sink's snapshot."""
+"""What a backlog writes to: the interface of a file of records, one of lines, and the state in a snapshot."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from connectors.files.output import OutputFile
 from operators.events import Event
-from operators.missing import Span
+from operators.losses import Span
 from operators.subtitles.timing import Cue
 
 #: The partition of a source or sink of one file. Not its path: a folder may be renamed before a run resumes.
@@ -55,3 +58,65 @@ class Held(msgspec.Struct, Generic[T, P], frozen=True):
     waiting: tuple[T, ...] = ()
     lost: Span = Span()
     reason: str = ""
+
+
+class LinesFile(Generic[T]):
+    """A file in which each record is one line, or none.
+
+    Args:
+        path: The file.
+        size: Number of bytes to keep of it.
+        file: Descriptor of the file if it is already open and locked; closed with this object.
+        encode: Returns the line of a record including its newline; empty for a record without one.
+
+    Raises:
+        WriteError: from every method, when the file cannot be written for now.
+        OutputError: when the file has become shorter than ``size``.
+    """
+
+    def __init__(self, path: Path, size: int, file: int | None, encode: Callable[[T], bytes]) -> None:
+        self.path = str(path)
+        self._encode = encode
+        self._file = OutputFile(path, size, file)
+        # Set if somebody else has cut off the end of the last line, so that ours does not become part of it.
+        self._lacks_newline = False
+
+    @property
+    def position(self) -> int:
+        """Size of the file in bytes."""
+        return self._file.size
+
+    @property
+    def deletions(self) -> int:
+        """How often the file was found deleted or truncated, with the loss of its contents."""
+        return self._file.deletions
+
+    def begin(self) -> None:
+        """Create the file again if it was deleted."""
+        size = self._file.size
+        self._file.reopen()
+        if self._file.size != size:
+            self._lacks_newline = self._file.breaks_off
+
+    def append(self, record: T) -> None:
+        """Write one line."""
+        line = self._encode(record)
+        if line:
+            self._file.write(b"\n" + line if self._lacks_newline else line)
+            self._lacks_newline = False
+
+    def size_of(self, record: T) -> int:
+        """Bytes of the record's line."""
+        return len(self._encode(record))
+
+    def sync(self) -> None:
+        """Make sure that what was written survives a crash of the machine."""
+        self._file.sync()
+
+    def cut_back(self, position: int) -> None:
+        """Remove what was written after a position; never raises."""
+        self._file.cut_back(position)
+
+    def close(self) -> None:
+        """Close the file; never raises."""
+        self._file.close()

@@ -10,8 +10,7 @@ import struct
 from contextlib import closing
 from pathlib import Path
 
-from operators.errors import InputError
-from operators.unreadable import missing, unreadable
+from operators.errors import InputError, missing, unreadable
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)

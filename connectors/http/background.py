@@ -47,7 +47,7 @@ class BackgroundServer:
         app: Callable[[Callable[[], None]], ASGIApp],
         *,
         name: str,
-        most_connections: int,
+        max_connections: int,
         backlog: int,
         stop_s: float,
         failure: str,
@@ -59,7 +59,7 @@ class BackgroundServer:
             listener: A listening socket; closed with the server.
             app: Makes the application, which calls the given function when it is ready.
             name: Name of the thread.
-            most_connections: Maximum number at once. For one more, the connection that was idle longest is
+            max_connections: Maximum number at once. For one more, the connection that was idle longest is
                 closed; if none is idle, the new one is refused.
             backlog: Connections that may wait to be accepted.
             stop_s: Seconds that connections get to end.
@@ -89,7 +89,7 @@ class BackgroundServer:
                 server_header=False,
                 proxy_headers=False,
                 h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-                limit_concurrency=most_connections,
+                limit_concurrency=max_connections,
                 backlog=_AT_ONCE,
                 timeout_graceful_shutdown=int(stop_s),
             ),

@@ -110,14 +110,14 @@ class Connection(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _make_room(self) -> None:
-        most = self.limit_concurrency
-        if most is None or len(self.connections) < most:
+        limit = self.limit_concurrency
+        if limit is None or len(self.connections) < limit:
             return
         others = [one for one in self.connections if isinstance(one, Connection) and one is not self]
         idle = [one for one in others if one._is_idle]
         if idle:
             least = min(idle, key=lambda one: one._idle_since_s)
-        elif len(self.connections) > most + most // _ANSWERED_SHARE:
+        elif len(self.connections) > limit + limit // _ANSWERED_SHARE:
             least = self
         else:
             return

@@ -8,7 +8,7 @@ from connectors.http.access import Access, Refused
 
 #: Maximum bytes of a request's address and headers.
 MAX_HEADER_BYTES = 16 * 1024
-#: Maximum bytes of a WebSocket's message that is read at all; whoever answers may allow less.
+#: Maximum bytes of a WebSocket's message that is read at all; an application may allow less.
 MAX_MESSAGE_BYTES = 1024 * 1024
 
 #: Nothing from other origins, and only scripts and styles from our files: text stays text.

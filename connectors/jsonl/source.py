@@ -1,8 +1,10 @@
 """Reads events from files of JSON lines: one event per line, one type per file."""
 
+import contextlib
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -13,14 +15,56 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.files.line_reader import LineReader
+from connectors.files.output import WriteError
 from connectors.files.records import ONE_FILE
+from connectors.jsonl.files import KnownSegments, SegmentOrder, input_error
 from connectors.jsonl.lines import BadLine, E, LineDecoder
-from connectors.jsonl.order import KnownSegments, SegmentOrder
-from connectors.jsonl.reading import input_error
-from connectors.jsonl.rejects import Rejects
 from connectors.messages.log import tell
 from connectors.pacing import ALWAYS_DUE, nap
 from operators.events import happened_s
+
+
+class Rejects:
+    """The file of rejected lines; a run that rejects none leaves no such file.
+
+    Args:
+        path: The file.
+        size: Number of bytes to keep of it.
+
+    Raises:
+        WriteError: when it can be neither truncated to that size nor removed.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._path = path
+        #: Size of the file in bytes.
+        self.size = size
+        try:
+            if size:
+                os.truncate(path, size)
+            else:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise WriteError(path, error) from None
+
+    def write(self, line: Iterable[bytes]) -> bool:
+        """Write a line, given in pieces, completely or not at all; returns whether there was room."""
+        size = self.size
+        try:
+            with self._path.open("ab", buffering=0) as file:
+                for piece in line:
+                    left = memoryview(piece)
+                    while left:
+                        left = left[file.write(left) :]
+                    size += len(piece)
+        except OSError:
+            # The line is still in the input file.
+            with contextlib.suppress(OSError):
+                os.truncate(self._path, self.size)
+            return False
+        self.size = size
+        return True
+
 
 # How long to wait for workers before checking again: short compared with a step of a model.
 _PAUSE_S = 0.002

@@ -1,4 +1,4 @@
-"""Sends events to a topic and reads what comes back in another one, as whoever measures a job does."""
+"""Sends events to a topic and reads what comes back in another one, to measure a job."""
 
 from collections.abc import Iterator
 from typing import Generic, NamedTuple

@@ -13,10 +13,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from typing_extensions import override
 
 from connectors.jsonl.lines import E
-from connectors.kafka.client import Cluster, Connection, made
+from connectors.kafka.client import Cluster, Connection, TopicWatch, made
 from connectors.kafka.messages import DeadLetter, MessageDecoder
 from connectors.kafka.settings import KafkaInput
-from connectors.kafka.topic_watch import TopicWatch
 from connectors.messages.log import tell
 from connectors.pacing import ALWAYS_DUE
 from operators.errors import InputError

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.files.damage import DAMAGED
+from connectors.files.atomic import write_atomically
+from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError
-from connectors.files.whole import write_whole
-from connectors.machine.apart import Failure, run_apart
-from connectors.machine.cpu import cpu_features, usable_cores
+from connectors.machine.child_process import Failure, run_child
+from connectors.machine.resources import cpu_features, usable_cores
 from operators.errors import InputError
 from operators.models.trial import LibraryTrial
 
@@ -106,7 +106,7 @@ def try_library(
 ) -> LibraryTrial | Failed:
     """Run the trial in a child process; ``without_amx`` keeps llama.cpp from using AMX."""
     arguments = [str(usable_cores()), *["--timed"] * timed, *["--without-amx"] * without_amx]
-    done = run_apart("connectors.machine.child", arguments, LibraryTrial, _TIMEOUT_S, environment)
+    done = run_child("connectors.machine.child", arguments, LibraryTrial, _TIMEOUT_S, environment)
     if isinstance(done, Failure):
         return Failed(f"it {done.why}", is_verdict=done.killed_by in _VERDICTS)
     return done
@@ -118,12 +118,12 @@ def is_known_good(folder: Path) -> bool:
     return any(there <= here for there in _good_on(folder))
 
 
-def missing_features(folder: Path, most: int = 6) -> list[str]:
+def missing_features(folder: Path, count: int = 6) -> list[str]:
     """A few instruction sets that the processor lacks compared with those where the library has passed."""
     here = cpu_features()
     lacking = min((there - here for there in _good_on(folder)), key=len, default=frozenset[str]())
     known = ("amx", "avx", "fma", "bmi", "f16c", "sse", "ssse", "asimd", "i8mm", "sve", "sme", "bf16")
-    return sorted(one for one in lacking if one.startswith(known))[:most]
+    return sorted(one for one in lacking if one.startswith(known))[:count]
 
 
 def remember_good(folder: Path, beside: bool = False) -> None:
@@ -133,7 +133,7 @@ def remember_good(folder: Path, beside: bool = False) -> None:
     good_on = (*_read(path, identity), cpu_features())[-_MAX_RECORDS:]
     with suppress(OSError, WriteError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
+        write_atomically(path, msgspec.json.encode(LibraryRecord(identity, good_on), order="sorted"))
 
 
 def _good_on(folder: Path) -> Iterator[frozenset[str]]:

@@ -14,10 +14,10 @@ from typing import TypeVar
 import msgspec
 from platformdirs import user_cache_path
 
-from connectors.files.damage import DAMAGED
+from connectors.files.atomic import write_atomically
+from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError
-from connectors.files.whole import write_whole
-from connectors.machine.cpu import cpu_name
+from connectors.machine.resources import cpu_name
 from operators.decoding.pass_cost import PassCosts
 from operators.models.pass_times import KeepCosts, RowStep
 from operators.models.tuning import Tuning
@@ -66,7 +66,7 @@ def remember(key: str, measured: Tuning | RowStep | KeepCosts | PassCosts) -> No
     path = _path(key)
     with suppress(OSError, WriteError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, msgspec.json.encode(measured))
+        write_atomically(path, msgspec.json.encode(measured))
 
 
 def _path(key: str) -> Path:

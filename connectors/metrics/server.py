@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from prometheus_client import CollectorRegistry
 
 from connectors.http.access import Access, is_local
-from connectors.http.listener import listen, shown
-from connectors.http.open_files import most_sockets
+from connectors.http.listener import listen, max_sockets, shown
 from operators.errors import UsageError
 from operators.extras import needs_extra
 from operators.health import Verdict
@@ -90,7 +89,7 @@ class MetricsServer:
             listener,
             lambda ready: metrics_app(self._registry, self._verdict, self._access(port), ready),
             name="metrics",
-            most_connections=most_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
+            max_connections=max_sockets(_MAX_CONNECTIONS, _FILE_SHARE),
             backlog=_BACKLOG,
             stop_s=_STOP_S,
             failure="the metrics server did not start; try again, or leave out --metrics",

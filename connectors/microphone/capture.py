@@ -6,8 +6,7 @@ from collections import deque
 
 from connectors.microphone import portaudio
 from connectors.microphone.buffer import CaptureBuffer
-from connectors.microphone.find_device import find_again, find_device
-from connectors.microphone.portaudio import InputDevice, InputStream
+from connectors.microphone.portaudio import InputDevice, InputStream, find_again, find_device
 from operators.errors import SurtitleError
 
 # Devices call back many times a second; one that is silent for this long is gone.

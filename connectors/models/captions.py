@@ -9,11 +9,11 @@ from platformdirs import user_cache_path
 
 from connectors.gguf.header import check_gguf
 from connectors.models.adapter import types_for
-from connectors.models.assembled import Parts, assemble, fingerprint
+from connectors.models.assembly import Parts, assemble, fingerprint
 from connectors.models.captions_folder import ADAPTER, VOCABULARY
 from connectors.models.writer import remove_abandoned, write_model
 from operators.errors import InputError, OutputError
-from operators.progress import Progress
+from operators.observed import Progress
 
 
 def captions_model(base: Path, folder: Traversable, progress: Progress) -> Path:

@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf.file import GgufFile, Tensor, read_gguf
-from connectors.gguf.values import Entry, count_of, encode
-from connectors.models.matrices import matrix_of
+from connectors.gguf.file import Entry, GgufFile, Tensor, count_of, encode, matrix_of, read_gguf
 from operators.errors import InputError
 from operators.models.quantize import quantize
 from operators.models.tensor_types import number_of

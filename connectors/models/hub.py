@@ -3,6 +3,11 @@
 Cached files are used without a network. A file is compared once with the hub's checksum; a note in surtitle's
 own cache folder then records the success. The library's own settings apply (HF_ENDPOINT, HF_HOME,
 HF_HUB_OFFLINE, HF_TOKEN).
+
+An interrupted download resumes where it stopped, although the hub's library discards an unfinished file: the
+content is stored where that library looks for it, under its checksum among the ``blobs`` of the repository in
+its cache. The library finds it there and links the file's name to it. Incomplete content is next to it, under
+a name of ours.
 """
 
 import errno
@@ -16,13 +21,71 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from connectors.models.download import fetch_content
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def fetch_content(repo: str, file: str, bar: type[Any]) -> None:
+    """Fetch the part of a file that the cache lacks, except for huge files and files without a checksum.
+
+    Those are left to the library. The caller must verify the checksum of the content. If the hub does not
+    describe the file, nothing is fetched, and the library will report the reason.
+
+    Args:
+        repo: ``OWNER/REPO``.
+        file: the file's name in the repository.
+        bar: a class like tqdm's for the progress.
+
+    Raises:
+        HfHubHTTPError: the hub does not deliver what it described; other errors of its HTTP library if the
+            connection breaks.
+        OSError: the cache cannot store the file.
+    """
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub.file_download import http_get, repo_folder_name
+    from huggingface_hub.utils import (  # type: ignore[attr-defined]  # lazy exports, which mypy does not see
+        WeakFileLock,
+        build_hf_headers,
+    )
+
+    headers = build_hf_headers(library_name="surtitle")
+    try:
+        known = get_hf_file_metadata(hf_hub_url(repo, file), headers=headers)
+    except Exception:  # noqa: BLE001 - any HTTP library's; the hub's library will report it or has the file
+        return
+    if isinstance(try_to_load_from_cache(repo, file, revision=known.commit_hash), str):
+        return
+    sha256, size = known.etag or "", known.size
+    # Beyond that size the hub uses a protocol of its own, which only its library supports.
+    if not _SHA256.fullmatch(sha256) or size is None or size > constants.MAX_HTTP_DOWNLOAD_SIZE:
+        return
+    cache, folder = Path(constants.HF_HUB_CACHE), repo_folder_name(repo_id=repo, repo_type="model")
+    content, lock = cache / folder / "blobs" / sha256, cache / ".locks" / folder / f"{sha256}.lock"
+    unfinished = content.with_name(f"{sha256}.surtitle.incomplete")
+    for parent in (content.parent, lock.parent):
+        parent.mkdir(parents=True, exist_ok=True)
+    with WeakFileLock(lock):  # the library's own
+        if content.exists():
+            return
+        with unfinished.open("ab") as target:
+            if target.tell() > size:
+                target.truncate(target.seek(0))
+            http_get(
+                hf_hub_url(repo, file, revision=known.commit_hash),
+                target,
+                resume_size=target.tell(),
+                headers=headers,
+                expected_size=size,
+                displayed_filename=file,
+                tqdm_class=bar,
+            )
+        unfinished.replace(content)
+
 
 HUB_PREFIX = "hub:"
 
 _NAME = re.compile(r"([\w.-]+/[\w.-]+):((?!/)(?!.*\.\./)[^:\\]+\.gguf)", re.ASCII)
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOCK_BYTES = 4 * 2**20
 
 

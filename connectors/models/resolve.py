@@ -22,11 +22,9 @@ from connectors.gguf.header import check_gguf
 from connectors.models.captions_folder import captions_folder, directions, folder_for, is_made_for
 from connectors.models.hub import HUB_PREFIX, fetch_model
 from connectors.models.writer import PARTIAL_SUFFIX, remove_abandoned
-from operators.errors import InputError, OutputError, UsageError
+from operators.errors import InputError, OutputError, UsageError, is_visible, nearest
 from operators.languages import Direction
-from operators.nearest import nearest
-from operators.progress import Progress, silent
-from operators.unreadable import is_visible
+from operators.observed import Progress, silent
 
 #: The names that are not files.
 NAMES = ("default", "base", "captions")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from connectors.files.toml import read_toml
+from connectors.files.contents import read_toml
 from operators.errors import InputError
 from operators.prompts.template import Template, template_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from connectors.messages.log import NOTICE, tell
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 _log = logging.getLogger(__name__)
 

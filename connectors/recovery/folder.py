@@ -1,6 +1,13 @@
 """The folder in which a run stores its progress, so that it can be killed and resumed.
 
 It holds Bytewax's snapshots and the run's settings: a run with other settings cannot resume from it.
+
+Before a run resumes, Bytewax's snapshots are cleaned up. Bytewax 0.21.1 resumes at the epoch up to which
+everything was done, and reads each key's newest snapshot from before it. A killed run, however, has already
+stored snapshots of later epochs, which stay. The resumed run counts its epochs from the resume point. If it
+reaches those numbers without storing that key again and is killed, a third run would find a state of the key
+that the second run never had. Therefore they are deleted. Keys that are over leave a row without a state
+forever; those are deleted, too.
 """
 
 import fcntl
@@ -8,7 +15,9 @@ import os
 import pickle
 import re
 import shutil
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -22,10 +31,58 @@ from bytewax.recovery import (
     init_db_dir,
 )
 
-from connectors.files.damage import DAMAGED
+from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError, unfinished
-from connectors.recovery.snapshots import forget_unfinished
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
+
+
+def forget_unfinished(folder: Path) -> None:
+    """Delete the snapshots of unfinished epochs, and those of keys that are over.
+
+    Raises:
+        InputError: when the stores in ``folder`` are not Bytewax's, or damaged.
+    """
+    paths = sorted(folder.glob("part-*.sqlite3"))
+    executions: dict[int, tuple[int, int]] = {}
+    frontiers: dict[tuple[int, int], int] = {}
+    for path in paths:
+        with _open(path) as store:
+            for number, workers, epoch in store.execute("SELECT ex_num, worker_count, resume_epoch FROM exs"):
+                executions[number] = (workers, epoch)
+            for number, worker, epoch in store.execute(
+                "SELECT ex_num, worker_index, worker_frontier FROM fronts"
+            ):
+                frontiers[number, worker] = epoch
+    if not executions:
+        return
+    last = max(executions)
+    workers, began = executions[last]
+    resume = min(frontiers.get((last, worker), began) for worker in range(workers))
+    for path in paths:
+        with _open(path) as store:
+            store.execute("DELETE FROM snaps WHERE snap_epoch >= ?", (resume,))
+            # In a query with MAX, SQLite takes the other columns from the row with the maximum.
+            store.execute(
+                "DELETE FROM snaps WHERE (step_id, state_key) IN (SELECT step_id, state_key FROM ("
+                "SELECT step_id, state_key, ser_change, MAX(snap_epoch) FROM snaps GROUP BY 1, 2"
+                ") WHERE ser_change IS NULL)"
+            )
+
+
+# Errors of the disk, not of the store.
+_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY")
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[sqlite3.Connection]:
+    try:
+        with closing(sqlite3.connect(path)) as store, store:
+            yield store
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorname", "").startswith(_NO_ROOM):
+            raise OutputError(f"{path} cannot be written, {error}: free space, and start again") from None
+        raise InputError(f"{path} cannot be used, {error}: give another folder to start over") from None
+
 
 #: Version of the stored data, including the states of all stages. Increase it when older ones can no longer
 #: be read (a new last field with a default is no obstacle), and when the position of a source or sink moves

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from threading import Lock
 from time import monotonic
 
-from connectors.rooms.limits import Limits
-from connectors.rooms.room import Room
+from connectors.rooms.room import Room, RoomLimits
 from operators.clock import LagClock
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption
@@ -15,7 +14,7 @@ from operators.languages import Direction, Language, language
 _MAX_PAST = 1000
 
 
-class NoPlaceError(UsageError):
+class RoomsFullError(UsageError):
     """There is no place for another room."""
 
 
@@ -24,7 +23,7 @@ class RoomRegistry:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: RoomLimits,
         spoken: tuple[Language, ...],
         written: tuple[Language, ...],
         now: Callable[[], float] = monotonic,
@@ -71,11 +70,11 @@ class RoomRegistry:
         )
         with self._lock:
             if self._is_closed:
-                raise NoPlaceError("this server is about to end; try again later")
+                raise RoomsFullError("this server is about to end; try again later")
             if len(self._rooms) >= self.limits.rooms:
                 many = "the only room" if self.limits.rooms == 1 else f"all {self.limits.rooms} rooms"
                 verb = "is" if self.limits.rooms == 1 else "are"
-                raise NoPlaceError(f"{many} of this server {verb} taken; try again when one has ended")
+                raise RoomsFullError(f"{many} of this server {verb} taken; try again when one has ended")
             room = Room(name, direction, self.now(), self.clock)
             self._rooms[room.stream] = room
             self._facts[room.stream] = direction, room.began_s

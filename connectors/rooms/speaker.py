@@ -9,15 +9,14 @@ from time import monotonic
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from connectors.http.connection import ABORT
-from connectors.rooms.limits import BYTES_PER_SECOND, Pace
 from connectors.rooms.messages import End, Notice, Open, Opened, Received, Refusal, decoded, encoded, frames
-from connectors.rooms.registry import NoPlaceError, RoomRegistry
-from connectors.rooms.room import Room
-from connectors.web.client import Client
+from connectors.rooms.registry import RoomRegistry, RoomsFullError
+from connectors.rooms.room import BYTES_PER_SECOND, Room, TokenBucket
 from connectors.web.hub import Full, Hub
 from connectors.web.messages import languages_of
+from connectors.web.streams import Client
 from operators.errors import UsageError
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 # Seconds between two attempts to hand over sound that there is no space for.
 _FULL_S = 0.05
@@ -92,7 +91,7 @@ class Speakers:
             # As a part of addresses, of keys and of lines of text.
             name = _NOT_IN_NAMES.sub(" ", cleaned(opening.room)).strip()
             room = self._rooms.open(name, opening.source, opening.target)
-        except NoPlaceError as error:
+        except RoomsFullError as error:
             raise _Refused(str(error), _LATER) from None
         except UsageError as error:
             raise _Refused(str(error)) from None
@@ -186,7 +185,7 @@ class _Speaker:
         self._rooms = rooms
         self._limits = rooms.limits
         burst_s = _BURST_S * BYTES_PER_SECOND / self._limits.bytes_per_second
-        self._pace = Pace(self._limits.bytes_per_second, burst_s, monotonic())
+        self._pace = TokenBucket(self._limits.bytes_per_second, burst_s, monotonic())
         self._confirmed_s = 0.0
         self._was_told = False
         # A pause of the connection is no silence of the room.
@@ -200,7 +199,7 @@ class _Speaker:
                 async with asyncio.timeout(self._patience_s()):
                     message = await _next(self._socket)
             if message is not None:
-                await self._heed(message)
+                await self._handle(message)
             if not self._room.is_ending and self._silent_s() >= self._limits.silence_s:
                 self._rooms.end(self._room)
                 raise _Refused(
@@ -215,10 +214,10 @@ class _Speaker:
         """Seconds until the room has been silent for too long; None if that does not matter any more."""
         return None if self._room.is_ending else max(0.01, self._limits.silence_s - self._silent_s())
 
-    async def _heed(self, message: str | bytes) -> None:
+    async def _handle(self, message: str | bytes) -> None:
         """Do what a message says, then wait until the next one may come."""
         if isinstance(message, str):
-            await self._obey(message)
+            await self._handle_text(message)
         else:
             await self._take(message)
         wait_s = self._pace.wait_s(max(len(message), _MIN_CHARGED_BYTES), monotonic())
@@ -226,7 +225,7 @@ class _Speaker:
             await self._tell_of_pace()
             await asyncio.sleep(wait_s)
 
-    async def _obey(self, text: str) -> None:
+    async def _handle_text(self, text: str) -> None:
         if not isinstance(decoded(text), End):
             raise _Refused('after the opening, send sound in binary messages, or {"type": "end"}')
         self._rooms.end(self._room)

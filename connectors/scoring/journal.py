@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from connectors.files.damage import DAMAGED
+from connectors.files.contents import DAMAGED
 from operators.errors import OutputError
 
 T = TypeVar("T")

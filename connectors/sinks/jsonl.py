@@ -3,8 +3,7 @@
 import msgspec
 from typing_extensions import override
 
-from connectors.files.lines_file import LinesFile
-from connectors.files.records import RecordFile
+from connectors.files.records import LinesFile, RecordFile
 from connectors.files.sink import FileSink
 from connectors.sinks.part import SinkPart, Step
 from operators.events import Event

@@ -19,7 +19,7 @@ from connectors.messages.log import tell
 from connectors.view.status import Status, encodable
 from operators.errors import OutputError
 from operators.events import Caption
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 
 class Screen(ABC):

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import regex
 
-from operators.prefix import common_prefix
-from operators.text_layout import width, wrap
+from operators.text import common_prefix, width, wrap
 
 #: Columns of a caption line, unless the language defines another number.
 COLUMNS = 42

@@ -6,7 +6,7 @@ Everything here is pure.
 import math
 from dataclasses import dataclass
 
-from operators.text_layout import cleaned, width, wrap
+from operators.text import cleaned, width, wrap
 
 #: Cells of the level meter, and the level in dBFS at which it is empty; it is full at 0.
 _METER_CELLS, _QUIETEST_DBFS = 10, -60.0

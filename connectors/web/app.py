@@ -1,8 +1,18 @@
-"""The pages of the web server and their event streams."""
+"""The pages of the web server and their event streams.
+
+The page's files are loaded into memory; no other file can be requested. Starlette's ``StaticFiles`` would
+take a file's type from the system's table, and its ETag from the time and size of the file, which may not
+change when the package is updated.
+"""
 
 import asyncio
+import contextlib
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from importlib.resources import files
+from random import randrange
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
@@ -11,12 +21,96 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from connectors.http.access import Access
+from connectors.http.connection import ABORT
 from connectors.http.guard import POLICY, Guard
-from connectors.web.assets import Asset, load_assets
-from connectors.web.event_stream import EventStream
 from connectors.web.hub import Full, Hub
+from connectors.web.streams import Client
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    # Keeps proxies such as nginx from buffering captions until they have a few kilobytes.
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class EventStream:
+    """Sends a client the events of a stream until the client disconnects or the hub releases it."""
+
+    def __init__(self, hub: Hub, name: str, last_id: str | None) -> None:
+        """``last_id`` is the id of the last event that the client says it got."""
+        self._hub = hub
+        self._name = name
+        self._last_id = last_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request.
+
+        Raises:
+            connectors.web.hub.Full: when there are too many clients; nothing has been sent then.
+        """
+        abort: Callable[[], None] = scope.get("extensions", {}).get(ABORT, lambda: None)
+        with self._hub.join(self._name, self._last_id, abort) as client:
+            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            watch = asyncio.create_task(_cut_when_gone(client, receive))
+            try:
+                # A random delay, so that clients do not all return at once when a server restarts.
+                await self._send(client, send, b"retry: %d\n\n" % randrange(1000, 3000))
+                while scope["method"] != "HEAD" and (events := await client.next(self._hub.lock)):
+                    await self._send(client, send, events)
+                await self._send(client, send, b"", more=False)
+            finally:
+                watch.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await watch
+
+    async def _send(self, client: Client, send: Send, body: bytes, *, more: bool = True) -> None:
+        with self._hub.sending(client):
+            await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def _cut_when_gone(client: Client, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    client.cut()
+
+
+# Fixed here because some systems map .js to plain text, and a browser would not run it.
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "ico": "image/x-icon",
+    "woff2": "font/woff2",
+    "webmanifest": "application/manifest+json",
+    "txt": "text/plain; charset=utf-8",
+}
+
+
+class Asset(NamedTuple):
+    """One file."""
+
+    content: bytes
+    media_type: str
+    etag: str
+
+
+def load_assets() -> dict[str, Asset]:
+    """All files of the page by name."""
+    assets = {}
+    for entry in files("connectors.web").joinpath("static").iterdir():
+        media_type = _TYPES.get(entry.name.rpartition(".")[2])
+        if media_type and entry.is_file():
+            content = entry.read_bytes()
+            assets[entry.name] = Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+    return assets
+
 
 # OBS adds a source's custom CSS to the page as a <style> element. Styles still load nothing from other hosts.
 _STYLED = f"{POLICY}; style-src-elem 'self' 'unsafe-inline'"

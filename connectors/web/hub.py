@@ -9,10 +9,9 @@ from time import monotonic
 from typing import NamedTuple
 
 from connectors.view.status import Status
-from connectors.web.client import Client, Followed
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds
-from connectors.web.streams import MAX_STREAMS, ListedStream, Streams
+from connectors.web.streams import MAX_STREAMS, Client, Followed, ListedStream, Streams
 from operators.events import Caption, ErasureRecord
 
 # Seconds between two checks of waiting messages.
@@ -46,8 +45,8 @@ class Hub:
         streams: Iterable[str] = (),
         *,
         state: str = "listening",
-        most_clients: int = 2000,
-        most_streams: int = MAX_STREAMS,
+        max_clients: int = 2000,
+        max_streams: int = MAX_STREAMS,
         is_private: bool = False,
         bounds: Bounds | None = None,
         patience: ClientTimeouts | None = None,
@@ -59,8 +58,8 @@ class Hub:
             languages: Those of a stream, unless it is opened with others.
             streams: The streams expected from the start.
             state: The initial state of a stream.
-            most_clients: Maximum number of clients.
-            most_streams: Maximum number of remembered streams.
+            max_clients: Maximum number of clients.
+            max_streams: Maximum number of remembered streams.
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.
             bounds: How much of a stream is remembered.
@@ -68,12 +67,12 @@ class Hub:
             now: The time in seconds.
         """
         self._is_private = is_private
-        self._most_clients = most_clients
+        self._max_clients = max_clients
         self._timeouts = patience or ClientTimeouts()
         self._now = now
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
-        self._streams = Streams(languages, state, bounds, most_streams)
+        self._streams = Streams(languages, state, bounds, max_streams)
         self._news: set[Followed] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed_s = float("inf")
@@ -151,7 +150,7 @@ class Hub:
         Raises:
             Full: when there are too many clients.
         """
-        if self.clients >= self._most_clients:
+        if self.clients >= self._max_clients:
             raise Full
         with self.lock:
             stream = self._streams.requested(name)

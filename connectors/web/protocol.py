@@ -24,8 +24,7 @@ from connectors.web.messages import (
 )
 from connectors.web.pace import Pace
 from operators.events import Caption
-from operators.prefix import common_prefix
-from operators.text_layout import cleaned
+from operators.text import cleaned, common_prefix
 
 _ID = re.compile(r"([0-9a-zA-Z]{1,32})-([0-9]{1,15})", re.ASCII)
 _encode = msgspec.json.Encoder().encode

@@ -5,8 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from connectors.http.access import Access, checked_token, is_local
-from connectors.http.listener import listen, shown
-from connectors.http.open_files import most_sockets
+from connectors.http.listener import listen, max_sockets, shown
 from connectors.web.hub import Hub
 from operators.extras import needs_extra
 
@@ -48,7 +47,7 @@ class WebServer:
         port: int = 8080,
         token: str | None = None,
         names: Sequence[str] = (),
-        most_clients: int = 2000,
+        max_clients: int = 2000,
         speakers: Speakers | None = None,
         room_files: int = 0,
     ) -> None:
@@ -59,7 +58,7 @@ class WebServer:
             port: Port to listen on; 0 for any free one.
             token: The token for viewers; absent to generate one if needed.
             names: Names under which the server is reached, in addition to ``host``.
-            most_clients: Maximum number of clients; some connections for pages are added.
+            max_clients: Maximum number of clients; some connections for pages are added.
             speakers: Those who speak in a browser, if any may.
             room_files: Maximum number of files that their rooms write at the same time.
 
@@ -76,7 +75,7 @@ class WebServer:
         #: The generated token if none was given, for viewers.
         self.new_token = None if token else self._token
         self._names = names
-        self._most_connections = most_sockets(most_clients + _PAGE_CONNECTIONS, _FILE_SHARE, room_files)
+        self._max_connections = max_sockets(max_clients + _PAGE_CONNECTIONS, _FILE_SHARE, room_files)
         self._speakers = speakers
         self._server: BackgroundServer | None = None
 
@@ -106,7 +105,7 @@ class WebServer:
             listener,
             lambda ready: web_app(self._hub, access, self._token, ready, front=front, more=more),
             name="web",
-            most_connections=self._most_connections,
+            max_connections=self._max_connections,
             backlog=_BACKLOG,
             stop_s=_STOP_S,
             failure="the web server did not start; try again, or leave out --web",

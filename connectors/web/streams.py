@@ -1,12 +1,92 @@
-"""The streams of a hub by name: those with captions, and those awaited. Not thread-safe."""
+"""The streams of a hub by name, and the browsers that follow them. A hub's streams are not thread-safe."""
 
+import asyncio
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import NamedTuple
 
-from connectors.web.client import Followed
 from connectors.web.messages import Languages
 from connectors.web.protocol import Bounds, StreamLog
+
+
+class Followed:
+    """A stream and its followers."""
+
+    def __init__(self, log: StreamLog) -> None:
+        self.log = log
+        self.clients: set[Client] = set()
+        #: Whether anything was published, as opposed to only requested.
+        self.is_real = False
+        #: Whether clients disconnect as soon as they have everything.
+        self.is_closed = False
+        #: What viewers must know to follow it; None for a stream that all viewers may follow.
+        self.secret: str | None = None
+
+
+class Client:
+    """A position in a stream's journal; used on the thread of the server's loop.
+
+    It has no queue: a slow client costs no memory, and is disconnected when its position is no longer in the
+    journal.
+    """
+
+    def __init__(self, stream: Followed, last_id: str | None, abort: Callable[[], None]) -> None:
+        """``abort`` drops the connection immediately; call with the hub's lock held."""
+        self._stream = stream
+        self._position, self._first = stream.log.arrival(last_id)
+        self._wake = asyncio.Event()
+        self._is_cut = False
+        self._is_reminded = False
+        self.abort = abort
+        #: Since when something is being sent to it, on the hub's clock; None while nothing is.
+        self.sending_since_s: float | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the stream is over and the client was given everything."""
+        log = self._stream.log
+        return log.is_over and self._position == log.position
+
+    def wake(self) -> None:
+        """Make it check for news."""
+        self._wake.set()
+
+    def cut(self) -> None:
+        """Send it nothing more."""
+        self._is_cut = True
+        self._wake.set()
+
+    def remind(self) -> None:
+        """Send it the present state, so that it knows that the connection works."""
+        self._is_reminded = True
+        self._wake.set()
+
+    async def next(self, lock: Lock) -> bytes:
+        """The next data to send, as soon as there is any; empty at the end.
+
+        ``lock`` is the hub's lock.
+        """
+        while not self._is_cut:
+            self._wake.clear()
+            first, self._first = self._first, b""
+            with lock:
+                log = self._stream.log
+                events = log.after(self._position)
+                self._position = log.position
+                is_closed = self._stream.is_closed
+                # After everything that it missed: the id says that nothing is missing.
+                standing = log.standing() if self._is_reminded else b""
+            self._is_reminded = False
+            if events is None:
+                break
+            if first or events or standing:
+                return first + events + standing
+            if is_closed:
+                break
+            await self._wake.wait()
+        return b""
+
 
 #: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
 #: that is over before any that goes on. One that goes on and has readers is kept in any case.
@@ -28,9 +108,9 @@ class ListedStream(NamedTuple):
 class Streams:
     """Creates streams when they are requested, and forgets those that nobody needs."""
 
-    def __init__(self, languages: Languages, state: str, bounds: Bounds | None, most: int) -> None:
-        """``state`` is the initial state of a stream, ``most`` the maximum number of remembered streams."""
-        self._most = most
+    def __init__(self, languages: Languages, state: str, bounds: Bounds | None, max_streams: int) -> None:
+        """``state`` is the initial state of a stream, ``max_streams`` the number of those remembered."""
+        self._max_streams = max_streams
         self._languages = languages
         self._state = state
         self._bounds = bounds
@@ -78,7 +158,7 @@ class Streams:
     def _made_room(self) -> Followed | None:
         """Forget a stream if there are too many; returns it."""
         *others, _newest = (one for one in self._by_name.items() if one[1].is_real)
-        if len(others) < self._most:
+        if len(others) < self._max_streams:
             return None
         # However many others publish, they must not take its readers from a stream.
         idle = [(name, one) for name, one in others if one.log.is_over or not one.clients]

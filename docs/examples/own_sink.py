@@ -13,7 +13,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.testing import run_main
 
 from connectors import FileSink, JsonlSource
-from connectors.files.lines_file import LinesFile
+from connectors.files.records import LinesFile
 from operators import Caption
 
 

@@ -24,7 +24,7 @@ from flows.measuring.texts import BenchSegment, load_corpus
 from flows.settings.schema import TranslateSettings
 from operators.decoding.forward import Forward
 from operators.decoding.translator import SegmentState, Translator
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 
 _ASK = (
     "<|im_start|>system\nYou are an interpreter. Each message is the next piece of a speech in {source}."

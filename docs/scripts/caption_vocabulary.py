@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 from wordfreq import get_frequency_dict
 
-from connectors.corpora.texts import read_texts
+from connectors.corpora import each_text
 from connectors.gguf.file import read_gguf
 from connectors.models.resolve import resolve_model
-from connectors.models.vocabulary import tokenizer_of
-from connectors.models.vocabulary_list import list_file
+from connectors.models.vocabulary import list_file, tokenizer_of
 from connectors.models.writer import write_model
 from operators.languages import language
 from operators.models.pruning.choice import Choice
@@ -45,10 +44,10 @@ def main() -> None:
     counter = TextTokenizer(path)
     weights = np.zeros(tokenizer.size)
     for one in given.main:
-        weights += MAIN * share(counter.count(read_texts(one)))
-        weights += MAIN * LOWER * share(counter.count(text.lower() for text in read_texts(one)))
+        weights += MAIN * share(counter.count(each_text(one)))
+        weights += MAIN * LOWER * share(counter.count(text.lower() for text in each_text(one)))
     for one in given.others:
-        weights += OTHERS * share(counter.count(read_texts(one)))
+        weights += OTHERS * share(counter.count(each_text(one)))
     for one in given.languages:
         weights += share(words(counter, get_frequency_dict(language(one).code, "large"))) / 2
     choice = Choice(tokenizer, {script for one in given.languages for script in language(one).scripts})

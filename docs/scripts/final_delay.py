@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from connectors.models.resolve import resolve_model
 from operators.events import Partial
 from operators.languages import Direction

@@ -26,10 +26,9 @@ from operators.decoding.translator import SegmentState, Translator
 from operators.events import Partial
 from operators.languages import Language, language
 from operators.models.continuations import open_continuations
-from operators.sentences.mend import ended, mend
-from operators.sentences.opinion import LanguageModel
-from operators.sentences.seam import Decision, Seam, Verdict, decide
-from operators.sentences.spellings import Spellings
+from operators.sentences.joining import ended, mend
+from operators.sentences.seam import Decision, LanguageModel, Seam, Verdict, decide
+from operators.sentences.words import Spellings
 
 _WORD_S = 0.35
 # Where `make setup` puts what the extra `scorers` names.

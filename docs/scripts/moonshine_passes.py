@@ -21,12 +21,10 @@ from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.decoding.speech import certain, gaps_to_next
 from operators.metrics.word_errors import spoken_words
-from operators.recognizers.moonshine.decoder import decode, speech_task
 from operators.recognizers.moonshine.model import BEGIN, Encoded, MoonshineModel
-from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.moonshine.recognizer import bundled_model, decode, speech_task
 from operators.recognizers.windowed.method import SpeechMethod
-from operators.recognizers.windowed.segmenter import Segmenter, Window
-from operators.recognizers.windowed.voice import silero
+from operators.recognizers.windowed.segmenter import Segmenter, Window, silero
 
 _SIZES = (1, 8, 32)
 _MARGINS = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6)

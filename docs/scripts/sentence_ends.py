@@ -18,17 +18,15 @@ from time import perf_counter
 from typing import NamedTuple
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from connectors.models.resolve import resolve_model
 from operators.events import Partial
 from operators.languages import Direction
 from operators.models.continuations import open_continuations
 from operators.models.llama_model import LlamaModel
-from operators.sentences.mend import mend
-from operators.sentences.opinion import LanguageModel
-from operators.sentences.seam import Decision, Seam, Verdict, decide
-from operators.sentences.spellings import Spellings
-from operators.sentences.words import words_of
+from operators.sentences.joining import mend
+from operators.sentences.seam import Decision, LanguageModel, Seam, Verdict, decide
+from operators.sentences.words import Spellings, words_of
 
 _ENDS, _EITHER = re.compile(r"[.?!]"), re.compile(r"[;:—]")
 _WORD = re.compile(r"\w+(?:['’.]\w+)*")

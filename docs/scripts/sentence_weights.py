@@ -21,8 +21,7 @@ from connectors.models.resolve import resolve_model
 from operators.languages import Direction
 from operators.models.continuations import open_continuations
 from operators.models.llama_model import LlamaModel
-from operators.sentences.opinion import LanguageModel
-from operators.sentences.seam import Features, Seam, by_rules, features, opinion_of
+from operators.sentences.seam import Features, LanguageModel, Seam, by_rules, features, opinion_of
 
 _DIRECTION = Direction.of("English", "German")
 _THRESHOLDS = (-1.5, -1.0, -0.5, 0.0, 0.5)

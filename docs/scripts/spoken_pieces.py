@@ -11,7 +11,7 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-from operators.training.interrupted import PAUSED_BEFORE
+from operators.training.noise import PAUSED_BEFORE
 
 _SENTENCE = re.compile(r"(?<=[a-z0-9][.?!])\s+(?=[A-Z])")
 # Seconds between the end of a segment and the beginning of the next one as their events say: what is left of

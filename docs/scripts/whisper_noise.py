@@ -13,13 +13,11 @@ import numpy as np
 from flows.measuring.clips import read_clips, samples
 from operators.decoding.speech import gaps_to_next
 from operators.languages import language
-from operators.recognizers.whisper.decoder import MARGIN, decode
 from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.whisper.model import WhisperModel
-from operators.recognizers.whisper.recognizer import RULES
+from operators.recognizers.whisper.recognizer import MARGIN, RULES, decode
 from operators.recognizers.windowed.method import SpeechMethod
-from operators.recognizers.windowed.segmenter import Segmenter
-from operators.recognizers.windowed.voice import silero
+from operators.recognizers.windowed.segmenter import Segmenter, silero
 
 
 def measure() -> None:

@@ -17,10 +17,10 @@ from flows.measuring.clips import read_clips, samples
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.metrics.word_errors import spoken_words, word_errors
-from operators.recognizers.whisper.decoder import decode
 from operators.recognizers.whisper.model import WhisperModel
+from operators.recognizers.whisper.recognizer import decode
 from operators.recognizers.windowed.method import SpeechMethod
-from operators.recognizers.windowed.voice import Samples
+from operators.recognizers.windowed.segmenter import Samples
 
 _MAX_SAMPLES = 28 * SAMPLE_RATE
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event as Flag
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from connectors.audio.source import AudioFileSource
@@ -10,7 +11,6 @@ from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.source import RoomsSource
-from flows.captions.pace import Pace
 from flows.observe.observer import Observe
 from flows.running.process import Process
 from flows.settings.schema import Settings
@@ -22,6 +22,33 @@ from operators.observed import MessageSkipped
 
 if TYPE_CHECKING:
     from connectors.kafka.source import KafkaEventSource
+
+#: Number of events read ahead, where every event gets to the log.
+_MAX_AHEAD = 100
+
+
+class ReadAhead:
+    """Keeps a replay slightly ahead of its log, so that all workers are busy.
+
+    Reading further ahead would cost memory, and a killed run would have to repeat that work.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._measured = 0
+
+    def measured(self, more: int = 1) -> None:
+        """So many more events got to the log; any worker may call it.
+
+        Those that a stage has merged never will, so they count at once; those that it added count as -1.
+        """
+        with self._lock:
+            self._measured += more
+
+    def is_ahead(self, delivered: int) -> bool:
+        """Whether a source that has emitted this many events must wait."""
+        return delivered - self._measured >= _MAX_AHEAD
+
 
 #: The events that can be replayed instead of running the stages before them, and their input settings.
 REPLAYED: dict[type[Event], str] = {Partial: "partials", Translation: "translations", Caption: "captions"}
@@ -44,7 +71,7 @@ class Input(NamedTuple):
     source: Source
     clock: Clock
     #: Limits how far the source reads ahead.
-    pace: Pace
+    pace: ReadAhead
 
     def now(self) -> float:
         """Seconds since the streams began; 0 before that."""
@@ -110,7 +137,7 @@ def make_input(
         UsageError: unless exactly one input is given; for a microphone that does not exist.
         InputError: for a recording that cannot be read.
     """
-    name, pace = given_input(settings), Pace()
+    name, pace = given_input(settings), ReadAhead()
     event_type = given_type(settings)
     source: Source
     if name == "audio":
@@ -120,7 +147,7 @@ def make_input(
     elif name == "kafka":
         source = _topic(event_type, settings, observe, stop)
     elif name == "rooms":
-        assert rooms is not None, "whoever chooses rooms as the input makes them"
+        assert rooms is not None, "a run with rooms as its input makes them first"
         source = RoomsSource(rooms, stop)
     else:
         source = _replay(event_type, name, settings, pace.is_ahead, stop, process)

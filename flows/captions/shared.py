@@ -20,7 +20,7 @@ from operators.models.continuations import Continuations
 from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
-from operators.sentences.opinion import LanguageModel
+from operators.sentences.seam import LanguageModel
 from operators.serving.routed import RoutedRooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread

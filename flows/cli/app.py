@@ -1,22 +1,21 @@
 """The command line: ``surtitle live``, ``file``, ``replay``, ``bench``, ``report``, ``trace`` …"""
 
+import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 from msgspec.structs import replace
 
-from connectors.jsonl.reading import event_type_of
+from connectors.jsonl.files import event_type_of
+from connectors.microphone.portaudio import InputDevice, list_devices
 from flows.captions.inputs import REPLAYED
 from flows.captions.runner import caption
-from flows.cli.devices import devices
 from flows.cli.doctor import doctor
-from flows.cli.groups import Commands
-from flows.cli.job import job
-from flows.cli.refusals import check_command
+from flows.cli.refusals import Commands, check_command
 from flows.cli.report import report
 from flows.cli.running import program, run
-from flows.cli.serve import serve
+from flows.cli.serve import job, serve
 from flows.cli.trace import trace
 from flows.measuring.subjects import subjects
 from flows.model.app import model_app
@@ -41,6 +40,31 @@ from flows.settings.options import (
     takes,
 )
 from operators.errors import InputError, UsageError
+
+
+def devices() -> None:
+    """List the microphones that `--device` can name, by index or by a part of the name."""
+    found = list_devices()
+    if not found:
+        raise InputError("there is no microphone; connect one, or start the sound server that has it")
+    print_devices(found)
+
+
+def print_devices(found: list[InputDevice]) -> None:
+    """Print a table for a person; a star marks the default."""
+    rows = [("", "index", "name", "channels", "rate", "system")]
+    rows += [_row(one) for one in found]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print(" ".join(cells).rstrip())
+    sys.stdout.flush()
+
+
+def _row(one: InputDevice) -> tuple[str, str, str, str, str, str]:
+    mark = "*" if one.is_default else ""
+    return mark, str(one.index), one.name, str(one.channels), f"{one.rate} Hz", one.host
+
 
 app = program()
 #: The headings of the help, in this order.

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from flows.cli.running import program, run
 from flows.doctor.examination import Wanted, examine
-from flows.doctor.printing import as_json, print_checked, print_verdict, works
+from flows.doctor.finding import as_json, print_checked, print_verdict, works
 from flows.running.waiting import Waiting
 from flows.settings.loading import load_settings
 from flows.settings.options import LISTENING, MODEL, Overrides, takes

@@ -35,7 +35,7 @@ def wants_json(arguments: list[str]) -> bool:
 
 
 def end_unwritten(error: OSError) -> NoReturn:
-    """End the program because standard output cannot be written; whoever left it unread needs no sentence."""
+    """End the program because standard output cannot be written; a closed pipe needs no sentence."""
     if isinstance(error, BrokenPipeError):
         forget_output()
         sys.exit(_UNREAD_EXIT_CODE)

@@ -8,15 +8,14 @@ import msgspec
 import typer
 
 from connectors.exports.simulstream import write_simulstream
+from connectors.files.atomic import write_atomically
 from connectors.files.distinct import check_distinct
-from connectors.files.whole import write_whole
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from flows.pages.report.reading import Reading, kind_of
-from operators.errors import UsageError
+from operators.errors import UsageError, printable
 from operators.events import Caption, ErasureRecord
 from operators.languages import language
 from operators.metrics.tokenizers import latency_tokenizer, tokenizer
-from operators.printable import printable
 
 
 def report(
@@ -83,7 +82,7 @@ def report(
         gathered = Gathered(reading)
         results.append((gathered, reading.report(reference, None if output is None else gathered.look)))
     if json is not None:
-        write_whole(json, msgspec.json.format(msgspec.json.encode(results[0][1])) + b"\n")
+        write_atomically(json, msgspec.json.format(msgspec.json.encode(results[0][1])) + b"\n")
     if simulstream is not None:
         captions = read_events(events[0], Caption, lambda _told: None)
         write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(spoken)))

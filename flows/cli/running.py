@@ -1,20 +1,57 @@
 """Runs a command line, and turns whatever ends it into a message and an exit code."""
 
 import logging
+import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Annotated, NoReturn
 
 import typer
 
 from connectors.files.streams import is_of_output
 from connectors.messages.log import begin_messages, tell
-from flows.cli.completion import completion_errors
 from flows.cli.exits import end_interrupted, end_unwritten, fail, wants_json
-from flows.cli.groups import Commands
-from flows.cli.refusals import BAD_COMMAND_LINE, refusal
-from flows.cli.version import about
-from operators.errors import INTERNAL_EXIT_CODE, INTERRUPTED_EXIT_CODE, SurtitleError, UsageError
+from flows.cli.refusals import BAD_COMMAND_LINE, Commands, refusal
+from operators.errors import INTERNAL_EXIT_CODE, INTERRUPTED_EXIT_CODE, OutputError, SurtitleError, UsageError
+
+_INSTALL = "--install-completion"
+
+
+@contextmanager
+def completion_errors(arguments: Sequence[str]) -> Iterator[None]:
+    """Turn a start file of the shell that Typer cannot read or write into an error that names the other way.
+
+    Raises:
+        OutputError: when ``--install-completion`` fails.
+    """
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        if _INSTALL not in arguments:
+            raise
+        named = getattr(error, "filename", None)
+        where = os.fsdecode(named) if named else "a start file of your shell"
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise OutputError(
+            f"{where}: the completion cannot be installed ({why}); "
+            "print it with --show-completion, and add it to your shell's start file yourself"
+        ) from None
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"surtitle {version('surtitle')}")
+        raise typer.Exit
+
+
+def about(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Live speech translation whose captions hardly flicker."""
 
 
 def program() -> typer.Typer:

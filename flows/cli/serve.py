@@ -1,4 +1,8 @@
-"""``surtitle serve``: rooms that speak from browsers."""
+"""Commands that run as a service.
+
+``surtitle serve`` has rooms that speak from browsers; ``surtitle job`` runs a pipeline as a settings file
+describes it, alone or as a process of a cluster.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,14 +11,18 @@ import typer
 from msgspec.structs import replace
 
 from flows.captions.runner import caption
-from flows.observe.rooms import ROOMS
+from flows.cli.refusals import check_command
+from flows.observe.audience import ROOMS
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
+    CLUSTER,
     RECOGNITION,
+    RECOVERY,
     SENTENCES,
     SPEECH_OUTPUT,
     TRANSLATION,
     WATCHING,
+    WORKERS,
     Group,
     Overrides,
     declared,
@@ -24,6 +32,22 @@ from flows.settings.options import (
 )
 from flows.settings.schema import Settings
 from operators.option import Option
+
+
+@takes(RECOVERY, WORKERS, CLUSTER, WATCHING)
+def job(
+    overrides: Overrides,
+    settings: Annotated[Path, typer.Argument(help="TOML file that names input and output.")],
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Nothing on the terminal but errors and the web page's address.")
+    ] = False,
+) -> None:
+    """Run a pipeline that a settings file describes, from Kafka or files to Kafka or files, until it ends."""
+    check_command(settings, "job")
+    if quiet:
+        overrides.setdefault("output", {})["terminal"] = False
+    caption(begin_settings(settings, overrides), quiet=quiet, profile=False, settings_file=settings)
+
 
 _LANGUAGES = declared("rooms", "to from")
 _ROOMS: Group = (

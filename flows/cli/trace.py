@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
+from connectors.files.atomic import write_atomically
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.output import make_folder
-from connectors.files.whole import write_whole
 from flows.running.waiting import Waiting
 from flows.settings.loading import load
 from flows.settings.options import DECODING, Overrides, takes
@@ -60,7 +60,7 @@ def trace(
         made = record(open_engine(wanted, waiting.doing), wanted, updates, waiting.doing)
     written = [str(path) for path in (json, output) if path is not None]
     if json is not None:
-        write_whole(json, msgspec.json.encode(made) + b"\n")
+        write_atomically(json, msgspec.json.encode(made) + b"\n")
     if output is not None:
         write_trace_page(made, output)
     if svg is not None:

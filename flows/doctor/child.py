@@ -50,7 +50,7 @@ def _microphone(wanted: str) -> msgspec.Struct:
 
 
 def _model(*named: str) -> msgspec.Struct:
-    from flows.doctor.loaded import load
+    from flows.doctor.measure import load
 
     return load(_settings(*named))
 

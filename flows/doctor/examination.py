@@ -21,7 +21,7 @@ from flows.doctor import (
 )
 from flows.doctor.finding import Checked, Finding
 from flows.settings.schema import TranslateSettings
-from operators.progress import Progress
+from operators.observed import Progress
 
 F = TypeVar("F", bound=msgspec.Struct)
 #: Seconds: for what is read from the system, for what runs in a child process, and for what computes there.

@@ -1,8 +1,16 @@
-"""What a check finds: a sentence, whether captions will work, and what to do."""
+"""What a check finds and how it is printed: a sentence, whether captions will work, and what to do."""
 
+import shlex
+from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any, Literal, Self
 
 import msgspec
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from connectors.view.status import encodable
 
 #: All is well; captions work, but not as well as they could; captions will not work.
 Verdict = Literal["ok", "warning", "problem"]
@@ -55,3 +63,58 @@ def from_error(sentence: str, *, is_problem: bool) -> Finding:
         sentence = sentence[0].upper() + sentence[1:]
     found, _, remedy = sentence.rpartition("; " if "; " in sentence else ": ")
     return Finding("problem" if is_problem else "warning", found or remedy, remedy if found else "")
+
+
+_MARKS: dict[Verdict, tuple[str, str, str]] = {
+    "ok": ("✓", "+", "green"),
+    "warning": ("!", "!", "yellow"),
+    "problem": ("✗", "x", "bold red"),
+}
+
+
+def works(results: Sequence[Checked]) -> bool:
+    """Whether captions will work."""
+    return all(one.verdict != "problem" for one in results)
+
+
+def print_checked(console: Console, result: Checked) -> None:
+    """Print the findings about one subject; they are wrapped where the terminal is narrow."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=1)
+    table.add_column(min_width=10, no_wrap=True)
+    table.add_column(ratio=1)
+    for number, finding in enumerate(result.findings):
+        mark = _mark(console, finding.verdict)
+        table.add_row(mark, "" if number else result.subject, _told(finding))
+    console.print(table)
+
+
+def print_verdict(console: Console, results: Sequence[Checked], target: str) -> None:
+    """Print what follows from all findings; ``target`` is the language of the captions."""
+    problems = [one.subject for one in results if one.verdict == "problem"]
+    if problems:
+        console.print(Text(f"\nCaptions will not work yet: see {', '.join(problems)}.", "bold"))
+        return
+    can_listen = all(one.verdict == "ok" for one in results if one.subject == "microphone")
+    command = "surtitle live" if can_listen else "surtitle file talk.wav"
+    console.print(Text(f"\nCaptions will work. Try: {command} --to {shlex.quote(target)}", "bold"))
+
+
+def as_json(results: Sequence[Checked]) -> bytes:
+    """All findings and the facts behind them, as one JSON object."""
+    checks = [{"subject": one.subject, "verdict": one.verdict, **msgspec.to_builtins(one)} for one in results]
+    return msgspec.json.format(
+        msgspec.json.encode({"surtitle": version("surtitle"), "works": works(results), "checks": checks})
+    )
+
+
+def _mark(console: Console, verdict: Verdict) -> Text:
+    mark, plain, style = _MARKS[verdict]
+    return Text(mark if encodable(mark, console.encoding) == mark else plain, style)
+
+
+def _told(finding: Finding) -> Group | Text:
+    sentence = Text(f"{finding.sentence}.")
+    if not finding.remedy:
+        return sentence
+    return Group(sentence, Text(f"{finding.remedy[:1].upper()}{finding.remedy[1:]}.", "bold"))

@@ -1,11 +1,15 @@
-"""The measured run: recorded speech is recognised and translated as in a live run, as fast as it goes."""
+"""What the child process does with models: loads one to see what it is, and measures a run on speech."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from time import perf_counter
 
 from connectors.audio.decoder import AudioDecoder
-from connectors.machine.cpu import others_s, usable_cores
-from connectors.machine.memory import resident_mb
+from connectors.machine.resources import others_s, resident_mb, usable_cores
+from connectors.models.captions_folder import captions_folder, directions
+from connectors.models.hub import HUB_PREFIX, is_fetched
+from connectors.models.resolve import resolve_model
+from flows.doctor.model import ModelFacts
 from flows.doctor.speed import SpeedFacts
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine
@@ -13,8 +17,37 @@ from flows.settings.schema import RecognizeSettings, TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
+from operators.models.llama import ContextSettings, LlamaContext
+from operators.models.llama_model import LlamaModel
+from operators.prompts.select import select_prompt
 from operators.recognizers.moonshine.recognizer import bundled_recording
 from operators.recognizers.protocol import Hypothesis
+
+
+def load(settings: TranslateSettings) -> ModelFacts:
+    """Load the model that the settings name, and choose its prompt."""
+    try:
+        if settings.model.startswith(HUB_PREFIX) and not is_fetched(settings.model):
+            return ModelFacts(name=settings.model, is_absent=True)
+        direction = settings.direction
+        path = resolve_model(settings.model, direction)
+        model = LlamaModel(path, lambda _fraction: None)
+        prompt = select_prompt(model, "auto", settings.source, settings.target)
+        with closing(LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1))) as context:
+            can_keep = not model.is_recurrent and context.can_shift
+    except SurtitleError as error:
+        return ModelFacts(error=str(error))
+    return ModelFacts(
+        path=str(path),
+        name=model.metadata("general.name") or path.stem,
+        architecture=model.metadata("general.architecture") or "",
+        mb=path.stat().st_size / 1e6,
+        is_for_captions=prompt.knows_unfinished,
+        can_keep=can_keep,
+        direction=str(direction),
+        captioned=tuple(map(str, directions(captions_folder()))),
+    )
+
 
 #: Seconds of the recording, and of its chunks: those of a microphone.
 _SPEECH_S, _CHUNK_S = 12.0, 0.1

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from connectors.machine.cgroup import limits
-from connectors.machine.memory import available_mb
+from connectors.machine.resources import available_mb, limits
 from flows.doctor.finding import Finding
 
 # What a run holds besides the translation model: recogniser, libraries, cells of the cache. With the default

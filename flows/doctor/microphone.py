@@ -6,12 +6,11 @@ import time
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
-from connectors.microphone.find_device import find_device
-from connectors.microphone.portaudio import InputDevice, InputStream, list_devices
+from connectors.machine.child_process import Failure, run_child
+from connectors.microphone.portaudio import InputDevice, InputStream, find_device, list_devices
 from flows.doctor.finding import Finding, from_error
 from operators.errors import SurtitleError
-from operators.level import level
+from operators.sound import level
 
 _LISTEN_S = 2.0
 # A sound server that wakes up, or a headset that connects, needs a moment.
@@ -36,7 +35,7 @@ class MicrophoneFacts(msgspec.Struct, frozen=True):
 
 def look(wanted: str | None, limit_s: float) -> MicrophoneFacts:
     """Listen to a microphone in a child process: a sound system may hang."""
-    facts = run_apart("flows.doctor.child", ["microphone", wanted or ""], MicrophoneFacts, limit_s)
+    facts = run_child("flows.doctor.child", ["microphone", wanted or ""], MicrophoneFacts, limit_s)
     if isinstance(facts, Failure):
         return MicrophoneFacts(
             error=f"the sound system {facts.why}; restart it, or connect the microphone again"

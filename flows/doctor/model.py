@@ -2,7 +2,7 @@
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
+from connectors.machine.child_process import Failure, run_child
 from flows.doctor.finding import Finding, from_error
 from flows.settings.schema import TranslateSettings
 
@@ -33,7 +33,7 @@ class ModelFacts(msgspec.Struct, frozen=True):
 
 def look(settings: TranslateSettings, limit_s: float) -> ModelFacts:
     """Load the model in a child process, without the network."""
-    facts = run_apart("flows.doctor.child", ["model", *named(settings)], ModelFacts, limit_s, _OFFLINE)
+    facts = run_child("flows.doctor.child", ["model", *named(settings)], ModelFacts, limit_s, _OFFLINE)
     if not isinstance(facts, Failure):
         return facts
     if facts.is_late:

@@ -4,9 +4,8 @@ import os
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
-from connectors.machine.cgroup import limits
-from connectors.machine.cpu import cpu_features, cpu_name, usable_cores
+from connectors.machine.child_process import Failure, run_child
+from connectors.machine.resources import cpu_features, cpu_name, limits, usable_cores
 from flows.doctor.finding import Finding
 
 #: Instruction sets that llama.cpp can use: Linux's names, those that llama.cpp prints, and the usual ones.
@@ -53,7 +52,7 @@ class ProcessorFacts(msgspec.Struct, frozen=True):
 
 def look(limit_s: float) -> ProcessorFacts:
     """Look at the processor; llama.cpp is tried in a child process."""
-    library = run_apart("flows.doctor.child", ["library"], Library, limit_s)
+    library = run_child("flows.doctor.child", ["library"], Library, limit_s)
     if isinstance(library, Failure):
         library = Library(error=f"llama.cpp {library.why}; install surtitle again")
     features = cpu_features()

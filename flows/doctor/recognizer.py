@@ -2,7 +2,7 @@
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
+from connectors.machine.child_process import Failure, run_child
 from flows.doctor.finding import Finding, from_error
 from operators.languages import language
 
@@ -16,7 +16,7 @@ class RecognizerFacts(msgspec.Struct, frozen=True):
 
 def look(spoken: str, limit_s: float) -> RecognizerFacts:
     """Load the recogniser in a child process."""
-    facts = run_apart("flows.doctor.child", ["recognizer", spoken], RecognizerFacts, limit_s)
+    facts = run_child("flows.doctor.child", ["recognizer", spoken], RecognizerFacts, limit_s)
     if isinstance(facts, Failure):
         return RecognizerFacts(f"the process that loaded the recogniser {facts.why}; install surtitle again")
     return facts

@@ -4,7 +4,7 @@ from statistics import median
 
 import msgspec
 
-from connectors.machine.apart import Failure, run_apart
+from connectors.machine.child_process import Failure, run_child
 from flows.doctor.finding import Finding, from_error
 from flows.doctor.model import named
 from flows.settings.schema import TranslateSettings
@@ -55,7 +55,7 @@ class SpeedFacts(msgspec.Struct, frozen=True):
 
 def look(settings: TranslateSettings, limit_s: float) -> SpeedFacts:
     """Measure in a child process, which is killed when the time is over."""
-    facts = run_apart("flows.doctor.child", ["speed", *named(settings)], SpeedFacts, limit_s)
+    facts = run_child("flows.doctor.child", ["speed", *named(settings)], SpeedFacts, limit_s)
     if not isinstance(facts, Failure):
         return facts
     if facts.is_late:

@@ -9,7 +9,7 @@ from connectors.models.resolve import is_captions_model
 from flows.settings.schema import TranslateSettings
 from operators.languages import Direction, language
 from operators.lexicon import Dictionary, Lexicon
-from operators.progress import Progress, silent
+from operators.observed import Progress, silent
 
 #: Opens the lexicon in a file, for a direction; None for the one that comes with the captions model.
 OpenLexicon = Callable[[Path | None, Direction], Lexicon | None]

@@ -10,7 +10,7 @@ from operators.languages import Language
 from operators.models.continuations import Continuations, open_continuations
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.numbers import digits
-from operators.sentences.opinion import LanguageModel
+from operators.sentences.seam import LanguageModel
 from operators.stages.sentences import MakeSentences
 
 

@@ -23,7 +23,7 @@ from operators.serving.thread import RoomsThread, ServesRooms
 _LOGITS_BYTES = 1 << 28
 
 
-class Opened(NamedTuple):
+class OpenModel(NamedTuple):
     """A loaded model: its context, and the sessions in it."""
 
     context: LlamaContext
@@ -56,7 +56,7 @@ def check_memory(settings: TranslateSettings, needs: Sequence[Callable[[], Footp
 
 
 def make_scheduler(
-    opened: Opened, draft: DraftModel | None, costs: PassCosts, most: int | None = None
+    opened: OpenModel, draft: DraftModel | None, costs: PassCosts, most: int | None = None
 ) -> Scheduler:
     """A scheduler with exclusive use of the sessions of both models.
 

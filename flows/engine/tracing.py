@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from connectors.files.json_file import read_json
-from connectors.jsonl.reading import event_type_of, read_events
+from connectors.files.contents import read_json
+from connectors.jsonl.files import event_type_of, read_events
 from flows.engine.translation import Engine, translator_settings
 from flows.settings.schema import TranslateSettings
 from operators.decoding.decoder import OneAtATime
@@ -17,8 +17,8 @@ from operators.decoding.trace import Decoding, Trace, UpdateTrace, consistent, o
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
 from operators.events import Partial
-from operators.progress import Progress
-from operators.text_layout import cleaned
+from operators.observed import Progress
+from operators.text import cleaned
 
 # Maximum size of a trace file: 200 updates with 100 tokens each need a tenth of it.
 _MAX_FILE_BYTES = 200_000_000

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.glossary import read_glossary
-from connectors.machine.cpu import others_s, usable_cores
+from connectors.machine.resources import others_s, usable_cores
 from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences
 from flows.engine.methods import method, weighs_costs
-from flows.engine.serving import Opened, check_memory, largest_fill, make_scheduler
+from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler
 from flows.engine.terms import tell_terms
 from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
@@ -50,7 +50,7 @@ from operators.models.pass_times import (
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
-from operators.progress import Progress, silent
+from operators.observed import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
@@ -66,7 +66,7 @@ class Engine(NamedTuple):
     prompt: Prompt
     #: The prompts of all directions that it translates, by their codes.
     prompts: Mapping[str, Prompt]
-    opened: Opened
+    opened: OpenModel
     #: The draft model; None if there is none.
     draft: DraftModel | None
     #: What the methods need besides the model, by the names of their parts.
@@ -119,12 +119,12 @@ class Engine(NamedTuple):
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
         return rooms_of(scheduler, translates(scheduler), keep_up=keep_up)
 
-    def open_anew(self, settings: TranslateSettings) -> Opened:
+    def open_anew(self, settings: TranslateSettings) -> OpenModel:
         """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
         memory = recurrent_memory(self.model, settings.sessions)
         context = replace(self.context, cells=_cells(settings, [self.prompt]))
         heads = (self.prompt.head,)
-        return Opened(*open_sessions(settings, self.model, heads, context, memory, self.least_kept))
+        return OpenModel(*open_sessions(settings, self.model, heads, context, memory, self.least_kept))
 
     @property
     def pool(self) -> SessionPool:
@@ -240,7 +240,7 @@ def _open(
         def least_kept(cells: int) -> int:
             return keep_costs().least(cells)
 
-        opened = Opened(*open_sessions(settings, model, heads, context, memory, least_kept))
+        opened = OpenModel(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
     of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
@@ -269,7 +269,7 @@ def with_sessions(settings: TranslateSettings) -> TranslateSettings:
 
 
 def _template(chosen: str) -> TemplateName | Template:
-    return read_template(Path(chosen)) if chosen.endswith(".toml") else cast(TemplateName, chosen)
+    return read_template(Path(chosen)) if chosen.endswith(".toml") else cast("TemplateName", chosen)
 
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:

@@ -10,11 +10,10 @@ import msgspec
 import numpy as np
 
 from connectors.audio.decoder import AudioDecoder
-from connectors.files.damage import DAMAGED
-from connectors.files.text import read_lines
+from connectors.files.contents import DAMAGED, read_lines
 from flows.measuring.signature import sign
 from operators.errors import InputError
-from operators.recognizers.windowed.voice import Samples
+from operators.recognizers.windowed.segmenter import Samples
 
 
 class Clip(NamedTuple):

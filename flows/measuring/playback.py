@@ -19,9 +19,9 @@ from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
 from connectors.audio.decoder import AudioDecoder, probe
-from connectors.jsonl.reading import event_type_of, read_events
+from connectors.jsonl.files import event_type_of, read_events
 from connectors.pacing import ALWAYS_DUE, nap
-from connectors.rooms.limits import BYTES_PER_SECOND
+from connectors.rooms.room import BYTES_PER_SECOND
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk, Event, Partial, Translation
 from operators.serving.recording import Heard, Recording, phase

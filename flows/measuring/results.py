@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_atomically
 from flows.pages.table import Table, console, number, percent, print_table
-from operators.printable import printable
+from operators.errors import printable
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,17 +87,17 @@ def publish(
     signature = results.signature
     if json is not None:
         content = {"signature": signature, **results.rows}
-        write_whole(json, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+        write_atomically(json, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
     if markdown is not None:
         parts = [table.markdown() for table in (*results.tables, *results.more)]
         if results.below:
             parts.append("  \n".join(results.below))
         parts.append("\n".join(f"- {name}: `{value}`" for name, value in _lines(signature)))
-        write_whole(markdown, ("\n\n".join(parts) + "\n").encode())
+        write_atomically(markdown, ("\n\n".join(parts) + "\n").encode())
     written = [json, markdown]
     for path, made in others:
         if path is not None:
-            write_whole(path, made())
+            write_atomically(path, made())
         written.append(path)
     out = console()
     for table in results.tables:

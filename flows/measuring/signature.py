@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from connectors.files.checksum import sha256_of
-from connectors.machine.cpu import cpu_name
+from connectors.files.contents import sha256_of
+from connectors.machine.resources import cpu_name
 from flows.engine.translation import Engine, closes_unfinished
 from flows.measuring.texts import Corpus
 from flows.settings.schema import TranslateSettings

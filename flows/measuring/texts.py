@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from connectors.files.contents import read_lines
 from connectors.files.line_reader import LineReader
-from connectors.files.text import read_lines
-from connectors.jsonl.reading import event_type_of, read_events
+from connectors.jsonl.files import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial
 

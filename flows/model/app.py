@@ -2,10 +2,9 @@
 
 import typer
 
-from flows.model.align import align
+from flows.model.alignment import align, lexicon
 from flows.model.assemble import assemble
 from flows.model.jobs import DistillJob, HeadsJob, TrainingJob
-from flows.model.lexicon import lexicon
 from flows.model.prune import prune
 from flows.settings.options import asks_for
 from operators.errors import UsageError
@@ -25,7 +24,7 @@ def distill(job: DistillJob) -> None:
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
-        from flows.model.distilling import run
+        from flows.model.distill import run
 
     run(job)
 
@@ -39,7 +38,7 @@ def train(job: TrainingJob) -> None:
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
-        from flows.model.training import run
+        from flows.model.train import run
 
     if (job.judged is None) != (job.reference is None):
         raise UsageError("give both --judge-sources and --judge-references, or neither")
@@ -55,7 +54,7 @@ def heads(job: HeadsJob) -> None:
     """
     # Imported here because other commands do not need it and should start fast.
     with needs_extra("train", "training"):
-        from flows.model.heads_training import run
+        from flows.model.heads import run
 
     run(job)
 

@@ -7,8 +7,7 @@ import typer
 
 from connectors.files.distinct import check_distinct
 from flows.running.waiting import Waiting
-from operators.errors import UsageError
-from operators.printable import printable
+from operators.errors import UsageError, printable
 
 
 def assemble(
@@ -43,8 +42,8 @@ def assemble(
     """Combine base weights, an adapter and a list of tokens into one model file, for --model."""
     # Imported here because other commands do not need it and should start fast.
     from connectors.models.adapter import types_for
-    from connectors.models.assembled import Parts
-    from connectors.models.assembled import assemble as assembled
+    from connectors.models.assembly import Parts
+    from connectors.models.assembly import assemble as assembled
     from connectors.models.captions import cached_path
     from connectors.models.resolve import resolve_model
     from connectors.models.writer import check_place, write_model

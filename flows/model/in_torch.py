@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from connectors.gguf.file import GgufFile, rows_of
-from connectors.machine.cpu import cpu_features
+from connectors.machine.resources import cpu_features
 from operators.models.quantize import dequantize
 from operators.prompts.prompt import Prompt
 from operators.training.gemma import gemma

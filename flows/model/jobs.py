@@ -1,14 +1,54 @@
 """The jobs of the training commands: their arguments and options, and the names of accompanying files."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import typer
 
-from flows.model.corpora import Lesson, Share, lesson_of, share_of
 from flows.settings.schema import TranslateSettings
+from operators.errors import UsageError, is_visible
+from operators.languages import Language, language
 from operators.models.tensor_types import USUAL, Types, parse_types
+
+
+class Share(NamedTuple):
+    """A file of pairs, and its share of the sampled segments."""
+
+    path: Path
+    share: float
+
+
+def share_of(text: str) -> Share:
+    """Parse ``FILE`` or ``FILE=SHARE``. Raises `UsageError`."""
+    name, _, share = text.rpartition("=")
+    if not name:
+        return Share(Path(text), 1.0)
+    try:
+        number = float(share)
+    except ValueError:
+        return Share(Path(text), 1.0)
+    if not 0 < number < float("inf"):
+        raise UsageError(f"--pairs {text}: the share {share} is wrong; give a number above 0")
+    return Share(Path(name), number)
+
+
+class Lesson(NamedTuple):
+    """A file of pairs, and the language of their translations."""
+
+    target: Language
+    path: Path
+    share: float
+
+
+def lesson_of(text: str, target: str) -> Lesson:
+    """Parse ``LANGUAGE:FILE=SHARE``, where the language is ``target`` unless named. Raises `UsageError`."""
+    name, colon, rest = text.partition(":")
+    # A colon may also belong to the file's name.
+    if not colon or "/" in name or is_visible(Path(text)):
+        return Lesson(language(target), *share_of(text))
+    return Lesson(language(name), *share_of(rest))
+
 
 Source = Annotated[str, typer.Option("--from", help="Language of the speech.")]
 Target = Annotated[str, typer.Option("--to", help="Language of the captions.")]

@@ -9,9 +9,8 @@ import typer
 
 from connectors.files.distinct import check_distinct
 from flows.running.waiting import Waiting
-from operators.errors import UsageError
+from operators.errors import UsageError, printable
 from operators.languages import language
-from operators.printable import printable
 
 MODEL_HELP = "Path of a GGUF file, hub:OWNER/REPO:FILE.gguf, 'base'."
 
@@ -51,10 +50,9 @@ def prune(
     """
     # Imported here because other commands do not need it and should start fast.
     from connectors.gguf.file import GgufFile, read_gguf
-    from connectors.models.pruned import prune as pruned
+    from connectors.models.assembly import prune as pruned
     from connectors.models.resolve import resolve_model
-    from connectors.models.vocabulary import tokenizer_of
-    from connectors.models.vocabulary_list import list_entries, list_file
+    from connectors.models.vocabulary import list_entries, list_file, tokenizer_of
     from connectors.models.writer import check_place, write_model
     from operators.models.pruning.choice import Choice
 
@@ -92,13 +90,13 @@ def prune(
 
 def _counts(path: Path, texts: list[Path], waiting: Waiting) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The count of each token in the texts."""
-    from connectors.corpora.texts import read_texts
+    from connectors.corpora import each_text
     from operators.models.text_tokens import TextTokenizer
 
     counter = TextTokenizer(path)
     counts = np.zeros(counter.size, np.int64)
     for one in texts:
         doing = partial(waiting.doing, f"counting the tokens of {one.name}")
-        counts += counter.count(read_texts(one, doing))
+        counts += counter.count(each_text(one, doing))
     counter.close()
     return counts

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from connectors.files.json_file import read_json
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_atomically
+from connectors.files.contents import read_json
 
 
 class Used(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class HeadsPoint(msgspec.Struct, frozen=True):
     blocks: list[float]
 
 
-class Block(msgspec.Struct, frozen=True):
+class BlockSize(msgspec.Struct, frozen=True):
     """The effect of a number of heads on translations from scratch of held-out prompts."""
 
     heads: int
@@ -81,12 +81,12 @@ class HeadsRecord(msgspec.Struct, kw_only=True):
     #: Share of the held-out answers' tokens that the heads can predict.
     covered: float
     points: list[HeadsPoint] = []
-    blocks: list[Block] = []
+    blocks: list[BlockSize] = []
 
 
 def write_record(path: Path, record: TrainingRecord | HeadsRecord) -> None:
     """Write a record as JSON. Raises `OutputError`."""
-    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
 def read_record(path: Path) -> TrainingRecord:

@@ -8,15 +8,17 @@ from pathlib import Path
 from connectors.exports.room_files import FILES, RoomFiles
 from connectors.messages.log import tell
 from connectors.rooms.registry import RoomRegistry
+from connectors.rooms.room import RoomLimits
 from connectors.rooms.server import RoomServer
 from connectors.view.status import Status
 from connectors.web.hub import Hub
 from connectors.web.messages import languages_of
 from connectors.web.server import WebServer
 from connectors.web.streams import MAX_STREAMS
-from flows.observe.rooms import room_registry
-from flows.settings.schema import Settings
+from flows.settings.schema import RecognizeSettings, Settings
+from operators.errors import UsageError
 from operators.events import Caption
+from operators.languages import language
 from operators.observed import (
     CaptionShown,
     Observed,
@@ -27,6 +29,43 @@ from operators.observed import (
     SpeechEnded,
     UpdateMeasured,
 )
+from operators.recognizers.part import RECOGNIZERS
+
+#: Maximum number of rooms unless the settings say otherwise.
+ROOMS = 4
+
+
+def room_registry(settings: Settings) -> RoomRegistry:
+    """No rooms yet, and what they may be.
+
+    Raises:
+        UsageError: for languages that cannot be offered; for a run that is to be resumed.
+    """
+    if settings.recovery.folder is not None:
+        raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
+    given = settings.rooms
+    spoken = given.spoken or (settings.translate.source,)
+    written = given.written or (settings.translate.target,)
+    _check_spoken(settings.recognize, spoken)
+    limits = RoomLimits(
+        rooms=settings.translate.rooms or ROOMS,
+        silence_s=given.silence_s,
+        linger_s=given.linger_s,
+        message_bytes=given.message_bytes,
+        bytes_per_second=given.bytes_per_second,
+        buffer_s=settings.input.buffer_s,
+    )
+    return RoomRegistry(limits, tuple(map(language, spoken)), tuple(map(language, written)))
+
+
+def _check_spoken(recognize: RecognizeSettings, spoken: tuple[str, ...]) -> None:
+    if len(spoken) > 1 and not RECOGNIZERS[recognize.engine].is_multilingual:
+        others = [part.name for part in RECOGNIZERS.values() if part.is_multilingual]
+        raise UsageError(
+            f"rooms.from: {recognize.engine} recognises one language; name only that one, or choose the "
+            f"recogniser {' or '.join(others)}"
+        )
+
 
 #: Environment variable with the token, as an alternative to the settings.
 TOKEN_VARIABLE = "SURTITLE_WEB_TOKEN"
@@ -59,8 +98,8 @@ class Audience:
         self._hub = Hub(
             languages,
             _streams(settings),
-            most_clients=web.max_clients,
-            most_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
+            max_clients=web.max_clients,
+            max_streams=max(MAX_STREAMS, 2 * (settings.translate.rooms or 0)),
             is_private=self.rooms is not None,
         )
         self._server = WebServer(
@@ -69,7 +108,7 @@ class Audience:
             port=web.port,
             token=web.token.reveal() if web.token else os.environ.get(TOKEN_VARIABLE),
             names=web.names,
-            most_clients=web.max_clients,
+            max_clients=web.max_clients,
             speakers=None if self.rooms is None else RoomServer(self.rooms, self._hub),
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
         )

@@ -7,17 +7,34 @@ from connectors.terminal.screen import Screen
 from connectors.view.status import Status
 from flows.observe.audience import Audience
 from operators.events import ErasureRecord
-from operators.level import level
 from operators.losses import Losses
 from operators.observed import (
     MicrophoneChanged,
     Observed,
     OutputChanged,
     RecognizerChanged,
+    RecordingAt,
     SoundHeard,
     SoundLost,
     UpdateMeasured,
 )
+from operators.sound import level
+
+
+class RecordingProgress:
+    """Shows the position in a recording as the status of a screen."""
+
+    takes = frozenset({RecordingAt})
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def observe(self, event: Observed) -> None:
+        """Show the position."""
+        if isinstance(event, RecordingAt):
+            state, duration_s = "translating the recording", event.duration_s or None
+            self._screen.status(Status(state=state, elapsed_s=event.position_s, duration_s=duration_s))
+
 
 # Seconds after a partial during which somebody counts as speaking.
 _SPEECH_S = 1.5

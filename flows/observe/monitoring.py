@@ -11,7 +11,6 @@ from connectors.metrics.counters import CountMessages, RunMetrics
 from connectors.metrics.server import MetricsServer, parse_address
 from flows.settings.schema import Settings
 from operators.health import Health, Rule, Verdict
-from operators.level import level
 from operators.losses import Losses
 from operators.models.open_sessions import Usage
 from operators.observed import (
@@ -30,6 +29,7 @@ from operators.observed import (
     SpeechCut,
     UpdateMeasured,
 )
+from operators.sound import level
 
 
 class Monitoring:

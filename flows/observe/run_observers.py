@@ -8,12 +8,11 @@ from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
-from flows.observe.heard import Heard
 from flows.observe.live_status import StatusLine
 from flows.observe.messages import Messages
 from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
-from flows.observe.summary import RunSummary
+from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
 
 
@@ -37,7 +36,7 @@ class RunObservers(Observers):
         self.messages = Messages()
         self.summary = RunSummary(settings)
         #: Measures the sound, if the input is sound.
-        self.heard = Heard(settings)
+        self.heard = SoundLevels(settings)
         #: Watches the output files, and reports them to the observers.
         self.outputs = OutputWatch(self.observe, is_here=has_files)
         self.audience = audience = self._audience(settings) if settings.web.enabled else None

@@ -1,18 +1,90 @@
 """The summary of a run, accumulated while it runs."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
+from time import perf_counter
 
 from connectors.files.output import inherited
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from flows.settings.schema import Settings
 from operators.events import ErasureRecord
-from operators.losses import Losses
+from operators.languages import language
+from operators.losses import Losses, Missing
+from operators.metrics.quantiles import Quantiles
 from operators.metrics.summary import Summary, SummaryMeter
-from operators.missing import Missing
-from operators.observed import Observed, SoundLost, SpeechCut, UpdateMeasured
+from operators.observed import Observed, SoundHeard, SoundLost, SpeechCut, UpdateMeasured
 from operators.secret import to_plain
+from operators.sound import level
+
+
+class SoundLevels:
+    """Measures the sound of a run."""
+
+    takes = frozenset({SoundHeard})
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._seconds = 0.0
+        self._peak_dbfs = -math.inf
+
+    def observe(self, event: Observed) -> None:
+        """Measure a chunk."""
+        if isinstance(event, SoundHeard):
+            self._seconds += event.chunk.duration_s
+            self._peak_dbfs = max(self._peak_dbfs, level(event.chunk.pcm).peak_dbfs)
+
+    def complaint(self, updates: int) -> str | None:
+        """Why a run of so many updates has few captions or none, and what to do; None if nothing is odd."""
+        if not self._seconds:
+            return None if updates else "there was nothing to caption"
+        what, peak = _source(self._settings), f"{self._peak_dbfs:.0f} dBFS at its loudest"
+        if self._peak_dbfs == -math.inf and not updates:
+            return f"{what} is silent, so there are no captions; {self._remedy('record or export it again')}"
+        if self._peak_dbfs < self._settings.metrics.silence_dbfs:
+            missing = "words may be missing" if updates else "nothing was recognised"
+            return f"{what} is so quiet, {peak}, that {missing}; {self._remedy(_louder(Path(what)))}"
+        if updates:
+            return None
+        spoken = language(self._settings.translate.source).name
+        return f"nothing was recognised in {what}; check that somebody speaks there, in {spoken} (--from)"
+
+    def _remedy(self, of_recording: str) -> str:
+        if self._settings.input.audio:
+            return of_recording
+        return "check that it is not muted, and whether `surtitle devices` lists another one"
+
+
+def _source(settings: Settings) -> str:
+    given = settings.input
+    return given.audio or ("the microphone" if given.microphone else "the sound of the rooms")
+
+
+def _louder(path: Path) -> str:
+    return f"make it louder, for instance with `ffmpeg -i {path.name} -af loudnorm {path.stem}-loud.wav`"
+
+
+class Profile:
+    """Measures the seconds between two updates that no forward pass accounts for."""
+
+    takes = frozenset({UpdateMeasured})
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._last_s: float | None = None
+        #: The seconds of each update but the first.
+        self.overheads_s = Quantiles()
+
+    def observe(self, event: Observed) -> None:
+        """Record the time of an update."""
+        if not isinstance(event, UpdateMeasured):
+            return
+        with self._lock:
+            now_s = perf_counter()
+            if self._last_s is not None:
+                self.overheads_s.add(now_s - self._last_s - event.record.effort.model_s)
+            self._last_s = now_s
 
 
 class RunSummary:

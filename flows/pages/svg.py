@@ -58,13 +58,13 @@ def drawing(width: float, height: float, parts: list[Markup], label: str, kind: 
     )
 
 
-def ticks(low: float, high: float, most: int = 5, *, whole: bool = False) -> list[float]:
-    """About ``most`` round numbers from ``low`` to ``high``; with ``whole``, only whole numbers."""
+def ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
+    """About ``count`` round numbers from ``low`` to ``high``; with ``whole``, only whole numbers."""
     span = high - low
     if not isfinite(span) or span <= 0:
         return [low]
-    power = 10.0 ** floor(log10(span / most))
-    step = next(power * many for many in (1, 2, 5, 10) if span / (power * many) <= most)
+    power = 10.0 ** floor(log10(span / count))
+    step = next(power * many for many in (1, 2, 5, 10) if span / (power * many) <= count)
     step = max(1.0, step) if whole else step
     first, last = -floor(-low / step), floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]

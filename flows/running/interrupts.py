@@ -50,7 +50,7 @@ class _Listener:
         self._stop = stop
         self._ends_deaf = ends_deaf
         #: Whether the main thread has run a handler.
-        self._is_heeded = Flag()
+        self._is_handleed = Flag()
         self._numbers = {signal.SIGINT, signal.SIGTERM}
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             self._numbers.add(signal.SIGHUP)
@@ -60,7 +60,7 @@ class _Listener:
         self._thread = threading.Thread(target=self._listen, name="signals", daemon=True)
         self._thread.start()
         self._fd_before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
-        self._before = {number: signal.signal(number, self._heed) for number in self._numbers}
+        self._before = {number: signal.signal(number, self._handle) for number in self._numbers}
 
     def close(self) -> None:
         for number, handler in self._before.items():
@@ -70,8 +70,8 @@ class _Listener:
         self._thread.join()
         self._heard.close()
 
-    def _heed(self, _number: int, _frame: FrameType | None) -> None:
-        self._is_heeded.set()
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self._is_handleed.set()
 
     def _listen(self) -> None:
         while number := self._heard.recv(1):
@@ -90,5 +90,5 @@ class _Listener:
             timer.start()
 
     def _end_if_deaf(self, number: int) -> None:
-        if not self._is_heeded.is_set():
+        if not self._is_handleed.is_set():
             os._exit(128 + number)

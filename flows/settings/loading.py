@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from connectors.files.toml import read_toml
+from connectors.files.contents import read_toml
 from connectors.messages.log import begin_messages, tell
 from flows.settings.mistakes import check_languages, invalid_value, meant_key
 from flows.settings.schema import SPECULATIVE, Settings, is_table, keys_of

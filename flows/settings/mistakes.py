@@ -10,9 +10,8 @@ from flows.settings.options import flag_of, unfolded
 from flows.settings.schema import Settings, is_table, keys_of
 from flows.settings.synonyms import KEYS
 from flows.settings.wording import in_words
-from operators.errors import UsageError
+from operators.errors import UsageError, nearest
 from operators.languages import language
-from operators.nearest import nearest
 
 
 def meant_key(key: str, inside: str, names: Iterable[str]) -> str:

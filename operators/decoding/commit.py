@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 
 
 class CommitRule(msgspec.Struct, frozen=True):

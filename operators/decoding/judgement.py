@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import regex
 
-from operators.text_layout import cleaned
+from operators.text import cleaned
 from operators.trouble import Trouble
 
 # A text of this many letters needs an answer; "uh" may rightly have none.

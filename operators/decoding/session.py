@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from operators.decoding.forward import Forward, Logits, TreeForward
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 
 
 class KvCache(Protocol):

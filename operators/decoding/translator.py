@@ -23,7 +23,7 @@ from operators.events import Effort
 from operators.glossary import Glossary
 from operators.lexicon import Dictionary
 from operators.prompts.prompt import Prompt
-from operators.text_layout import cleaned
+from operators.text import cleaned
 from operators.trouble import ModelTrouble, Trouble
 
 #: Outputs kept per stream for lookup drafts, and the number of streams for which outputs are kept.

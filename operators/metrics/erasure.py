@@ -10,7 +10,7 @@ import msgspec
 
 from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.metrics.tokenizers import erasure_signature, tokenizer
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 
 # Maximum number of unfinished segments of a stream; no recogniser has more than a few. Beyond it, the oldest
 # one is counted as it is.

@@ -19,7 +19,7 @@ AL and LAAL stop at the first token that came after all of the speech had been h
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 
 
 class Clocks(NamedTuple):

@@ -28,7 +28,7 @@ class Marks(NamedTuple):
     settled: int
 
 
-class Block(NamedTuple):
+class Lifespan(NamedTuple):
     """Adjacent tokens that came with the same update and were erased by the same one."""
 
     #: Position of the first token, and of the first one after the block.
@@ -52,19 +52,19 @@ def marks(steps: Sequence[Step]) -> list[Marks]:
     return made[::-1]
 
 
-def blocks(steps: Sequence[Step]) -> list[Block]:
+def blocks(steps: Sequence[Step]) -> list[Lifespan]:
     """The tokens of one segment as blocks: the erased ones by the time of their end, then the last text."""
-    made: list[Block] = []
+    made: list[Lifespan] = []
     standing: list[tuple[int, int, int]] = []
     for number, (step, kept) in enumerate(zip(steps, _kept(steps), strict=True)):
         while standing and standing[-1][1] > kept:
             first, end, born = standing.pop()
-            made.append(Block(max(first, kept), end, born, number))
+            made.append(Lifespan(max(first, kept), end, born, number))
             if first < kept:
                 standing.append((first, kept, born))
         if step.length > kept:
             standing.append((kept, step.length, number))
-    return made + [Block(*block, None) for block in standing]
+    return made + [Lifespan(*block, None) for block in standing]
 
 
 def _kept(steps: Sequence[Step]) -> list[int]:

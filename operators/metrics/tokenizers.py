@@ -3,7 +3,7 @@
 Latency is counted in ``word``, or in ``char`` for languages without spaces, as in SimulEval.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -79,3 +79,19 @@ def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:
 def latency_tokenizer(language: Language) -> str:
     """The name of the tokenizer in which latency is counted."""
     return "word" if language.joint else "char"
+
+
+def spelled(text: str, tokens: Sequence[str]) -> list[str]:
+    """Each token as it stands in the text, with the white space before it.
+
+    Together they are the text without the white space at its end. Where a tokenizer has rewritten what it
+    split (sacrebleu's 13a turns ``&amp;`` into ``&``), the tokens themselves are given, a space before each.
+    """
+    made, place = [], 0
+    for token in tokens:
+        found = text.find(token, place)
+        if found < 0 or text[place:found].strip():
+            return [token if number == 0 else f" {token}" for number, token in enumerate(tokens)]
+        made.append(text[place : found + len(token)])
+        place = found + len(token)
+    return made

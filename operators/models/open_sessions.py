@@ -14,7 +14,7 @@ from operators.decoding.tree_session import BranchingSession
 from operators.models.branches import BranchingSequence, BranchStore
 from operators.models.recurrent import RecurrentHead, RecurrentMemory, RecurrentSequence
 from operators.models.store import SequenceStore, ShiftingStore
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 from operators.trouble import NoRoom
 
 

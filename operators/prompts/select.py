@@ -4,12 +4,11 @@ from typing import Literal, Protocol
 
 from operators.errors import UsageError
 from operators.languages import language
-from operators.prompts.chat import ChatVocabulary, chat_prompt
+from operators.prompts.chat import ChatVocabulary, chat_prompt, knows_controls, turn_prompt
 from operators.prompts.few_shot import few_shot_prompt, find_examples
 from operators.prompts.prompt import Prompt
 from operators.prompts.template import ChatTemplate, FewShotTemplate, Template, chat_template, turn_template
 from operators.prompts.trained import trained_prompts
-from operators.prompts.turns import knows_controls, turn_prompt
 
 TemplateName = Literal["auto", "few-shot", "chat", "tower", "qwen3"]
 

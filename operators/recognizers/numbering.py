@@ -8,7 +8,7 @@ import msgspec
 
 from operators.events import Partial
 from operators.recognizers.protocol import Hypothesis
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class PartialNumbering:
         self.dropped = 0
         # Each segment is reported once.
         self._dropped_of: int | None = None
-        #: End of the audio heard so far; kept up to date by whoever feeds the recogniser.
+        #: End of the audio heard so far; kept up to date by the caller that feeds the recogniser.
         self.heard_s = state.heard_s
 
     @property

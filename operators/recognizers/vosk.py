@@ -18,14 +18,12 @@ import msgspec
 import numpy as np
 from typing_extensions import override
 
-from operators.errors import InputError, UsageError
+from operators.errors import InputError, UsageError, is_folder
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.extras import Extra, installing
 from operators.languages import Language
-from operators.recognizers.part import Observe, RecognizerSettings, recognizer
+from operators.recognizers.part import Observe, RecognizerSettings, check_published, named_model, recognizer
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.published import check_published, named_model
-from operators.unreadable import is_folder
 
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
 _MIN_GAP_S = 0.05

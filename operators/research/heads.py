@@ -123,7 +123,7 @@ class HeadProposals:
         self._seen: Matrix | None = None
 
     def learn(self, verified: Verified) -> None:
-        """Keep the row of the model's own token, whoever drafted what came before it."""
+        """Keep the row of the model's own token, also if another drafter proposed what came before it."""
         is_usable = verified.own is not None and not self._is_idle
         self._seen = self._heads.solver.seen(verified.rows[verified.last]) if is_usable else None
 

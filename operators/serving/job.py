@@ -86,7 +86,7 @@ class Job:
                 step = self._without_rows
         except StopIteration as end:
             self._decoded = end.value
-        except Exception as error:  # noqa: BLE001 - whoever asked for it gets it, and nobody else
+        except Exception as error:  # noqa: BLE001 - it belongs to this room alone
             self.end(error)
 
     def _without_rows(self) -> Request:

@@ -29,7 +29,7 @@ class Update(NamedTuple):
     segment: int
     text: str
     is_final: bool
-    #: When it arrived, in seconds; and a number by which whoever handed it in knows it.
+    #: When it arrived, in seconds; and the number that the caller gave it.
     arrival_s: float = 0.0
     number: int = 0
 

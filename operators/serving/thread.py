@@ -14,8 +14,8 @@ from operators.serving.rooms import Done, Update
 State = TypeVar("State")
 Made = TypeVar("Made")
 
-#: Maximum number of updates that are handed in and not yet translated or overtaken. Whoever hands in another
-#: one has to wait, so a source that delivers faster than the model translates cannot fill the memory.
+#: Maximum number of updates that are handed in and not yet translated or overtaken. The caller of
+#: another one has to wait, so a source that delivers faster than the model translates cannot fill the memory.
 MAX_PENDING = 10_000
 
 
@@ -97,7 +97,7 @@ class RoomsThread(Generic[State, Made]):
             try:
                 is_open = self._take_all(is_open=is_open)
                 ended = self._rooms.step()
-            except Exception as error:  # noqa: BLE001 - a defect, which those who wait are to hear of
+            except Exception as error:  # noqa: BLE001 - a defect; every waiting caller gets it
                 self._abandon(error)
             else:
                 for done in ended:

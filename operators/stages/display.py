@@ -10,7 +10,7 @@ from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
 
 from operators.events import Caption, Translation, moment_of
-from operators.text_layout import CLUSTER
+from operators.text import CLUSTER
 
 
 @operator

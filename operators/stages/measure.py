@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from operators.events import Caption, ErasureRecord
 from operators.metrics.erasure import ErasureMeter, ErasureState
-from operators.snapshots import pack, unpack
 from operators.stages.silence import Silence
+from operators.stages.snapshots import pack, unpack
 
 
 @operator

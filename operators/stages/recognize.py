@@ -12,7 +12,7 @@ from typing_extensions import override
 from operators.events import AudioChunk, Partial
 from operators.recognizers.numbering import NumberingState, PartialNumbering
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.snapshots import pack, unpack
+from operators.stages.snapshots import pack, unpack
 
 
 class Pause(NamedTuple):

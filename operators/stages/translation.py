@@ -12,7 +12,7 @@ import msgspec
 from operators.clock import Clock
 from operators.decoding.translator import Output, SegmentState
 from operators.events import Partial, Translation, moment_of
-from operators.text_layout import cleaned
+from operators.text import cleaned
 from operators.trouble import Trouble
 
 _log = logging.getLogger(__name__)

@@ -71,7 +71,7 @@ class WakeUps:
         may_wait, self._may_wait = self._may_wait, True
         if may_wait:
             self._is_woken.wait(_WAIT_S)
-        # First: whoever wakes from now on is heard in the next turn.
+        # First: a call from now on counts for the next turn.
         self._is_woken.clear()
         keys: dict[str, None] = {}
         while self._keys:

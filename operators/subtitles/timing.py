@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from operators.subtitles.breaking import Block
+from operators.subtitles.breaking import CueText
 
 #: Columns read per second.
 READING_SPEED = 17
@@ -29,7 +29,7 @@ class Cue(NamedTuple):
     lines: tuple[str, ...]
 
 
-class Heard(NamedTuple):
+class Spoken(NamedTuple):
     """How much of a text had been said at a time, in any unit that is the same for the whole text."""
 
     amount: int
@@ -42,7 +42,7 @@ class Speech(NamedTuple):
     start_ms: int
     end_ms: int
     #: How much of it had been said when: both rise, and the last amount is the whole. At most one if unknown.
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[Spoken, ...] = ()
 
     @classmethod
     def at(cls, start_s: float, end_s: float) -> "Speech":
@@ -50,7 +50,7 @@ class Speech(NamedTuple):
         start_ms = _ms(start_s)
         return cls(start_ms, max(start_ms, _ms(end_s)))
 
-    def lasted(self, blocks: Sequence[Block]) -> list[int]:
+    def lasted(self, blocks: Sequence[CueText]) -> list[int]:
         """How long each block was spoken, of which only the ratios count."""
         columns = [max(1, block.columns) for block in blocks]
         if len(self.heard) < 2:
@@ -63,7 +63,7 @@ class Speech(NamedTuple):
         """When a share of the text had been said, between two times in proportion."""
         amount = share * self.heard[-1].amount
         at = min(bisect_left(self.heard, amount, key=lambda one: one.amount), len(self.heard) - 1)
-        before = self.heard[at - 1] if at else Heard(0, self.start_ms)
+        before = self.heard[at - 1] if at else Spoken(0, self.start_ms)
         after = self.heard[at]
         part = (amount - before.amount) / max(1, after.amount - before.amount)
         return round(before.at_ms + part * (after.at_ms - before.at_ms))
@@ -74,12 +74,12 @@ def _ms(seconds: float) -> int:
     return round(1000 * seconds) if 0 <= 1000 * seconds < _MAX_MS else 0
 
 
-def needed_ms(block: Block) -> int:
+def needed_ms(block: CueText) -> int:
     """How long it takes to read a block."""
     return min(MAX_CUE_MS, max(MIN_CUE_MS, -(-1000 * block.columns // READING_SPEED)))
 
 
-def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | None) -> list[Cue]:
+def place(blocks: Sequence[CueText], speech: Speech, free_ms: int, next_ms: int | None) -> list[Cue]:
     """Cues for the blocks of one piece of speech, one after the other.
 
     They begin with the speech. While it lasts each stays as long as it was spoken, and longer if reading
@@ -109,7 +109,7 @@ def place(blocks: Sequence[Block], speech: Speech, free_ms: int, next_ms: int | 
     return cues
 
 
-def _shares(blocks: Sequence[Block], lasted: Sequence[int], room_ms: int) -> list[int]:
+def _shares(blocks: Sequence[CueText], lasted: Sequence[int], room_ms: int) -> list[int]:
     """Milliseconds of each block: in proportion to its speech, and enough to read it if there is time."""
     least = [needed_ms(block) for block in blocks]
     if sum(least) > room_ms:

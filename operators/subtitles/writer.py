@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from operators.events import Caption
-from operators.subtitles.breaking import Block, Text, split
-from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Heard, Speech, place
-from operators.text_layout import cleaned
+from operators.subtitles.breaking import CueText, Text, split
+from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, Spoken, place
+from operators.text import cleaned
 
 Shown = Literal["source", "target", "both"]
 
@@ -33,7 +33,7 @@ class Final(msgspec.Struct, frozen=True):
     start_s: float
     end_s: float
     #: How much of it was heard when.
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[Spoken, ...] = ()
 
     @property
     def speech(self) -> Speech:
@@ -49,7 +49,7 @@ class WriterState(msgspec.Struct, frozen=True):
     #: The final that waits for the next caption.
     held: Final | None = None
     #: How much of each unfinished segment was heard when, by its key.
-    heard: dict[str, tuple[Heard, ...]] = {}
+    heard: dict[str, tuple[Spoken, ...]] = {}
 
 
 class SubtitleWriter:
@@ -107,7 +107,7 @@ class SubtitleWriter:
             self._blocks = self._blocks_of(self.state.held)
         return settled
 
-    def _heard(self, caption: Caption) -> tuple[Heard, ...]:
+    def _heard(self, caption: Caption) -> tuple[Spoken, ...]:
         """How much of a segment was heard when, until now; what the recogniser revises, it may hear anew."""
         speech, amount = Speech.at(caption.start_s, caption.end_s), len(caption.source)
         open_ones = dict(self.state.heard)
@@ -116,7 +116,7 @@ class SubtitleWriter:
             for one in open_ones.pop(caption.key, ())
             if one.amount < amount and speech.start_ms <= one.at_ms <= speech.end_ms
         ]
-        heard = (*known[-_TIMES:], Heard(amount, speech.end_ms))
+        heard = (*known[-_TIMES:], Spoken(amount, speech.end_ms))
         if not caption.is_final:
             for key in list(open_ones)[: max(0, len(open_ones) + 1 - _OPEN)]:
                 del open_ones[key]
@@ -134,7 +134,7 @@ class SubtitleWriter:
     def _cues(self, held: Final, next_ms: int | None) -> list[Cue]:
         return place(self._blocks, held.speech, self.state.free_ms, next_ms)
 
-    def _blocks_of(self, final: Final | None) -> list[Block]:
+    def _blocks_of(self, final: Final | None) -> list[CueText]:
         """The blocks of a final: as many as the duration of the speech and the length of the text allow."""
         if final is None:
             return []

@@ -18,6 +18,25 @@ from numpy.typing import NDArray
 from operators.errors import UsageError
 from operators.extras import installing
 
+# Scripts without spaces between words; other text stays together up to the next space.
+_PIECE = regex.compile(
+    r"\s*(?:[\p{Katakana}ー]+|[\p{Han}\p{Hiragana}]|\p{P}|[^\s\p{P}\p{Han}\p{Hiragana}\p{Katakana}ー]+)"
+)
+_WITHOUT_SPACES = frozenset({"ja", "zh"})
+
+
+def pieces(text: str, language: str) -> list[str]:
+    """The pieces of a text; joined, they are the text without white space at its ends.
+
+    Pieces are words with the space before them; for "ja" and "zh" single characters, runs of katakana and
+    Latin words.
+    """
+    text = " ".join(text.split())
+    if language in _WITHOUT_SPACES:
+        return _PIECE.findall(text)
+    return regex.findall(r" ?[^ ]+", text)
+
+
 #: The links of one pair: int32 of shape (links, 2); each row is the index of a source word and of a target
 #: word, sorted.
 Alignment = NDArray[np.int32]
@@ -39,7 +58,7 @@ def align(
 
     Args:
         pairs: Source and target, each as words or, where a script has no spaces, as pieces
-            (`operators.training.pieces`). Case and punctuation are ignored; a word without a letter or a
+            (`operators.training.alignment`). Case and punctuation are ignored; a word without a letter or a
             digit gets no link. Nor do the words of a pair of which one side is empty or longer than a
             thousand words.
         seed: The sampler is deterministic for a seed.

@@ -6,7 +6,7 @@ existing answers without a pass of the model.
 
 from collections.abc import Sequence
 
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 
 
 def passes(answer: Sequence[int], proposed: Sequence[Sequence[int]]) -> int:

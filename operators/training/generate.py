@@ -1,9 +1,19 @@
-"""Batched answers of a model in PyTorch, for validation and distillation."""
+"""Batched answers of a model in PyTorch, for validation and distillation.
+
+The model may learn from its own translations (self-distillation): its targets are then texts that it produces
+itself, and a prefix of one leads to its own final.
+"""
 
 from collections.abc import Iterator, Sequence
+from enum import Enum
+from random import Random
 from typing import Any, NamedTuple
 
+import msgspec
 import torch
+
+from operators.decoding.repetition import repetition
+from operators.prompts.prompt import Prompt
 
 #: Answers are hardly ever longer than this many times their prompt.
 _MAX_LENGTH_RATIO = 3
@@ -57,3 +67,59 @@ def together(
     for row in out[:, width:].tolist():
         end = next((index for index, token in enumerate(row) if token in stops), None)
         yield Answer(tuple(row[:end]), ended=end is not None)
+
+
+#: Maximum tokens of a source, and of an answer. Training rows hold 256 of both.
+_MAX_SOURCE_TOKENS, _MAX_TOKENS = 200, 200
+
+
+class Fate(Enum):
+    """What became of a source."""
+
+    USED = "were used"
+    LONG = "are too long"
+    ENDLESS = "did not end"
+    REPEATED = "repeat themselves"
+    EMPTY = "say nothing"
+
+
+class Translated(msgspec.Struct, frozen=True):
+    """What the model made of a source."""
+
+    fate: Fate
+    #: Empty unless it is used.
+    text: str = ""
+
+
+class Translator:
+    """Translates whole texts greedily with a model in PyTorch."""
+
+    def __init__(self, model: Any, prompt: Prompt, stops: frozenset[int]) -> None:
+        self._model, self._prompt, self._stops = model, prompt, stops
+
+    def translate(
+        self, sources: Sequence[str], batch: int, seed: int
+    ) -> Iterator[tuple[list[int], list[Translated]]]:
+        """Yield indices of ``sources`` and their results, ``batch`` at a time, in no particular order."""
+        tokens = [self._prompt.source(source) for source in sources]
+        long = [place for place, source in enumerate(tokens) if len(source) > _MAX_SOURCE_TOKENS]
+        if long:
+            yield long, [Translated(Fate.LONG)] * len(long)
+        fitting = [place for place, source in enumerate(tokens) if len(source) <= _MAX_SOURCE_TOKENS]
+        prompts = [self._prompt.build(source, is_final=True) for source in tokens]
+        groups = list(batches([prompts[place] for place in fitting], batch))
+        # Short and long ones in turn, so that the total time can be estimated early.
+        Random(seed).shuffle(groups)
+        for group in groups:
+            places = [fitting[number] for number in group]
+            given = together(self._model, [prompts[place] for place in places], self._stops, most=_MAX_TOKENS)
+            yield places, [self._judged(answer) for answer in given]
+
+    def _judged(self, answer: Answer) -> Translated:
+        if not answer.ended:
+            return Translated(Fate.ENDLESS)
+        if repetition(answer.tokens, piece=self._prompt.vocabulary.piece) is not None:
+            return Translated(Fate.REPEATED)
+        said = b"".join(map(self._prompt.vocabulary.piece, answer.tokens)).decode(errors="replace")
+        text = " ".join(said.split())
+        return Translated(Fate.USED, text) if text else Translated(Fate.EMPTY)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from sacrebleu.metrics.chrf import CHRF
 
-from operators.prefix import common_prefix
 from operators.prompts.prompt import Prompt
+from operators.text import common_prefix
 from operators.training.generate import answers
 
 _MAX_TOKENS = 200

@@ -13,7 +13,7 @@ from operators.training.alignment import Alignment
 
 
 class LinkedPair(NamedTuple):
-    """A source in words, its translation in pieces (`operators.training.pieces`), and their links."""
+    """A source in words, its translation in pieces (`operators.training.alignment`), and their links."""
 
     source: Sequence[str]
     target: Sequence[str]

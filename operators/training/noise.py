@@ -3,6 +3,10 @@
 Each fault is a small function of words and a `random.Random`; `Noise` draws among them. Only sources get
 noise: the target of a noisy source is what a reader should see. A misheard last word supports nothing, so a
 model learns to output only what the words before it support.
+
+A segment of a recogniser ends at a short pause. What was said before it is a final, and what follows begins
+like a sentence. `pieces_of` gives such pieces with their own translations; `interrupt` leaves the false stop
+inside a longer text.
 """
 
 from collections import Counter, defaultdict
@@ -13,8 +17,62 @@ from typing import Self
 
 import regex
 
-from operators.training.closing import SENTENCE_ENDS
-from operators.training.interrupted import interrupt
+from operators.training.pairs import SENTENCE_ENDS, Pair
+
+_CLAUSE_ENDS = ",;:—–，；、"
+#: Speakers pause before these words more often than before others.
+PAUSED_BEFORE = regex.compile(
+    r"(?i:and|or|but|so|because|that|which|who|where|when|while|if|as|of|in|on|at|by|for|from|with|to|into"
+    r"|about|after|before|than|like|is|are|was|were|will|would|can|could)"
+)
+# Words on either side of a pause.
+_FEWEST = 2
+
+
+def pieces_of(pair: Pair) -> list[Pair]:
+    """The pair's two pieces at a clause boundary that both sides mark in the same place; none without one."""
+    for words in range(_FEWEST, len(pair.source) - _FEWEST + 1):
+        pieces = pair.supports[words - 1]
+        if not _FEWEST <= pieces <= len(pair.target) - _FEWEST:
+            continue
+        if pair.source[words - 1][-1] in _CLAUSE_ENDS and pair.target[pieces - 1][-1] in _CLAUSE_ENDS:
+            return [
+                _piece(pair.source[:words], pair.target[:pieces]),
+                _piece(pair.source[words:], pair.target[pieces:]),
+            ]
+    return []
+
+
+def interrupt(words: Sequence[str], rng: Random) -> list[str]:
+    """The words with a false full stop, and a capital behind it, at a place where speakers pause."""
+    places = [
+        at
+        for at in range(_FEWEST, len(words) - 1)
+        if words[at - 1][-1] in _CLAUSE_ENDS
+        or (PAUSED_BEFORE.fullmatch(words[at]) and words[at - 1][-1].isalnum())
+    ]
+    if not places:
+        return list(words)
+    at = rng.choice(places)
+    return [*words[: at - 1], _stopped(words[at - 1]), _capital(words[at]), *words[at + 1 :]]
+
+
+def _piece(source: Sequence[str], target: Sequence[str]) -> Pair:
+    words = (_capital(source[0]), *source[1:-1], _stopped(source[-1]))
+    parts = (_capital(target[0].lstrip()), *target[1:-1], _stopped(target[-1]))
+    # Only ever used whole: a prefix of a piece would say no more than one of the pair.
+    return Pair(words, parts, (0,) * (len(words) - 1) + (len(parts),))
+
+
+def _stopped(word: str) -> str:
+    if word[-1] in SENTENCE_ENDS:
+        return word
+    return word.rstrip(_CLAUSE_ENDS) + ("。" if word[-1] in "，；、" else ".")
+
+
+def _capital(word: str) -> str:
+    return word[:1].upper() + word[1:]
+
 
 # "3.5", "10:30" and "5 %" keep marks that a recogniser would write as words.
 _PUNCTUATION = regex.compile(r"(?!(?<=\d)[.:](?=\d))[\p{P}\p{S}--[%&@#€$£+'’]]", regex.V1)
@@ -96,7 +154,7 @@ def doubled(words: Sequence[str], rng: Random) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Heard:
+class NoisySource:
     """A source as a recogniser wrote it."""
 
     text: str
@@ -125,10 +183,10 @@ class Noise:
     #: Share of finals that are a piece of their sentence.
     pieces: float = 0.15
 
-    def __call__(self, words: Sequence[str], is_final: bool, rng: Random) -> Heard:
+    def __call__(self, words: Sequence[str], is_final: bool, rng: Random) -> NoisySource:
         """The noisy version of these words, of which there is at least one."""
         if rng.random() >= self.share:
-            return Heard(" ".join(words), len(words))
+            return NoisySource(" ".join(words), len(words))
         heard, sure = list(words), len(words)
         if rng.random() < self.dropped:
             heard = dropped(heard, rng, self.lexicon)
@@ -142,7 +200,7 @@ class Noise:
                 heard, sure = spoilt, sure - 1
             if rng.random() < self.closed:
                 heard = closed(heard, rng)
-        return Heard(self._styled(heard, rng), sure)
+        return NoisySource(self._styled(heard, rng), sure)
 
     def _last(self, words: Sequence[str], rng: Random) -> list[str]:
         draw = rng.random()

@@ -10,7 +10,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from operators.training.asked import Asked
+from operators.prompts.prompt import Prompt
+
+_END = "\n"
+
+
+class Asked(NamedTuple):
+    """One example as token ids."""
+
+    prompt: tuple[int, ...]
+    answer: tuple[int, ...]
+
+
+def asked(prompt: Prompt, source: str, target: str, *, is_final: bool) -> Asked:
+    """An example whose answer ends with the line; an empty ``target`` teaches to answer nothing yet."""
+    answer = prompt.vocabulary.tokenize(prompt.lead + target) if target else []
+    return Asked(
+        prompt.build(prompt.source(source), is_final=is_final), (*answer, *prompt.vocabulary.tokenize(_END))
+    )
+
 
 #: The label of tokens that are not learned.
 IGNORED = -100

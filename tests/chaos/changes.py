@@ -217,6 +217,6 @@ def _all(path: Path) -> list[list[Any]]:
 
 
 def _was_kept(trial: Trial, path: Path) -> bool:
-    """Whether nobody took away what was in a file: whoever does so knows it."""
+    """Whether nobody took away what was in a file; a case that does so says it."""
     changes = [note for note in trial.notes if not note.startswith("surtitle")]
     return "folder" not in changes and not any(path.name in note for note in changes)

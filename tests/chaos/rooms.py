@@ -255,7 +255,7 @@ def _guesses(port: int, random: Random, view: str) -> None:
         with socket.create_connection(("127.0.0.1", port), 5) as client:
             path = f"/streams/{stream}/events?view={random.randbytes(12).hex()}"
             client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-            see(client.recv(65536).startswith(b"HTTP/1.1 404 "), "whoever guesses may read")
+            see(client.recv(65536).startswith(b"HTTP/1.1 404 "), "a guessed address may be read")
 
 
 def _attacks(port: int, random: Random, _view: str) -> None:

@@ -9,20 +9,20 @@ import msgspec
 import pytest
 
 from connectors.audio.source import AudioPosition
-from connectors.audio.wav_file import WavPosition
+from connectors.jsonl.files import event_type_of, validate
 from connectors.jsonl.lines import EVENT_TYPES
-from connectors.jsonl.reading import event_type_of, validate
 from connectors.jsonl.source import JsonlPosition
 from connectors.microphone.source import MicrophonePosition
 from connectors.recovery.folder import SCHEMA
 from connectors.sinks.subtitles import SubtitlePosition
+from connectors.sinks.wav import WavPosition
 from operators.decoding.translator import SegmentState, Window
 from operators.errors import InputError
 from operators.events import Event
 from operators.metrics.erasure import ErasureState
 from operators.recognizers.numbering import NumberingState
 from operators.sentences.joining import SentencesState
-from operators.snapshots import unpack
+from operators.stages.snapshots import unpack
 from operators.stages.translation import OpenSegment, StageState
 from operators.subtitles.writer import WriterState
 

@@ -13,7 +13,7 @@ import typer
 import yaml
 
 from flows.cli.app import app
-from flows.observe.rooms import room_registry
+from flows.observe.audience import room_registry
 from flows.settings.loading import load_settings
 
 ROOT = Path(__file__).parent.parent.parent

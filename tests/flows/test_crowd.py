@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from connectors.jsonl.reading import validate
+from connectors.jsonl.files import validate
 from operators.events import Caption
 from tests.connectors.web.serving import soon
 

@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.exports.simulstream import write_simulstream
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
+from connectors.sinks.subtitles import VTT_HEADER, srt, vtt
 from connectors.terminal.drawing import open_screen
 from connectors.view.rows import settled
 from connectors.web.messages import Languages
@@ -36,9 +37,8 @@ from operators.events import Caption, ErasureRecord, Partial, SegmentEvent, Tran
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
 from operators.stages.display import caption, mask_tail
-from operators.subtitles.formats import VTT_HEADER, srt, vtt
 from operators.subtitles.writer import Columns, SubtitleWriter
-from operators.text_layout import cleaned, wrap
+from operators.text import cleaned, wrap
 from tests.connectors.terminal.emulator import Tty
 from tests.echo import echo_translator
 

@@ -17,7 +17,7 @@ import soundfile
 from playwright.sync_api import expect
 from websockets.sync.client import connect
 
-from flows.observe.rooms import room_registry
+from flows.observe.audience import room_registry
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
 from tests.browser import complaints, open_browser

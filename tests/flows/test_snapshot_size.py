@@ -19,9 +19,9 @@ from operators.decoding.translator import Output, SegmentState, Window
 from operators.events import Effort, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.recognizers.numbering import NumberingState
-from operators.snapshots import pack
 from operators.stages.display import display
 from operators.stages.measure import measure
+from operators.stages.snapshots import pack
 from operators.stages.translate import translate
 from tests.killing import settings, speech
 from tests.program import ROOT

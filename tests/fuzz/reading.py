@@ -10,7 +10,7 @@ import msgspec
 import operators.prompts
 from connectors.dictionary import read_dictionary
 from connectors.glossary import read_glossary
-from connectors.jsonl.reading import event_type_of, read_events, validate
+from connectors.jsonl.files import event_type_of, read_events, validate
 from connectors.jsonl.source import JsonlSource
 from connectors.models.template import read_template
 from connectors.web.hub import Hub
@@ -30,10 +30,10 @@ from operators.glossary import times_said, words_of
 from operators.languages import Direction
 from operators.lexicon import Dictionary
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.figures import Report
+from operators.metrics.report import Report
 from operators.metrics.summary import Summary
 from operators.prompts.select import select_prompt
-from operators.text_layout import cleaned
+from operators.text import cleaned
 from tests.flows.talk import captions
 from tests.fuzz.correct import Subject, refused_clearly, written
 from tests.toy import SpellingVocabulary

@@ -11,8 +11,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-import operators.training.distilled as distilled
-from connectors.corpora.pairs import read_aligned, read_texts
+import operators.training.generate as distilled
+from connectors.corpora import read_aligned, read_texts
 from connectors.gguf.file import read_gguf
 from flows.cli.app import app
 from flows.model.in_torch import ends, torch_model

@@ -11,9 +11,8 @@ from flows.model.in_torch import torch_model
 from operators.errors import UsageError
 from operators.models.quantize import dequantize, quantize
 from operators.models.tensor_types import group_of, number_of
-from operators.training.fit import Fit, Schedule, answer_loss
+from operators.training.fit import KINDS, Fit, Schedule, answer_loss, rounded
 from operators.training.gemma import gguf_name
-from operators.training.rounding import KINDS, rounded
 from tests.train.test_training import batches
 from tests.train.tiny_gemma import write_gemma
 

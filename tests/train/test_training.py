@@ -23,9 +23,8 @@ from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.few_shot import few_shot_prompt
 from operators.prompts.trained import TrainedPrompts, labels_of, trained_prompts
-from operators.training.asked import Asked, asked
 from operators.training.fit import Fit, Schedule, answer_loss
-from operators.training.packing import Rows, pack
+from operators.training.packing import Asked, Rows, asked, pack
 from tests.train.tiny_gemma import write_gemma
 
 # peft asks transformers for what has another name in its next version.

@@ -40,7 +40,7 @@ export function runOverlay(events, given) {
             clearTimeout(silence);
             if (settings.fade) silence = setTimeout(rest, 1000 * settings.fade);
         },
-        // Whoever sets the source up should know. Once it has worked it is part of somebody's video.
+        // Shown while the source is set up; once captions have come, it is part of somebody's video.
         refused(sentence) {
             if (!root.dataset.live) captions.textContent = sentence;
         },

@@ -166,7 +166,7 @@ async function copy() {
     const { address } = by("share").dataset;
     try {
         await navigator.clipboard.writeText(address);
-        say("The link is copied: whoever has it can read this room’s captions.");
+        say("The link is copied: everybody who has it can read this room’s captions.");
     } catch {
         say(address);
     }

@@ -9,13 +9,13 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from connectors.files.text import read_lines
+from connectors.files.contents import read_lines
 from flows.measuring.results import Column, Results, Row, tabulated
 from flows.pages.table import Table
 from operators.decoding.pass_cost import PassCosts, is_measured
 from operators.errors import InputError
 from operators.research.trajectory import Replayed, Trajectory, autoregressive, replay
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 Line = TypeVar("Line")
 

@@ -25,7 +25,7 @@ from operators.prompts.prompt import Prompt
 from operators.research.draft_model import ModelDrafts, TwoBeams
 from operators.research.prediction import Prediction
 from operators.research.trajectory import Memory, Remembered, Trajectory, record
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 _KEY = "drafts"
 

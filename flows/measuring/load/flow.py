@@ -6,10 +6,9 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from connectors.machine.memory import resident_mb
+from connectors.machine.resources import resident_mb
 from flows.captions.graph import build
-from flows.captions.inputs import Input
-from flows.captions.pace import Pace
+from flows.captions.inputs import Input, ReadAhead
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
 from flows.measuring.load.target import Meter
@@ -63,7 +62,7 @@ class FlowTarget:
         self._shared = shared = self._shared or parts.shared
         shared.load()
         source = RoomsSource[Any](self._says(load), self._stop)
-        given = Input(self._event_type, cast(Any, source), WallClock(source.now), Pace())
+        given = Input(self._event_type, cast("Any", source), WallClock(source.now), ReadAhead())
         run(build(parts._replace(shared=shared, given=given)), self._stop, workers=self._settings.run.workers)
 
     def memory_mb(self) -> float | None:

@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, urlencode, urlsplit, urlunsplit
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
-from connectors.rooms.limits import BYTES_PER_SECOND
 from connectors.rooms.messages import Opened, Received, Refusal, said_by_server
+from connectors.rooms.room import BYTES_PER_SECOND
 from connectors.web.messages import End, Figures, SegmentUpdate
 from flows.measuring.load.memory import told_memory_mb
 from flows.measuring.load.target import Meter

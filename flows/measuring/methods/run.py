@@ -11,9 +11,8 @@ from platformdirs import user_cache_path
 
 from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
-from connectors.scoring.comet import check_comet, comet_scores
+from connectors.scoring.external import check_comet, comet_scores, tokenizer_on_disk
 from connectors.scoring.journal import Journal
-from connectors.scoring.tokenizers import tokenizer_on_disk
 from flows.engine.translation import Engine, conditioning, open_engine
 from flows.measuring.methods.command import BenchJob
 from flows.measuring.methods.paper import PaperRun, paper_tables

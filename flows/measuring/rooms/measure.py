@@ -9,7 +9,7 @@ from bytewax.dataflow import Dataflow
 from msgspec.structs import replace
 
 from connectors.callback import CallbackSink
-from connectors.machine.memory import resident_mb
+from connectors.machine.resources import resident_mb
 from flows.engine.serving import make_scheduler
 from flows.engine.translation import Engine
 from flows.measuring.playback import Events, Load, RoomsSource, partials

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectors.files.json_file import read_json
+from connectors.files.contents import read_json
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.playback import Events, Load, read_recorded
 from flows.measuring.results import Results

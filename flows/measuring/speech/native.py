@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import bundled_model
-from operators.recognizers.windowed.voice import Samples
+from operators.recognizers.windowed.segmenter import Samples
 
 #: Without this flag, the library transcribes by its own clock.
 _FORCE_UPDATE = 1

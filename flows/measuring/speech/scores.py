@@ -9,8 +9,8 @@ from flows.measuring.speech.trial import RecordingTrial
 from flows.pages.table import Table
 from operators.metrics.erasure import erasure
 from operators.metrics.word_errors import spoken_words, word_errors
-from operators.prefix import common_prefix
 from operators.recognizers.windowed.method import SpeechMethod
+from operators.text import common_prefix
 
 
 class SpeechRow(Row, frozen=True, kw_only=True):

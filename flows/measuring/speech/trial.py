@@ -5,11 +5,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.windowed.drafting import DraftingTranscriber
+from operators.recognizers.windowed.drafting import DraftingTranscriber, steady_text
 from operators.recognizers.windowed.method import SpeechMethod
-from operators.recognizers.windowed.segmenter import Segmenter, Window
-from operators.recognizers.windowed.steady import steady_text
-from operators.recognizers.windowed.voice import Samples, silero
+from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 
 
 class WindowUpdate(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from flows.pages.table import number, percent
-from operators.metrics.figures import StreamFigures
+from operators.metrics.report import StreamFigures
 from operators.metrics.summary import Percentiles
 
 

@@ -9,9 +9,8 @@ import msgspec
 
 from flows.pages.report.reading import Measured, Reading
 from operators.metrics.lifespans import Step
-from operators.metrics.spelling import spelled
 from operators.metrics.summary import LatencyParts
-from operators.metrics.tokenizers import tokenizer
+from operators.metrics.tokenizers import spelled, tokenizer
 
 #: Maximum number of updates that are drawn of a segment: its last ones.
 MAX_UPDATES = 300

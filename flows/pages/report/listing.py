@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from flows.pages.report.roll import snippet
-from flows.pages.report.segments import Opened, Pair, verdict
+from flows.pages.report.segments import Pair, SegmentDetail, verdict
 from flows.pages.table import number
 
 #: Maximum number of rows.
@@ -47,7 +47,7 @@ def columns(pairs: Sequence[Pair], names: Sequence[str]) -> list[str]:
     return made + ([f"lag{name}" for name in each] if timed else [])
 
 
-def listed(pairs: Sequence[Pair], drawn: Mapping[int, Opened]) -> list[ListedSegment]:
+def listed(pairs: Sequence[Pair], drawn: Mapping[int, SegmentDetail]) -> list[ListedSegment]:
     """The rows of the table."""
     timed = any(pair.any.start_s is not None for pair in pairs)
     return [

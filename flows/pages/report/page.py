@@ -5,25 +5,24 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_atomically
 from flows.pages.document import packaged, policy, render
 from flows.pages.report import listing, segments
 from flows.pages.report.cards import cards
 from flows.pages.report.gather import Gathered
-from flows.pages.report.histograms import histograms
-from flows.pages.report.plots import erasure
+from flows.pages.report.plots import erasure, histograms
 from flows.pages.report.tables import stream_tables
+from flows.pages.trace.page import section
 from flows.pages.trace.picture import style_sheet
-from flows.pages.trace.section import section
 from operators.decoding.trace import Trace
-from operators.metrics.figures import Report
-from operators.text_layout import cleaned
+from operators.metrics.report import Report
+from operators.text import cleaned
 
 
 def write_page(runs: Sequence[tuple[Gathered, Report]], path: Path, traces: Sequence[Trace] = ()) -> None:
     """Write the page about one run, or about two, and ``traces`` of segments; raises `OutputError`."""
     made = page([gathered for gathered, _ in runs], [report for _, report in runs], traces)
-    write_whole(path, made.encode())
+    write_atomically(path, made.encode())
 
 
 def page(runs: Sequence[Gathered], reports: Sequence[Report], traces: Sequence[Trace] = ()) -> str:

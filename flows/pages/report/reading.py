@@ -5,17 +5,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from connectors.files.text import read_lines
-from connectors.jsonl.reading import event_type_of, read_events
+from connectors.files.contents import read_lines
+from connectors.jsonl.files import event_type_of, read_events
 from connectors.messages.log import tell
 from operators.errors import InputError
 from operators.events import Caption, ErasureRecord, Event
 from operators.languages import Language
 from operators.metrics.erasure import ErasureMeter
-from operators.metrics.figures import Report
-from operators.metrics.report import ReportMeter
+from operators.metrics.report import Report, ReportMeter
 from operators.metrics.tokenizers import latency_tokenizer, tokenizer
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 #: How latency is counted; see docs/measuring.md.
 _LATENCY = "delay:final-prefix|al:simuleval|laal:simuleval|aggr:mean-of-segments|lag:all-tokens"

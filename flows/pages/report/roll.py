@@ -7,8 +7,8 @@ from markupsafe import Markup
 
 from flows.pages.report.gather import Detail, Moment
 from flows.pages.svg import Scale, drawing, line, rect, tag, text, ticks
-from operators.metrics.lifespans import Block, blocks
-from operators.text_layout import cleaned
+from operators.metrics.lifespans import Lifespan, blocks
+from operators.text import cleaned
 
 _WIDTH, _TOP, _BELOW, _LEFT = 640.0, 8.0, 24.0, 8.0
 # Space for the words of the last text, to the right of their bars.
@@ -100,7 +100,7 @@ def place_of(moment: Moment, number: int, within: Frame) -> float:
     return moment.at_s if within.is_timed and moment.at_s is not None else float(number)
 
 
-def _bar(block: Block, moments: Sequence[Moment], at: Sequence[float], within: Frame) -> Markup:
+def _bar(block: Lifespan, moments: Sequence[Moment], at: Sequence[float], within: Frame) -> Markup:
     across, down = within.across, within.down
     left = across.at(at[block.born])
     right = across.end if block.died is None else across.at(at[block.died])
@@ -126,7 +126,7 @@ def _word(token: str, x: float, place: int, within: Frame, room: int = _MAX_WORD
     return text(x, within.down.at(place + 0.5) + 4, snippet(token, min(room, _MAX_WORD)), class_="word")
 
 
-def _bar_words(block: Block, moments: Sequence[Moment], at: Sequence[float], within: Frame) -> str:
+def _bar_words(block: Lifespan, moments: Sequence[Moment], at: Sequence[float], within: Frame) -> str:
     tokens = moments[block.born].tokens
     count = block.end - block.first
     what = f"{count} token{'' if count == 1 else 's'}"
@@ -170,7 +170,7 @@ def _axis(within: Frame) -> list[Markup]:
     return parts
 
 
-def snippet(words: str, most: int = _MAX_SNIPPET) -> str:
+def snippet(words: str, max_characters: int = _MAX_SNIPPET) -> str:
     """The beginning of a text from outside, made safe to show."""
     words = cleaned(words)
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+    return words if len(words) <= max_characters else words[: max_characters - 1].rstrip() + "…"

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from flows.pages.table import Table, console, number, print_table
-from operators.metrics.figures import Lag, Report, SegmentFigures, StreamFigures, worst
+from operators.errors import printable
+from operators.metrics.report import Lag, Report, SegmentFigures, StreamFigures, worst
 from operators.metrics.summary import Percentiles
-from operators.printable import printable
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 # Columns of output that goes to a file: wide enough for every table.
 _MAX_WORST = 5

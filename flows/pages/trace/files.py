@@ -5,11 +5,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from connectors.files.whole import write_whole
+from connectors.files.atomic import write_atomically
 from flows.pages.svg import rect, tag, text
-from flows.pages.trace.cells import FORMS, cells
 from flows.pages.trace.graph import graph
-from flows.pages.trace.grid import grid
+from flows.pages.trace.grid import FORMS, cells, grid
 from flows.pages.trace.overview import name, overview
 from flows.pages.trace.picture import LETTERS, MEANINGS, SMALL, Labels, Picture, kind, safe, shortened
 from operators.decoding.forward import Origin
@@ -23,7 +22,7 @@ def write_pictures(trace: Trace, folder: Path) -> list[Path]:
     paths = []
     for stem, picture in pictures(trace):
         path = folder / f"{stem}.svg"
-        write_whole(path, picture.file().encode())
+        write_atomically(path, picture.file().encode())
         paths.append(path)
     return paths
 

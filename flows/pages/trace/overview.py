@@ -20,7 +20,7 @@ from flows.pages.trace.picture import (
     shortened,
 )
 from operators.decoding.trace import Token, UpdateTrace
-from operators.text_layout import width
+from operators.text import width
 
 LEFT, TOP = 96.0, 4.0
 #: Height of a token's cell, and distance from one line to the next.

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from flows.pages.svg import rect, tag, text
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Token
-from operators.text_layout import cleaned, cluster_width, clusters, width
+from operators.text import cleaned, cluster_width, clusters, width
 
 #: Minimum and maximum width of a picture; and width of a column of its text, for tokens and small print.
 MIN_WIDTH, WIDTH = 620.0, 1000.0

@@ -6,12 +6,11 @@ from rich.text import Text
 
 from flows.pages.table import Table, console, print_table
 from flows.pages.trace.overview import name
-from flows.pages.trace.page import signature
+from flows.pages.trace.page import signature, summary
 from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, safe
-from flows.pages.trace.section import summary
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Trace, UpdateTrace
-from operators.printable import printable
+from operators.errors import printable
 
 # Columns of output that goes to a file: wide enough for the table.
 _STYLES = {

@@ -19,11 +19,9 @@ from operators.languages import Language, language
 from operators.observed import RecognizerChanged
 from operators.recognizers.azure.audio_buffer import AudioBuffer
 from operators.recognizers.azure.connection import AzureConnection
-from operators.recognizers.azure.conversation import Conversation, Event, Failure
+from operators.recognizers.azure.conversation import Conversation, Event, Failure, Patience, Utterances, Waits
 from operators.recognizers.azure.notices import Notices
-from operators.recognizers.azure.patience import Patience, Waits
 from operators.recognizers.azure.settings import AzureSettings, locale, service
-from operators.recognizers.azure.utterances import Utterances
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
 # How often the clock is checked while nothing else happens.

@@ -2,9 +2,8 @@
 
 from operators.errors import UsageError
 from operators.languages import Language, language
-from operators.recognizers.part import Observe, RecognizerSettings, recognizer
+from operators.recognizers.part import Observe, RecognizerSettings, check_published, recognizer
 from operators.recognizers.protocol import Recognizer
-from operators.recognizers.published import check_published
 
 # The languages of the models under the Moonshine Community License. The English ones are MIT, and so are
 # those that stream, which surtitle refuses.

@@ -6,9 +6,8 @@ could not save anything. Only its file format is used here; ONNX Runtime runs th
 
 from operators.extras import Extra
 from operators.languages import Language
-from operators.recognizers.part import Observe, RecognizerSettings, recognizer
+from operators.recognizers.part import Observe, RecognizerSettings, named_model, recognizer
 from operators.recognizers.protocol import Recognizer
-from operators.recognizers.published import named_model
 
 
 def _check(settings: RecognizerSettings, spoken: Language, _is_live: bool) -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from operators.errors import InputError
-from operators.unreadable import unreadable
+from operators.errors import InputError, unreadable
 
 Floats = NDArray[np.float32]
 

@@ -46,7 +46,7 @@ def method_of(settings: RecognizerSettings) -> SpeechMethod:
     return SpeechMethod(bias=settings.bias, stop_below=settings.certainty)
 
 
-class Heard(NamedTuple):
+class WindowResult(NamedTuple):
     """The result of decoding a window."""
 
     tokens: tuple[int, ...]
@@ -69,7 +69,7 @@ def hear(
     margin: float,
     costs: PassCosts,
     doubt: Doubt | None = None,
-) -> Heard:
+) -> WindowResult:
     """Decode one window.
 
     Args:
@@ -82,7 +82,7 @@ def hear(
     """
     session = Certainty(PrefixSession(cache))
     decoded, cost = drive(_decoding(method, task, session, margin, costs, doubt), session)
-    return Heard(
+    return WindowResult(
         decoded.tokens,
         lambda place: session.of(len(task.prompt) + place, decoded.tokens[place]),
         cost,

@@ -13,8 +13,14 @@ from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import RecognizerChanged
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.windowed.segmenter import Segmenter, SegmentRules, Window
-from operators.recognizers.windowed.voice import Samples, VoiceDetector, silero
+from operators.recognizers.windowed.segmenter import (
+    Samples,
+    Segmenter,
+    SegmentRules,
+    VoiceDetector,
+    Window,
+    silero,
+)
 from operators.trouble import ModelTrouble
 
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.

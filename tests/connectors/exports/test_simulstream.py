@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.exports.simulstream import write_simulstream
+from connectors.exports.simulstream import EmissionMeter, write_simulstream
 from operators.errors import InputError, OutputError
 from operators.events import Caption
-from operators.metrics.emissions import EmissionMeter
 from operators.metrics.tokenizers import tokenizer
 from tests.flows.talk import SHOWN, captions
 

@@ -17,7 +17,7 @@ from connectors.files.backlog import Backlog
 from connectors.files.output import WriteError
 from connectors.files.records import Held
 from connectors.files.watch import OutputWatch
-from connectors.jsonl.reading import validate
+from connectors.jsonl.files import validate
 from connectors.sinks.jsonl import JsonlSink
 from connectors.sinks.subtitles import SubtitleSink
 from connectors.sinks.wav import WavSink

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.gguf.file import Tensor, read_gguf, write_gguf
-from connectors.gguf.values import decode, encode
+from connectors.gguf.file import Tensor, decode, encode, read_gguf, write_gguf
 from operators.errors import InputError
 from tests.tiny_gguf import byte_pairs, write_model
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from connectors.jsonl.reading import event_type_of, validate
+from connectors.jsonl.files import event_type_of, validate
 from connectors.jsonl.source import JsonlSource
 from connectors.sinks.jsonl import JsonlSink
 from operators.errors import InputError

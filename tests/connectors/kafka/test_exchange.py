@@ -1,4 +1,4 @@
-"""Both ends of a job, as whoever measures it has them."""
+"""Both ends of a job, as a measurement has them."""
 
 import time
 from contextlib import closing

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from connectors.machine import trial as library_trial
-from connectors.machine.cpu import cpu_features
+from connectors.machine.resources import cpu_features
 from connectors.machine.trial import (
     Failed,
     is_known_good,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.machine import cpu
+from connectors.machine import resources
 from connectors.machine import tuning as tuning_cache
 from connectors.machine.tuning import remember, remembered, tuning_key
 from operators.models.tuning import Tuning
@@ -59,16 +59,16 @@ def test_another_model_processor_or_library_is_measured_anew(
 
 
 def test_what_other_programs_take_grows_and_is_not_what_this_one_takes() -> None:
-    before = cpu.others_s()
+    before = resources.others_s()
     began = time.process_time()
     while time.process_time() - began < 0.3:
         pass
     with subprocess.Popen([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"]):
         pass
-    assert cpu.others_s() - before >= 0.4
+    assert resources.others_s() - before >= 0.4
 
 
 def test_where_nobody_knows_the_load_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_arguments, **_options: "no numbers")
-    assert cpu.others_s() == 0.0
-    assert "cores" in cpu.cpu_name()
+    assert resources.others_s() == 0.0
+    assert "cores" in resources.cpu_name()

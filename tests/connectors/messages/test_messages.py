@@ -1,4 +1,4 @@
-"""Messages as objects, whatever is in them, and whoever writes them."""
+"""Messages as objects, whatever is in them, and from any logger."""
 
 import json
 import logging
@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from connectors.messages.json_lines import JsonMessages
-from connectors.messages.log import NOTICE
+from connectors.messages.log import NOTICE, JsonMessages
 from connectors.terminal.drawing import open_screen
 from connectors.view.status import Status
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from connectors.microphone.buffer import CaptureBuffer
-from connectors.microphone.resample import Resampler
+from connectors.microphone.source import Resampler
 from operators.events import SAMPLE_RATE
 
 

@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from connectors.microphone import portaudio
-from connectors.microphone.find_device import find_again, find_device
-from connectors.microphone.portaudio import InputDevice, InputStream, list_devices, refresh
+from connectors.microphone.portaudio import (
+    InputDevice,
+    InputStream,
+    find_again,
+    find_device,
+    list_devices,
+    refresh,
+)
 from operators.errors import InputError, UsageError
 from tests.fake_sound import FakeSound, device
 

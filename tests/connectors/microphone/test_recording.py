@@ -119,7 +119,7 @@ def test_a_driver_that_hangs_keeps_nobody_from_leaving(
 
 def test_devices_are_listed_for_a_person(virtual_microphone: VirtualMicrophone) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from flows.cli.devices import devices; devices()"],
+        [sys.executable, "-c", "from flows.cli.app import devices; devices()"],
         env=virtual_microphone.environment, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from connectors.models import resolve as model_files
 from connectors.models.captions import captions_model as made_model
 from connectors.models.captions_folder import ADAPTER, VOCABULARY, captions_folder, directions
 from connectors.models.resolve import models_for, resolve_model
-from connectors.models.vocabulary_list import list_file
+from connectors.models.vocabulary import list_file
 from operators.errors import InputError, OutputError, UsageError
 from operators.languages import Direction
 from operators.models.tensor_types import number_of

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.gguf.file import GgufFile, Tensor, read_gguf, write_gguf
-from connectors.gguf.values import Value, encode
+from connectors.gguf.file import GgufFile, Tensor, Value, encode, read_gguf, write_gguf
 from connectors.models.heads import heads_file, output_rows, read_heads
 from operators.errors import InputError
 from operators.research.heads import Head, Heads

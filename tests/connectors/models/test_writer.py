@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.gguf.file import GgufFile
-from connectors.gguf.values import encode
+from connectors.gguf.file import GgufFile, encode
 from connectors.models.writer import write_model
 from operators.errors import OutputError
 

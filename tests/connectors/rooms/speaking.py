@@ -9,8 +9,8 @@ from typing import Any, Self
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from connectors.rooms.limits import Limits
 from connectors.rooms.registry import RoomRegistry
+from connectors.rooms.room import RoomLimits
 from connectors.rooms.server import RoomServer
 from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.messages import Languages
@@ -170,7 +170,7 @@ def serving(
     *, token: str | None = None, patience: ClientTimeouts | None = None, **limits: Any
 ) -> Iterator[Serving]:
     spoken, written = (language("English"),), (language("German"), language("Hebrew"))
-    rooms = RoomRegistry(Limits(**limits), spoken, written)
+    rooms = RoomRegistry(RoomLimits(**limits), spoken, written)
     hub = Hub(Languages(source="en", target="de"), is_private=True, patience=patience)
     server = WebServer(hub, port=0, token=token, speakers=RoomServer(rooms, hub))
     flow = Flow(rooms, hub)

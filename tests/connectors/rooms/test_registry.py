@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.rooms.limits import BYTES_PER_SECOND, Limits, Pace
-from connectors.rooms.registry import NoPlaceError, RoomRegistry
-from connectors.rooms.room import Room
+from connectors.rooms.registry import RoomRegistry, RoomsFullError
+from connectors.rooms.room import BYTES_PER_SECOND, Room, RoomLimits, TokenBucket
 from operators.errors import UsageError
 from operators.events import AudioChunk, Caption
 from operators.languages import language
@@ -26,7 +25,7 @@ class Clock:
 
 def registry(clock: Clock | None = None, **limits: Any) -> RoomRegistry:
     written = (language("German"), language("Hebrew"))
-    return RoomRegistry(Limits(**limits), (language("English"),), written, clock or Clock())
+    return RoomRegistry(RoomLimits(**limits), (language("English"),), written, clock or Clock())
 
 
 def final(room: Room, segment: int) -> Caption:
@@ -131,7 +130,7 @@ def test_a_room_leaves_when_all_its_sentences_have_their_last_caption() -> None:
         rooms.processed(chunk)
     assert not rooms.shown(final(room, 0))
     assert not rooms.ended(room.stream, 2), "one more sentence was heard at the end"
-    with pytest.raises(NoPlaceError, match="the only room of this server is taken; try again when one has"):
+    with pytest.raises(RoomsFullError, match="the only room of this server is taken; try again when one has"):
         rooms.open("another", None, None)
     assert rooms.shown(final(room, 1))
     rooms.open("another", None, None)
@@ -196,13 +195,13 @@ def test_sound_is_taken_at_the_rate_and_never_slower_than_it_is_spoken(
     pieces: list[tuple[int, float]],
 ) -> None:
     rate, burst_s, now_s = 64_000, 15.0, 0.0
-    pace, sent = Pace(rate, burst_s, now_s), 0
+    pace, sent = TokenBucket(rate, burst_s, now_s), 0
     for count, pause_s in pieces:
         now_s += pause_s
         now_s += pace.wait_s(count, now_s)
         sent += count
         assert sent <= rate * (burst_s + now_s) + 1.0
-    quick = Pace(rate, burst_s, 0.0)
+    quick = TokenBucket(rate, burst_s, 0.0)
     assert not any(quick.wait_s(3200, 0.1 * number) for number in range(1000))
 
 

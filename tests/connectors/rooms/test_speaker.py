@@ -202,7 +202,7 @@ def test_a_flood_of_tiny_messages_is_slowed_down_as_if_each_held_some_sound() ->
 def test_a_room_that_no_connection_can_follow_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(rooms=2) as served, served.speaker({}) as first:
         first.open()
-        monkeypatch.setattr(served.hub, "_most_clients", 1)
+        monkeypatch.setattr(served.hub, "_max_clients", 1)
         with served.speaker({}) as second:
             assert second.until_closed() == 1013
             assert second.refused == "this server has no free connection; try again later"

@@ -5,7 +5,7 @@ from pathlib import Path
 from bytewax.testing import TestingSource
 
 from connectors.files.records import Held
-from connectors.jsonl.reading import validate
+from connectors.jsonl.files import validate
 from connectors.jsonl.source import JsonlSource
 from connectors.sinks.jsonl import JsonlSink
 from operators.events import Partial

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from connectors.audio.decoder import AudioDecoder, probe
 from connectors.audio.source import AudioFileSource
-from connectors.audio.wav_file import WavPosition
 from connectors.files.records import Held
-from connectors.sinks.wav import WavSink
+from connectors.sinks.wav import WavPosition, WavSink
 from operators.errors import OutputError
 from operators.events import SAMPLE_RATE, AudioChunk
 

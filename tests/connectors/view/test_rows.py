@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.view.rows import CaptionRow, roll_up, row_width, settled
-from operators.text_layout import cleaned
+from operators.text import cleaned
 
 any_text = st.text(st.characters(), max_size=80) | st.text(
     " abcdeé漢字、。「」👩‍👩‍👧️한각ᄀ\u0301\u00ad\x1b[31m\u202e", max_size=80

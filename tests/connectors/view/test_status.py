@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.view.status import Status, status_text
-from operators.text_layout import width
+from operators.text import width
 
 
 def test_it_says_what_goes_on_how_loud_since_when_and_how_late() -> None:

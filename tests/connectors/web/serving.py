@@ -51,13 +51,13 @@ def serving(
     streams: list[str] | None = None,
     bounds: Bounds | None = None,
     patience: ClientTimeouts | None = None,
-    most_clients: int = 100,
+    max_clients: int = 100,
     host: str = "127.0.0.1",
     token: str | None = None,
     names: tuple[str, ...] = (),
 ) -> Iterator[Served]:
-    hub = Hub(LANGUAGES, streams or [], bounds=bounds, patience=patience, most_clients=most_clients)
-    server = WebServer(hub, host=host, port=0, token=token, names=names, most_clients=most_clients)
+    hub = Hub(LANGUAGES, streams or [], bounds=bounds, patience=patience, max_clients=max_clients)
+    server = WebServer(hub, host=host, port=0, token=token, names=names, max_clients=max_clients)
     try:
         yield Served(hub, server)
     finally:

@@ -120,7 +120,7 @@ def test_nothing_can_be_written(standing: Served, method: str) -> None:
 
 
 def test_there_are_no_more_viewers_than_there_may_be() -> None:
-    with serving(most_clients=2) as served, follow(served.port) as first, follow(served.port) as second:
+    with serving(max_clients=2) as served, follow(served.port) as first, follow(served.port) as second:
         assert first.read()
         assert second.read()
         answer, body = served.get("/streams/talk/events")

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from connectors.web.assets import Asset, load_assets
+from connectors.web.app import Asset, load_assets
 from tests.browser import open_browser
 from tests.connectors.web.browser import caption, follow
 from tests.connectors.web.serving import Served, serving

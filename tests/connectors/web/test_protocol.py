@@ -1,4 +1,4 @@
-"""Whoever comes at whatever moment, and misses whatever there is to miss, ends with the same text as all."""
+"""A client that comes at any moment and misses any events ends with the same text as all others."""
 
 import math
 
@@ -10,7 +10,7 @@ from connectors.view.status import Status
 from connectors.web.messages import Languages, RunState, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
 from operators.events import Caption, Erasure, ErasureRecord, Latency
-from operators.text_layout import cleaned
+from operators.text import cleaned
 from tests.connectors.web.browser import Page, caption
 
 LANGUAGES = Languages(source="en", target="de")

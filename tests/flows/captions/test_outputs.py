@@ -14,7 +14,7 @@ import pytest
 
 from connectors.files.output import check_writable
 from connectors.files.watch import OutputWatch
-from connectors.jsonl.reading import validate
+from connectors.jsonl.files import validate
 from connectors.sinks.jsonl import JsonlSink
 from flows.captions.job import flow, job
 from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs

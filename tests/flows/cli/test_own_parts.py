@@ -30,7 +30,7 @@ CODE = '''
 import msgspec
 
 from connectors import FileSink
-from connectors.files.lines_file import LinesFile
+from connectors.files.records import LinesFile
 from connectors.sinks.part import sink
 from flows.settings.methods import method
 from operators import Hypothesis

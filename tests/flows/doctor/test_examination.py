@@ -11,8 +11,7 @@ from rich.console import Console
 
 from flows.doctor import microphone, model, recognizer
 from flows.doctor.examination import checked
-from flows.doctor.finding import Checked, Finding
-from flows.doctor.printing import as_json, print_checked, print_verdict, works
+from flows.doctor.finding import Checked, Finding, as_json, print_checked, print_verdict, works
 from flows.settings.schema import TranslateSettings
 from tests.virtual_microphone import VirtualMicrophone
 

@@ -206,7 +206,7 @@ def test_a_broker_that_is_killed_and_has_forgotten_everything_is_read_and_writte
         broker.kill()
         time.sleep(2)
         broker.start()
-        # Its topics are made anew, the one that is read with more partitions. Whoever sends cannot know what
+        # Its topics are made anew, the one that is read with more partitions. The sender cannot know what
         # was read, and sends everything again.
         job.make_topics(partitions=3)
         job.send(partials)

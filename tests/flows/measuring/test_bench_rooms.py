@@ -30,7 +30,7 @@ def test_rooms_are_measured_together_alone_and_through_the_stage_of_a_run_and_si
     ]
     assert all(row["updates"] > 0 and row["p50_ms"] <= row["p95_ms"] for row in made)
     assert all((row["memory_mb"] is None) == row["simulated"] for row in made)
-    # What three rooms say within the time is the same, whoever translates it and however.
+    # What three rooms say within the time is the same, however it is translated.
     of_three = [row for row in made if row["rooms"] == 3]
     assert len({row["updates"] + row["dropped"] for row in of_three}) == 1
     assert len({row["finals"] for row in of_three}) == 1

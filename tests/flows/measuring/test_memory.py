@@ -83,7 +83,7 @@ def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -
             time.sleep(0.05)
 
     class Slow(threading.Timer):
-        """Goes on after it has cut the answer off later than whoever reads it."""
+        """Goes on after it has cut the answer off later than its reader."""
 
         def run(self) -> None:
             if not self.finished.wait(self.interval):

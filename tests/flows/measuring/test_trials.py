@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from connectors.files.text import read_lines
+from connectors.files.contents import read_lines
 from connectors.scoring.journal import Journal
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from connectors.dictionary import read_dictionary
-from connectors.gguf.file import read_gguf, write_gguf
-from connectors.gguf.values import encode
+from connectors.gguf.file import encode, read_gguf, write_gguf
 from connectors.models.adapter import adapter_file
 from flows.cli.app import app
 from operators.decoding.forward import Logits
@@ -146,7 +145,7 @@ def test_training_without_its_packages_says_what_to_install(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "flows.model.training", raising=False)
+    monkeypatch.delitem(sys.modules, "flows.model.train", raising=False)
     with pytest.raises(UsageError, match=r"needs the package torch; .*surtitle\[train\]"):
         run("train", tiny, "--pairs", "talk.tsv.gz", "--to", "German", "-o", tmp_path / "adapter.gguf")
 

@@ -53,7 +53,7 @@ def test_whoever_runs_it_is_told_where_when_it_begins_and_a_token_only_when_nobo
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(NOTICE)
-    one, private = audience(), audience({"token": "given-by-whoever-runs-it"})
+    one, private = audience(), audience({"token": "given-by-the-operator"})
     with one.served() as address:
         assert caplog.messages == []
         one.observe(RunBegan())

@@ -17,7 +17,7 @@ CAPTIONS = str(Path(__file__).parents[2] / "samples" / "captions.jsonl")
 BROKEN = """
 import sys
 from flows.cli import app as cli
-from flows.observe.profile import Profile
+from flows.observe.summary import Profile
 def observe(*_arguments):
     raise KeyError("a defect")
 Profile.observe = observe

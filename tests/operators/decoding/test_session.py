@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from operators.decoding.forward import Forward
 from operators.decoding.session import PrefixSession
-from operators.prefix import common_prefix
+from operators.text import common_prefix
 from tests.toy import ToyCache
 
 tokens = st.lists(st.integers(0, 3), min_size=1, max_size=12)

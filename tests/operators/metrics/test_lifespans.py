@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.metrics.erasure import erasure
-from operators.metrics.lifespans import Block, Marks, Step, blocks, marks
-from operators.metrics.spelling import spelled
-from operators.metrics.tokenizers import tokenizer
+from operators.metrics.lifespans import Lifespan, Marks, Step, blocks, marks
+from operators.metrics.tokenizers import spelled, tokenizer
 
 texts = st.lists(st.lists(st.sampled_from("ab"), max_size=6).map(tuple), min_size=1, max_size=8)
 
@@ -43,12 +42,12 @@ def test_a_settled_token_is_in_every_later_text_and_the_next_one_is_not(
 def test_a_word_that_was_rewritten_is_a_block_of_its_own() -> None:
     # Guten Tag · Guten Morgen zusammen
     rewritten = [Step(2, 0), Step(3, 1)]
-    assert blocks(rewritten) == [Block(1, 2, 0, 1), Block(0, 1, 0, None), Block(1, 3, 1, None)]
+    assert blocks(rewritten) == [Lifespan(1, 2, 0, 1), Lifespan(0, 1, 0, None), Lifespan(1, 3, 1, None)]
     assert marks(rewritten) == [Marks(kept=0, stands=1, settled=1), Marks(kept=1, stands=3, settled=3)]
 
 
 def test_a_log_that_contradicts_itself_is_drawn_all_the_same() -> None:
-    assert blocks([Step(2, 9), Step(0, 0), Step(3, 7)]) == [Block(0, 2, 0, 1), Block(0, 3, 2, None)]
+    assert blocks([Step(2, 9), Step(0, 0), Step(3, 7)]) == [Lifespan(0, 2, 0, 1), Lifespan(0, 3, 2, None)]
     assert blocks([]) == []
     assert marks([]) == []
 

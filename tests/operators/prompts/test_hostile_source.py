@@ -12,7 +12,7 @@ from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import turn_template
-from operators.text_layout import cleaned
+from operators.text import cleaned
 from tests.operators.prompts.test_chat import CHATML
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.languages import language
-from operators.sentences.opinion import ask
-from operators.sentences.seam import Decision, Seam, Verdict, decide
-from operators.sentences.spellings import Spellings
+from operators.sentences.seam import Decision, Seam, Verdict, ask, decide
+from operators.sentences.words import Spellings
 from operators.trouble import ModelTrouble, Trouble
 
 ENGLISH = language("en")

@@ -1,4 +1,4 @@
-"""Rooms on a thread of their own: whoever hands in an update goes on, and gets its result."""
+"""Rooms on a thread of their own: a caller that hands in an update goes on, and gets its result."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from operators.events import Partial
-from operators.stages.deduplicate import deduplicate
-from operators.stages.seen import Seen
+from operators.stages.deduplicate import Seen, deduplicate
 
 #: How many words each segment of a stream has.
 streams = st.dictionaries(

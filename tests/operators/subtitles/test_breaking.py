@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.subtitles.breaking import Text, split
-from operators.text_layout import cleaned, clusters, width
+from operators.text import cleaned, clusters, width
 from tests.subtitled import any_text, words
 
 TEXT = (

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.subtitles.breaking import Block
+from operators.subtitles.breaking import CueText
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue, Speech, needed_ms, place
 
 
-def blocks(*columns: int) -> list[Block]:
-    return [Block(("x" * each,), each) for each in columns]
+def blocks(*columns: int) -> list[CueText]:
+    return [CueText(("x" * each,), each) for each in columns]
 
 
 def times(cues: list[Cue]) -> list[tuple[int, int]]:

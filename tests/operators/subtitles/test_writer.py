@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from operators.events import Caption
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, MIN_CUE_MS, Cue
 from operators.subtitles.writer import Columns, Shown, SubtitleWriter
-from operators.text_layout import cleaned, width
+from operators.text import cleaned, width
 from tests.subtitled import any_captions, caption
 
 LONG = "Die Führung beginnt um zehn Uhr in der großen Halle."  # read in 3 s

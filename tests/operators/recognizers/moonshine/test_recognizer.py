@@ -14,19 +14,25 @@ from operators.decoding.forward import Forward, Logits
 from operators.decoding.session import PrefixSession
 from operators.errors import InputError
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.recognizers.moonshine.decoder import decode
-from operators.recognizers.moonshine.model import BEGIN, END, Encoded, MoonshineModel, load_model
+from operators.recognizers.moonshine.model import (
+    BEGIN,
+    END,
+    Encoded,
+    MoonshineModel,
+    Tokenizer,
+    load_model,
+    load_tokenizer,
+)
 from operators.recognizers.moonshine.recognizer import (
     MoonshineTranscriber,
     bundled_model,
+    decode,
     moonshine_recognizer,
 )
-from operators.recognizers.moonshine.tokenizer import Tokenizer, load_tokenizer
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of
-from operators.recognizers.windowed.segmenter import Segmenter, Window
-from operators.recognizers.windowed.voice import Samples, silero
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of
+from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 from operators.trouble import ModelTrouble
 from tests.near_ties import NOISE, agree, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm
@@ -97,7 +103,7 @@ def two_cities() -> list[tuple[Window, Encoded]]:
 
 
 @cache
-def greedy(number: int) -> Heard:
+def greedy(number: int) -> WindowResult:
     window, encoded = two_cities()[number]
     scratch = SpeechMethod(use_draft=False)
     return decode(scratch, encoded.again(), (), len(window.samples), is_final=window.is_final)

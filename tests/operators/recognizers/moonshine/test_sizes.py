@@ -9,9 +9,8 @@ import pytest
 
 from operators.decoding.forward import Forward
 from operators.decoding.session import PrefixSession
-from operators.recognizers.moonshine.decoder import decode
 from operators.recognizers.moonshine.model import BEGIN, MoonshineModel
-from operators.recognizers.moonshine.recognizer import bundled_model, moonshine_recognizer
+from operators.recognizers.moonshine.recognizer import bundled_model, decode, moonshine_recognizer
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.windowed.method import SpeechMethod
 from tests.operators.recognizers.moonshine.export import LAYERS, WORDS, write_export

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from operators.recognizers.windowed.voice import Samples
+from operators.recognizers.windowed.segmenter import Samples
 from tests.operators.recognizers.speaking import pcm
 
 

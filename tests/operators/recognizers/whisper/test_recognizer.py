@@ -1,23 +1,123 @@
 """Whisper as a recogniser: what it says of speech, of pauses, and when it fails."""
 
 from functools import cache
+from itertools import pairwise
 from typing import NoReturn
 
 import numpy as np
 import pytest
 
+from operators.decoding.session import PrefixSession
 from operators.recognizers.part import RecognizerSettings
 from operators.recognizers.protocol import Hypothesis
+from operators.recognizers.whisper.encoded import Encoded
 from operators.recognizers.whisper.model import WhisperModel
-from operators.recognizers.whisper.recognizer import WhisperTranscriber, whisper_recognizer
-from operators.recognizers.windowed.method import SpeechMethod
-from operators.recognizers.windowed.segmenter import Window
-from operators.recognizers.windowed.voice import Samples
+from operators.recognizers.whisper.recognizer import (
+    WhisperTranscriber,
+    compression,
+    decode,
+    mean_log_probability,
+    whisper_recognizer,
+)
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult
+from operators.recognizers.windowed.segmenter import Samples, Window
 from operators.trouble import ModelTrouble, Trouble
+from tests.near_ties import NOISE, gap_where_they_part
 from tests.operators.recognizers.speaking import chunks, pcm, silence
 from tests.operators.recognizers.test_protocol import by_segment, hear
-from tests.operators.recognizers.whisper.model_folder import TINY_EN, tiny_en
-from tests.operators.recognizers.whisper.speech import samples
+from tests.operators.recognizers.whisper.model_folder import TINY_EN, exact_tiny_en, tiny_en
+from tests.operators.recognizers.whisper.speech import samples, windows
+
+PROMPT = [50257, 50362]
+SCRATCH = SpeechMethod(use_draft=False)
+EXACT, BIASED = SpeechMethod(bias=0.0), SpeechMethod(bias=0.2)
+
+
+@cache
+def encoded() -> list[Encoded]:
+    """Speech as it grows; in float32, where passes of any size compute the same."""
+    return [exact_tiny_en().encode(window, PROMPT) for window in windows(samples("beckett.wav", 4.5))]
+
+
+@cache
+def heard(method: SpeechMethod) -> list[WindowResult]:
+    made: list[WindowResult] = []
+    for number, window in enumerate(encoded()):
+        draft = made[-1].tokens if made else ()
+        made.append(decode(method, window, draft, is_final=number == len(encoded()) - 1))
+    return made
+
+
+def test_without_bias_a_draft_changes_nothing_that_is_heard() -> None:
+    assert [one.tokens for one in heard(EXACT)] == [one.tokens for one in heard(SCRATCH)]
+
+
+def test_a_final_is_greedy_decodings_whatever_the_bias() -> None:
+    assert heard(BIASED)[-1].tokens == heard(SCRATCH)[-1].tokens
+
+
+def test_any_draft_leads_a_final_to_the_same_words() -> None:
+    last, wanted = encoded()[-1], heard(SCRATCH)[-1].tokens
+    for draft in (wanted, wanted[:5], (*wanted, 843, 523), (464, 3290), wanted[3:], (843,) * 40):
+        assert decode(BIASED, last, draft, is_final=True).tokens == wanted
+
+
+def test_in_8_bits_too_a_final_is_greedy_decodings() -> None:
+    last = tiny_en().encode(samples("beckett.wav", 6.0), PROMPT)
+    wanted = decode(SCRATCH, last.again(), (), is_final=True).tokens
+
+    for draft in (wanted, wanted[:5], (*wanted, 843, 523), (464, 3290)):
+        got = decode(BIASED, last.again(), draft, is_final=True).tokens
+        assert gap_where_they_part(PrefixSession(last.again()), PROMPT, wanted, got) < NOISE
+
+
+def test_a_draft_saves_passes_and_bias_saves_revisions() -> None:
+    partials = {method: heard(method)[:-1] for method in (SCRATCH, EXACT, BIASED)}
+    passes = {method: sum(one.cost.passes for one in partials[method]) for method in partials}
+
+    assert passes[EXACT] < passes[SCRATCH]
+    assert passes[BIASED] < passes[SCRATCH]
+    assert revisions(partials[BIASED]) <= revisions(partials[EXACT])
+
+
+def test_what_is_right_already_takes_one_pass() -> None:
+    again = decode(EXACT, encoded()[-1], heard(SCRATCH)[-1].tokens, is_final=False)
+
+    assert again.cost.passes == 1
+
+
+def test_what_goes_round_in_circles_is_cut_and_not_believed() -> None:
+    words = "and then he said that he would come and "
+
+    assert compression(words) < 2.4 < compression(words * 12)
+
+
+def test_a_transcript_that_reaches_its_limit_is_known_as_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not heard(SCRATCH)[-1].is_cut
+    monkeypatch.setattr("operators.recognizers.whisper.recognizer._limit", lambda _speech_s: 3)
+    assert decode(SCRATCH, encoded()[-1], (), is_final=True).is_cut
+
+
+def test_noise_is_not_taken_for_speech() -> None:
+    noise = np.random.default_rng(3).standard_normal(32_000).astype(np.float32) * 0.01
+    said = decode(BIASED, tiny_en().encode(noise, PROMPT), (), is_final=True)
+
+    assert not said.is_credible
+
+
+def test_how_probable_a_transcript_is_tells_it_from_another() -> None:
+    said = heard(SCRATCH)[-1]
+    right = [said.probability(place) for place in range(len(said.tokens))]
+
+    assert mean_log_probability(right) > -0.8
+    assert mean_log_probability([*right, 0.0, 0.0]) < -3
+    assert mean_log_probability([]) == 0.0
+
+
+def revisions(updates: list[WindowResult]) -> int:
+    """Updates that take back something of the one before."""
+    texts = [tiny_en().files.vocabulary.text(one.tokens) for one in updates]
+    return sum(not later.startswith(before) for before, later in pairwise(texts))
 
 
 def failing(*_given: object) -> NoReturn:

@@ -10,9 +10,8 @@ from operators.decoding.forward import Logits
 from operators.events import SAMPLE_RATE
 from operators.languages import language
 from operators.observed import SpeechCut
-from operators.recognizers.moonshine.model import MoonshineModel
+from operators.recognizers.moonshine.model import MoonshineModel, Tokenizer
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber
-from operators.recognizers.moonshine.tokenizer import Tokenizer
 from operators.recognizers.windowed.drafting import DraftingTranscriber
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.recognizers.windowed.segmenter import Window

@@ -11,9 +11,8 @@ from operators.decoding.drive import Cost
 from operators.recognizers.moonshine.model import MoonshineModel, load_model
 from operators.recognizers.moonshine.recognizer import MoonshineTranscriber, bundled_model
 from operators.recognizers.windowed.drafting import DraftingTranscriber
-from operators.recognizers.windowed.method import Heard, SpeechMethod, doubt_of
-from operators.recognizers.windowed.segmenter import Segmenter, Window
-from operators.recognizers.windowed.voice import Samples, silero
+from operators.recognizers.windowed.method import SpeechMethod, WindowResult, doubt_of
+from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
 from tests.operators.recognizers.speaking import pcm
 
 PIECES = {1: b" the", 2: b" Guggen", 3: b"berg", 4: b".", 5: b" Bible"}
@@ -60,12 +59,12 @@ class Doubtful(DraftingTranscriber):
     @override
     def decode(
         self, method: SpeechMethod, encoded: None, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> Heard:
+    ) -> WindowResult:
         self.heard += 2
         may_end = not window.is_final and doubt_of(METHOD, draft, stopped, lambda _token: b"a") is not None
         tokens = range(len(draft) + 1 if may_end else self.heard)
         # All but the name in the middle of it is certain as soon as more is heard.
-        return Heard(tuple(tokens), lambda place: 1.0 - (place == len(draft)), Cost(), not may_end)
+        return WindowResult(tuple(tokens), lambda place: 1.0 - (place == len(draft)), Cost(), not may_end)
 
     @override
     def piece(self, token: int) -> bytes:
@@ -91,12 +90,12 @@ class Compared(MoonshineTranscriber):
 
     def __init__(self, model: MoonshineModel) -> None:
         super().__init__(model, METHOD)
-        self.pairs: list[tuple[Heard, Heard]] = []
+        self.pairs: list[tuple[WindowResult, WindowResult]] = []
 
     @override
     def decode(
         self, method: SpeechMethod, encoded: Any, draft: tuple[int, ...], window: Window, stopped: int
-    ) -> Heard:
+    ) -> WindowResult:
         to_its_end = super().decode(method, encoded.again(), draft, window, 2)
         self.pairs.append((super().decode(method, encoded, draft, window, stopped), to_its_end))
         return self.pairs[-1][0]

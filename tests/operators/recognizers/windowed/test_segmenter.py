@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.events import SAMPLE_RATE
-from operators.recognizers.windowed.segmenter import Segmenter, SegmentRules, Window
-from operators.recognizers.windowed.voice import HOP, Samples
+from operators.recognizers.windowed.segmenter import HOP, Samples, Segmenter, SegmentRules, Window
 
 HOPS_A_SECOND = SAMPLE_RATE / HOP
 

@@ -1,1 +1,0 @@
-"""Text files for counting and training."""

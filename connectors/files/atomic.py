@@ -1,0 +1,60 @@
+"""Writes files atomically: a reader sees the old file or the complete new one."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from connectors.files.output import WriteError, inherited, open_to_write, unfinished
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file atomically: if it cannot be written, the old one stays.
+
+    Raises:
+        WriteError: when it cannot be written.
+    """
+    with atomic_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that is replaced after the block; if the block raises, the old file stays.
+
+    Pipes, devices and descriptors inherited by this process, such as standard output, are written directly:
+    they are neither replaced nor truncated.
+
+    Raises:
+        WriteError: when the file cannot be written, also for an `OSError` in the block.
+    """
+    # A link stays a link.
+    target = Path(os.path.realpath(path))
+    try:
+        if (number := inherited(path)) is not None:
+            # What others have written there, and still write, is kept.
+            sys.stdout.flush()
+            with os.fdopen(os.dup(number), "wb") as file:
+                yield file
+            return
+        is_there = target.exists()
+        if is_there and not (target.is_file() and os.access(target.parent, os.W_OK)):
+            with os.fdopen(open_to_write(target), "wb") as file:
+                if target.is_file():
+                    file.truncate()
+                yield file
+            return
+        own = unfinished(target)
+        try:
+            with own.open("wb") as file:
+                yield file
+            if is_there:
+                own.chmod(stat.S_IMODE(target.stat().st_mode))
+            own.replace(target)
+        finally:
+            own.unlink(missing_ok=True)
+    except OSError as error:
+        raise WriteError(path, error) from None

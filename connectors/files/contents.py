@@ -1,0 +1,119 @@
+"""The whole contents of a file, in bounded memory: lines of text, JSON, TOML, and a checksum."""
+
+import hashlib
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from operators.errors import InputError, missing, unreadable
+
+#: Maximum bytes of a file: forty times the Bible.
+MAX_TEXT_BYTES = 200_000_000
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file, including empty ones, all in memory.
+
+    Only a newline ends a line, not the other Unicode line separators: parallel files must stay parallel.
+
+    Raises:
+        InputError: when it cannot be read, is not a regular file, is too long or not UTF-8.
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{path} is not a regular file; put the text in a file first")
+        if status.st_size > MAX_TEXT_BYTES:
+            raise InputError(f"{path} has more than {MAX_TEXT_BYTES:,} bytes; give a part of it")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise InputError(unreadable(path, error)) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not UTF-8 ({error.reason} at byte {error.start + 1}); save it as UTF-8"
+        ) from None
+    return lines if lines[-1] else lines[:-1]
+
+
+#: What msgspec raises for invalid bytes; two of its errors are Python's own.
+DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+T = TypeVar("T")
+
+
+def read_json(path: Path, kind: type[T], what: str, remedy: str, max_bytes: int = 2**24) -> T:
+    """Decode a JSON file.
+
+    Args:
+        path: The file.
+        kind: The type of its content.
+        what: What it should be, such as ``a trace``.
+        remedy: What the user should do if it is not.
+        max_bytes: Maximum size of the file.
+
+    Raises:
+        InputError: the file cannot be read, is too long, or is something else.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(max_bytes + 1)
+        if len(content) > max_bytes:
+            raise InputError(
+                f"{path} has more than {max_bytes:,} bytes, which is too long for {what}; {remedy}"
+            )
+        return msgspec.json.decode(content, type=kind)
+    except OSError as error:
+        raise InputError(unreadable(path, error)) from None
+    except DAMAGED as error:
+        raise InputError(f"{path} is not {what}: {error}; {remedy}") from None
+
+
+# Settings take hundreds of bytes, templates thousands. Parsing time is quadratic in a dotted key's length.
+_MAX_BYTES = 16 * 1024
+
+
+def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
+    """The contents of a file.
+
+    Args:
+        path: the file.
+        what: its purpose, such as ``settings file``.
+        option: the option that names it, such as ``--settings``.
+
+    Raises:
+        InputError: the file cannot be read, is too long or is not TOML.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: this is not a {what}; check {option}")
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise InputError(f"{path} is longer than the {_MAX_BYTES} bytes of a {what}; check {option}")
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: the {what} cannot be read: {missing(path)}") from None
+    except OSError as error:
+        raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); check {option}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: save the {what} as UTF-8; byte {error.start + 1} is not") from None
+    except RecursionError:
+        raise InputError(f"{path}: this is not valid TOML: nest its brackets less deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        what_to_do = "put text in quotes" if "Invalid value" in str(error) else "correct that place"
+        raise InputError(f"{path}: this is not valid TOML: {error}; {what_to_do}") from None
+    except ValueError:  # a Python error that tomllib lets through
+        raise InputError(f"{path}: this is not valid TOML: shorten the number with too many digits") from None
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file. Raises `InputError` if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(unreadable(path, error)) from None

@@ -1,0 +1,209 @@
+"""The order of segments and revisions is checked, also after a resume."""
+
+import json
+import os
+import pickle
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from connectors.jsonl.files import event_type_of, read_events, validate
+from connectors.jsonl.source import JsonlSource
+from operators.errors import InputError
+from operators.events import AudioChunk, Caption, Effort, Erasure, ErasureRecord, Event, Partial, Translation
+from tests.connectors.jsonl.partials import BAD_LINES, drained, line, partial, read, write, write_events
+
+
+@pytest.mark.parametrize(
+    ("follower", "expected"),
+    [
+        (line(segment=3, revision=1), 'line 3: field "revision": expected more than 1, .* found 1'),
+        (line(segment=3, revision=0), 'line 3: field "revision": expected more than 1, .* found 0'),
+        (line(segment=2, revision=9), "line 3: .*segment 2 already ended at line 2"),
+    ],
+)
+def test_revisions_only_grow_and_nothing_follows_a_final(
+    tmp_path: Path, follower: bytes, expected: str
+) -> None:
+    before = [line(segment=3, revision=1), line(segment=2, revision=4, is_final=True)]
+    path = write(tmp_path / "p.jsonl", *before, follower)
+    with pytest.raises(InputError, match=expected):
+        validate(path, Partial)
+
+
+def test_streams_and_segments_may_interleave(tmp_path: Path) -> None:
+    lines = [line(stream=name, segment=s, revision=r) for r in (0, 2) for s in (1, 0) for name in "ab"]
+    assert validate(write(tmp_path / "p.jsonl", *lines), Partial) == 8
+
+
+def test_memory_of_segments_is_bounded(tmp_path: Path) -> None:
+    path = write_events(tmp_path / "p.jsonl", [partial(segment, is_final=True) for segment in range(5000)])
+    part = JsonlSource(path, Partial).build_part("in", "part", None)
+    assert len(list(drained(part))) == 5000
+    assert len(pickle.dumps(part.snapshot())) < 500
+    part.close()
+
+
+def test_what_a_resumed_run_knows_of_segments_is_what_the_run_before_it_knew(tmp_path: Path) -> None:
+    begun = [partial(0, is_final=True), partial(1, is_final=True), partial(3, 2), partial(5, is_final=True)]
+    path = write_events(tmp_path / "p.jsonl", begun)
+    part = JsonlSource(path, Partial).build_part("in", "part", None)
+    assert len(list(drained(part))) == 4
+    position = part.snapshot()
+    part.close()
+    for follower, complaint in [
+        (partial(1, 7), "segment 1 already ended"),
+        (partial(5, 7), "segment 5 already ended"),
+        (partial(3, 2), "expected more than 2, the revision of segment 3"),
+    ]:
+        write_events(path, [*begun, follower])
+        resumed = JsonlSource(path, Partial).build_part("in", "part", position)
+        with pytest.raises(InputError, match=complaint):
+            list(drained(resumed))
+        resumed.close()
+    write_events(path, [*begun, partial(2), partial(3, 3), partial(4)])
+    resumed = JsonlSource(path, Partial).build_part("in", "part", position)
+    assert len(list(drained(resumed))) == 3
+    resumed.close()
+
+
+@pytest.fixture
+def one_of_each() -> list[Event]:
+    segment: dict[str, Any] = {"stream": "talk", "segment": 3, "revision": 1, "is_final": True}
+    times: dict[str, Any] = {"start_s": 0.5, "end_s": 1.5, "arrival_s": 1.6}
+    erasure = Erasure(length=3, erased=1, ne_segment=0.5, ne_stream=0.25)
+    return [
+        AudioChunk(stream="talk", start_s=0.5, pcm=b"\x00\x01" * 8),
+        Partial(**segment, **times, text="It was"),
+        Translation(
+            **segment,
+            **times,
+            source="It was",
+            text="Es",
+            tokens=(7,),
+            pieces=("Es",),
+            ready_s=2,
+            effort=Effort(),
+        ),
+        Caption(**segment, **times, source="It was", shown="Es", withheld=" war", ready_s=2),
+        ErasureRecord(
+            **segment,
+            raw=erasure,
+            shown=erasure,
+            latency_from_speech_s=0.5,
+            latency_from_arrival_s=0.4,
+            signature="tok:13a",
+        ),
+    ]
+
+
+def test_the_event_type_is_read_from_the_field_event(tmp_path: Path, one_of_each: list[Event]) -> None:
+    for event in one_of_each:
+        path = write(tmp_path / "events.jsonl", msgspec.json.encode(event))
+        assert event_type_of(path) is type(event)
+
+
+def test_the_event_type_is_known_by_the_fields_alone(tmp_path: Path, one_of_each: list[Event]) -> None:
+    for event in one_of_each:
+        fields = msgspec.to_builtins(event)
+        del fields["event"]
+        path = write(tmp_path / "events.jsonl", json.dumps(fields).encode())
+        assert event_type_of(path) is type(event)
+
+
+def test_the_event_type_may_be_spelled_with_escapes(tmp_path: Path) -> None:
+    path = write(tmp_path / "events.jsonl", line(event="partial").replace(b"partial", b"\\u0070artial"))
+    assert event_type_of(path) is Partial
+    assert validate(path, Partial) == 1
+
+
+def test_lines_that_are_no_events_do_not_hide_the_type(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\n", b"# made by hand\n", b'{"note": 1}\n', line())
+    assert event_type_of(path) is Partial
+
+
+def test_a_file_without_events_names_its_first_line_and_what_is_missing(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", line(text=None, arrival_s=None))
+    lacks = r'for "partial" it lacks the fields "arrival_s", "text"; correct that line, or remove it$'
+    with pytest.raises(InputError, match=rf"p\.jsonl, line 1: .* {lacks}"):
+        event_type_of(path)
+    with pytest.raises(InputError, match=r'line 1: field "event": expected one of audio, partial,'):
+        event_type_of(write(path, line(event="subtitle")))
+    with pytest.raises(InputError, match="is empty"):
+        event_type_of(write(path, b"\n\n"))
+
+
+def test_gigabytes_of_something_else_are_not_looked_through(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\n")
+    os.truncate(path, 2**36)
+    began = time.process_time()
+    with pytest.raises(InputError, match="line 2: expected at most 8,388,608 bytes in a line, found more"):
+        event_type_of(path)
+    assert time.process_time() - began < 2
+
+
+def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        validate(tmp_path / "none.jsonl", Partial)
+    with pytest.raises(InputError, match="not a regular file"):
+        validate(tmp_path, Partial)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="not a regular file"):
+        event_type_of(tmp_path / "pipe")
+    with pytest.raises(InputError, match="there is no such file"):
+        read(JsonlSource(tmp_path / "none.jsonl", Partial))
+
+
+@pytest.mark.parametrize("expected", BAD_LINES)
+def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, expected: str) -> None:
+    path = write(tmp_path / "p.jsonl", line(), b"\n", BAD_LINES[expected])
+    for attempt in (lambda: validate(path, Partial), lambda: read(JsonlSource(path, Partial))):
+        with pytest.raises(InputError) as caught:
+            attempt()
+        assert str(caught.value).startswith(f"{path}, line 3: ")
+        assert expected.strip() in str(caught.value)
+
+
+def test_fields_inside_of_fields_are_named(tmp_path: Path, one_of_each: list[Event]) -> None:
+    record = msgspec.to_builtins(one_of_each[-1])
+    del record["raw"]["length"]
+    path = write(tmp_path / "e.jsonl", json.dumps(record).encode())
+    with pytest.raises(InputError, match=r'field "raw\.length" is missing'):
+        validate(path, ErasureRecord)
+
+
+def test_the_last_line_may_lack_its_newline_and_others_may_be_blank(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", b"\xef\xbb\xbf", line(), b"\r\n  \n", line(revision=1).rstrip())
+    assert validate(path, Partial) == 2
+    assert [event.revision for event in read(JsonlSource(path, Partial))] == [0, 1]
+
+
+@pytest.mark.parametrize("half", [line()[:-9], line(text="Grün")[:30] + b"\xc3", b"\0\0\0"])
+def test_a_last_line_that_was_cut_is_never_used_and_passed_over_where_that_is_told(
+    tmp_path: Path, half: bytes
+) -> None:
+    path = write(tmp_path / "p.jsonl", line(), line(revision=1), half)
+    told: list[str] = []
+    assert len(list(read_events(path, Partial, told.append))) == 2
+    assert told == [f"{path}, line 3: the file was cut there; all lines before it are used"]
+    with pytest.raises(InputError, match=r"line 3: .*; the file was cut there: remove that line$"):
+        list(read_events(path, Partial))
+    # A run has an option against it.
+    with pytest.raises(
+        InputError, match=r"line 3: .*; the file was cut there: remove that line, or use --skip"
+    ):
+        validate(path, Partial)
+
+
+@pytest.mark.parametrize("bad", [line()[:-9] + b"\n", line(text=None).rstrip()])
+def test_a_line_that_is_wrong_and_not_cut_is_no_remnant_of_a_crash(tmp_path: Path, bad: bytes) -> None:
+    with pytest.raises(InputError, match="line 2: "):
+        list(read_events(write(tmp_path / "p.jsonl", line(), bad), Partial, print))
+
+
+def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.jsonl", line(confidence=0.9))
+    assert read(JsonlSource(path, Partial)) == [partial()]

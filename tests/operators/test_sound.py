@@ -1,0 +1,62 @@
+"""Channels are averaged, unless that would silence them."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from operators.sound import level, mono
+
+Floats = NDArray[np.float32]
+MADE = np.random.default_rng(3)
+SAID, OTHER = (MADE.normal(0, 0.1, 8000).astype(np.float32) for _ in range(2))
+SILENT = np.zeros_like(SAID)
+
+
+@pytest.mark.parametrize(
+    ("channels", "wanted"),
+    [
+        ([SAID], SAID),
+        ([SAID, SAID], SAID),
+        ([SAID, OTHER], (SAID + OTHER) / 2),
+        ([SAID, SILENT], SAID / 2),
+        ([SILENT] * 7 + [SAID], SAID / 8),
+        ([SILENT, SILENT], SILENT),
+        ([SAID, -SAID], SAID),
+        ([0.95 * SAID, -SAID], 0.95 * SAID),
+        ([0.7 * SAID, -SAID], -SAID),
+        ([SILENT, SAID, -SAID + 0.01 * OTHER], SAID),
+    ],
+    ids=[
+        "one", "twice the same", "independent", "one silent", "one of eight", "silence", "inverted",
+        "about as loud", "louder", "a third",
+    ],
+)  # fmt: skip
+def test_the_mean_of_the_channels_or_the_loudest_where_it_cancels(
+    channels: list[Floats], wanted: Floats
+) -> None:
+    np.testing.assert_allclose(mono(np.stack(channels, axis=1)), wanted, atol=1e-6)
+
+
+def test_a_sine_at_full_scale_peaks_at_0() -> None:
+    sine = np.rint(32767 * np.sin(2 * np.pi * np.arange(1600) / 16)).astype("<i2")
+
+    assert level(sine.tobytes()).peak_dbfs == pytest.approx(0, abs=0.001)
+
+
+def test_half_the_amplitude_is_6_decibels_less() -> None:
+    found = level(np.array([16384, -16384] * 80, "<i2").tobytes())
+
+    assert found.peak_dbfs == pytest.approx(-6.02, abs=0.001)
+
+
+def test_the_most_negative_sample_is_full_scale() -> None:
+    assert level(np.array([-32768, 0], "<i2").tobytes()).peak_dbfs == 0
+
+
+@pytest.mark.parametrize("pcm", [b"", b"\0", bytes(3200)], ids=["nothing", "half a sample", "zeros"])
+def test_silence_is_infinitely_quiet(pcm: bytes) -> None:
+    found = level(pcm)
+
+    assert found.peak_dbfs == -math.inf

@@ -1,0 +1,129 @@
+"""Text in columns: how lines break, what is safe to show."""
+
+import time
+import unicodedata
+
+import pytest
+import wcwidth
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.text import cleaned, clusters, width, wrap
+
+any_text = st.text(st.characters(), max_size=80) | st.text(
+    " abcdeé漢字、。「」👩‍👩‍👧️한각ᄀ\u0301\u00ad\x1b[31m\u202e", max_size=80
+)
+
+
+def squeezed(text: str) -> str:
+    return text.replace(" ", "")
+
+
+FAMILY = "👩\u200d👩\u200d👧"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "lines"),
+    [
+        ("It was the best of times", 10, ["It was the", "best of", "times"]),
+        ("ein Rindfleischetikett", 10, ["ein", "Rindfleisc", "hetikett"]),
+        ("这是最好的时代", 6, ["这是最", "好的时", "代"]),
+        ("これはtestです", 8, ["これは", "testです"]),
+        ("时代好。是", 6, ["时代", "好。是"]),
+        ("时代「好」", 6, ["时代", "「好」"]),
+        ("il dit «\u00a0oui\u00a0»", 9, ["il dit", "«\u00a0oui\u00a0»"]),
+        (FAMILY * 3, 4, [FAMILY * 2, FAMILY]),
+    ],
+    ids=[
+        "at spaces", "inside a word that is longer than a line", "anywhere in Chinese", "two columns each",
+        "not before punctuation", "not after an opening bracket", "at no no-break space", "in no character",
+    ],
+)  # fmt: skip
+def test_lines_break_where_a_reader_expects_it(text: str, columns: int, lines: list[str]) -> None:
+    assert wrap(text, columns) == lines
+
+
+def test_an_appended_word_moves_no_word_before_it() -> None:
+    text = "It was the best of times, it was the worst of times, it was the age of wisdom"
+    words = text.split()
+    for count in range(1, len(words)):
+        fewer, more = wrap(" ".join(words[:count]), 20), wrap(" ".join(words[: count + 1]), 20)
+        assert more[: len(fewer) - 1] == fewer[:-1]
+        assert more[len(fewer) - 1].startswith(fewer[-1])
+
+
+@given(any_text, st.integers(2, 50))
+@settings(max_examples=100)
+def test_no_line_is_wider_than_the_columns_and_no_text_is_lost(text: str, columns: int) -> None:
+    text = cleaned(text)
+    lines = wrap(text, columns)
+    assert all(0 <= width(line) <= columns for line in lines)
+    assert squeezed("".join(lines)) == squeezed(text)
+
+
+@given(st.text("abc déфж漢字かなカ、。 ", max_size=120), st.integers(2, 50))
+def test_the_width_is_the_one_that_terminals_count(text: str, columns: int) -> None:
+    assert all(wcwidth.wcswidth(line) <= columns for line in wrap(cleaned(text), columns))
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b[2J\x1b[1;1Hgone", "gone"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x9b31mred", "red"),
+        ("\x1bP+q544e\x1b\\x", "x"),
+        ("\x1bcreset", "reset"),
+        ("\x1b]never ended", "never ended"),
+        ("\x1b\x1b[31m[31mnested", "[31mnested"),
+        ("a\r\nb\tc\x08\x00\x7fd\u2028e", "a b c d e"),
+        ("\u202egnp.exe\u2066\u2069", "gnp.exe"),
+        ("soft\u00adhyphen\ufeff\u200b", "softhyphen"),
+        ("half \ud83d", "half \ufffd"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_taken_out(hostile: str, shown: str) -> None:
+    assert cleaned(hostile) == shown
+
+
+@given(any_text)
+@settings(max_examples=100)
+def test_cleaned_text_controls_nothing(text: str) -> None:
+    safe = cleaned(text)
+    assert not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in safe)
+    assert not any("\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069" for char in safe)
+    assert "  " not in safe
+    assert cleaned(safe) == safe
+
+
+def test_text_of_other_scripts_stays_as_it_is() -> None:
+    for text in ("نیم\u200cفاصله", "हिन्दी", "ไทย", "👩\u200d👩\u200d👧 ❤️", "שלום \u200fעולם"):
+        assert cleaned(text) == text
+
+
+def test_hostile_text_costs_no_more_than_its_length() -> None:
+    # Each of these would take minutes if matching went back and forth.
+    for hostile in (
+        "\x1b]" * 50_000,
+        "\x1b[" + "0" * 100_000,
+        "「" * 50_000,
+        "、" * 50_000,
+        "\u0301" * 50_000,
+    ):
+        wrap(cleaned(hostile), 42)
+
+
+def test_flags_without_end_take_no_longer_than_other_characters() -> None:
+    began = time.process_time()
+    assert clusters("🇩🇪" * 50_000) == ["🇩🇪"] * 50_000
+    assert clusters("🇩🇪🇫\u0301🇷") == ["🇩🇪", "🇫\u0301", "🇷"]
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("begun", ["\x9d", "\x90", "\x1b]", "\x9b", "\x9dx"])
+def test_escape_sequences_that_never_end_take_no_longer_than_other_text(begun: str) -> None:
+    began = time.process_time()
+    assert cleaned(begun * 100_000 + " the text").endswith("text")
+    assert time.process_time() - began < 2
