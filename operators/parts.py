@@ -67,8 +67,9 @@ class Parts(Mapping[str, P], Generic[P]):
         try:
             part = where.load()
         except Exception as error:
-            why = f"cannot be loaded: {error}; correct or remove it"
-            raise UsageError(f"{self._what}, {where.value}, {why}") from error
+            raise UsageError(
+                f"{self._what}, {where.value}, cannot be loaded: {error}; correct or remove it"
+            ) from error
         if not isinstance(part, self._kind):
             raise UsageError(f"{where.value} is not {self._what}; see docs/extend.md")
         return part
