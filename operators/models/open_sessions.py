@@ -212,7 +212,7 @@ class OpenSessions:
     def size(self, key: str, request: Forward) -> int:
         """Number of tokens to evaluate in order to answer ``request`` in the session of ``key``.
 
-        This is in company, where whatever can be kept is.
+        It counts as in a pass that other sessions share: all tokens that can be kept are kept.
         """
         if key in self._open:
             return self._open[key].session.size(request, keeps=True)
