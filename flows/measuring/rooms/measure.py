@@ -54,6 +54,10 @@ class RoomsRow(Row, frozen=True, kw_only=True):
     #: Seconds from the arrival of an update until it was translated; absent if none was.
     p50_ms: float | None
     p95_ms: float | None
+    #: The same from the arrival of each update, overtaken ones too, until it or a newer one of its segment
+    #: was translated; absent in a ``flow``, and if nothing was translated.
+    p50_seen_ms: float | None
+    p95_seen_ms: float | None
     #: Number of partials that newer updates have overtaken.
     dropped: int
     #: Number of translated updates, and of finals among them.
@@ -77,6 +81,8 @@ def row_of(
         tokens_per_second=round(lived.tokens / lived.seconds, 2) if lived.seconds else 0.0,
         p50_ms=milliseconds(lived.latencies_s, 0.5),
         p95_ms=milliseconds(lived.latencies_s, 0.95),
+        p50_seen_ms=milliseconds(lived.delays_s or Quantiles(), 0.5),
+        p95_seen_ms=milliseconds(lived.delays_s or Quantiles(), 0.95),
         dropped=lived.dropped,
         updates=lived.updates,
         finals=lived.finals,
@@ -93,6 +99,8 @@ def table(rows: Sequence[RoomsRow]) -> Table:
         Column("tokens/s", "tokens_per_second", 1),
         Column("p50 ms", "p50_ms", 0),
         Column("p95 ms", "p95_ms", 0),
+        Column("p50 seen", "p50_seen_ms", 0),
+        Column("p95 seen", "p95_seen_ms", 0),
         *(Column(name, name) for name in ("dropped", "updates", "finals")),
         Column("requests/pass", "requests_per_pass", 1),
         Column("tokens/pass", "tokens_per_pass", 1),
@@ -100,6 +108,7 @@ def table(rows: Sequence[RoomsRow]) -> Table:
     )
     notes = (
         "tokens/s: of all translations; p50, p95: from the arrival of an update to its translation",
+        "seen: from the arrival of an update, dropped or not, until it or a newer one was translated",
         "dropped: partials that newer updates have overtaken; finals never are",
     )
     return tabulated("rooms", rows, columns, notes=notes)

@@ -60,6 +60,13 @@ def test_a_model_that_is_too_slow_drops_partials_and_no_finals() -> None:
     assert lived.finals == sum(update.is_final for update in said)
 
 
+def test_an_update_that_was_dropped_was_seen_when_a_newer_one_was_translated() -> None:
+    lived = run(8, 0.2, most=1)
+    assert lived.delays_s is not None
+    assert lived.delays_s.count == lived.updates + lived.dropped
+    assert lived.delays_s.total > lived.latencies_s.total
+
+
 def test_passes_that_rooms_share_keep_up_where_one_after_the_other_does_not() -> None:
     together, alone = run(8, 0.05), run(8, 0.05, most=1)
     assert together.dropped < alone.dropped
