@@ -36,6 +36,11 @@ class Conditioning(msgspec.Struct, frozen=True):
         return _closed(text.rstrip()) if self.close else text
 
 
+def is_closing(text: str) -> bool:
+    """Whether the text consists of marks that close a sentence or a clause."""
+    return bool(text) and all(sign in _CLOSING for sign in text)
+
+
 def _closed(text: str) -> str:
     """The text with a full stop of its own script, if it ends in a letter or a digit."""
     if not text or not text[-1].isalnum():

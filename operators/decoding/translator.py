@@ -11,7 +11,7 @@ import msgspec
 
 from operators.decoding.adjusted import ending_figures, nonempty
 from operators.decoding.commit import CommitRule
-from operators.decoding.conditioning import Conditioning
+from operators.decoding.conditioning import Conditioning, is_closing
 from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Decoded, Method, Task, output_limit
@@ -305,6 +305,8 @@ class Translator:
             draft = ()
         if settings.draft_mask and not is_final:
             draft = draft[: -settings.draft_mask]
+        if settings.conditioning.close and not is_final:
+            draft = self._open(draft)
         committed = 0
         if not (is_final and settings.finals_differ):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
@@ -323,6 +325,16 @@ class Translator:
             recent=tuple(self._recent.get(_within(_within(key)), ())),
             piece=self._prompt.vocabulary.piece,
         )
+
+    def _open(self, draft: tuple[int, ...]) -> tuple[int, ...]:
+        """The draft without closing marks, which answer a full stop that nobody said.
+
+        As a draft they are likely to stay, and what was said since waits behind them.
+        """
+        end = len(draft)
+        while end and is_closing(self._prompt.vocabulary.piece(draft[end - 1]).decode(errors="replace")):
+            end -= 1
+        return draft[:end]
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:
         tokens: list[int] = []

@@ -10,7 +10,7 @@ import pytest
 
 from connectors.machine import resources
 from connectors.machine import tuning as tuning_cache
-from connectors.machine.tuning import remember, remembered, tuning_key
+from connectors.machine.tuning import recalled, remember, remembered, tuning_key
 from operators.models.tuning import Tuning
 
 
@@ -33,6 +33,19 @@ def test_a_busy_machine_is_asked_again_after_an_hour(cache: Path) -> None:
         os.utime(cache / f"{key}.json", (0, 0))
     assert remembered("busy", Tuning) is None
     assert remembered("quiet", Tuning) == Tuning(2)
+
+
+def test_what_was_measured_while_other_programs_had_the_cores_holds_for_now_only(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used_s = iter((10.0, 10.0, 20.0, 30.0))
+    monkeypatch.setattr(tuning_cache, "others_s", lambda: next(used_s))
+    assert recalled("quiet", Tuning, lambda: Tuning(1)).is_steady
+    assert recalled("busy", Tuning, lambda: Tuning(1)) == Tuning(1, is_steady=False)
+    assert recalled("busy", Tuning, lambda: Tuning(2)) == Tuning(1, is_steady=False)
+    os.utime(cache / "busy.json", (0, 0))
+    monkeypatch.setattr(tuning_cache, "others_s", lambda: 0.0)
+    assert recalled("busy", Tuning, lambda: Tuning(2)) == Tuning(2)
 
 
 def test_a_damaged_file_is_as_good_as_none_and_a_full_disk_stops_nobody(cache: Path) -> None:
