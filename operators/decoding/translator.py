@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from operators.decoding.adjusted import ending_figures, nonempty
+from operators.decoding.adjusted import ending_figures, nonempty, whole
 from operators.decoding.commit import CommitRule
 from operators.decoding.conditioning import Conditioning, is_closing
 from operators.decoding.decoder import Decode, Decoder
@@ -26,6 +26,8 @@ from operators.prompts.prompt import Prompt
 from operators.text import cleaned
 from operators.trouble import ModelTrouble, Trouble
 
+# Scripts without a mark at the end of a sentence.
+_UNMARKED = frozenset(("Thai", "Lao", "Khmer", "Myanmar", "Tibetan"))
 #: Outputs kept per stream for lookup drafts, and the number of streams for which outputs are kept.
 _MAX_RECENT = 16
 _MAX_STREAMS = 1024
@@ -261,7 +263,11 @@ class Translator:
         if terms := self._leaning.terms(text):
             method = with_terms(method, task, terms, self._prompt.vocabulary.piece)
         method = ending_figures(method, task, text)
-        decoded, cost = yield Decode(key, nonempty(method, task) if must_speak else method, is_final)
+        if must_speak:
+            method = nonempty(method, task)
+            if _UNMARKED.isdisjoint(settings.scripts):
+                method = whole(method, task, text)
+        decoded, cost = yield Decode(key, method, is_final)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
