@@ -6,7 +6,7 @@
 import ctypes
 
 import numpy as np
-from llama_cpp import _ggml
+from llama_cpp import GGML_TYPE_COUNT, _ggml
 from numpy.typing import NDArray
 
 from operators.models.adapter import Matrix
@@ -19,6 +19,15 @@ _quantize.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 
 _row_size = _ggml.libggml.ggml_row_size
 _row_size.restype = ctypes.c_size_t
 _row_size.argtypes = [ctypes.c_int, ctypes.c_int64]
+_block = _ggml.libggml.ggml_blck_size
+_block.restype = ctypes.c_int64
+_block_bytes = _ggml.libggml.ggml_type_size
+_block_bytes.restype = ctypes.c_size_t
+
+
+def block_of(kind: int) -> tuple[int, int]:
+    """Elements and bytes of a block of ggml's type ``kind``; (0, 0) if this llama.cpp does not know it."""
+    return (_block(kind), _block_bytes(kind)) if kind < GGML_TYPE_COUNT else (0, 0)
 
 
 def dequantize(rows: Bytes, kind: int) -> Matrix:
