@@ -220,5 +220,5 @@ def matrix_of(tensor: Tensor, rows: NDArray[np.int32] | slice = slice(None)) -> 
     try:
         return dequantize(rows_of(tensor)[rows], tensor.kind)
     except (ValueError, NotImplementedError):
-        # A type unknown to our file reader, or one that gguf cannot convert to numbers.
+        # A type that this llama.cpp does not know, or cannot convert to numbers.
         return None
