@@ -14,7 +14,7 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.files.line_reader import LineReader
+from connectors.files.contents import LineReader
 from connectors.files.output import WriteError
 from connectors.files.records import ONE_FILE
 from connectors.jsonl.files import KnownSegments, SegmentOrder, input_error

@@ -8,7 +8,7 @@ from threading import Lock
 from time import monotonic
 from typing import NamedTuple
 
-from connectors.view.status import Status
+from connectors.view import Status
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds
 from connectors.web.streams import MAX_STREAMS, Client, Followed, ListedStream, Streams

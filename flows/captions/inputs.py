@@ -12,7 +12,7 @@ from connectors.microphone.source import MicrophoneSource
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.source import RoomsSource
 from flows.observe.observer import Observe
-from flows.running.process import Process
+from flows.running.dataflow import Process
 from flows.settings.schema import Settings
 from operators.clock import Clock, LagClock, VirtualClock, WallClock
 from operators.errors import UsageError

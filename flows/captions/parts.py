@@ -15,7 +15,7 @@ from flows.captions.shared import MakeShared, Shared
 from flows.engine.recognition import check_recognizer
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
-from flows.running.process import Process, this_process
+from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk
 from operators.languages import Direction, language

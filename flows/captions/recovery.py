@@ -9,9 +9,8 @@ from typing import Any
 
 from bytewax.recovery import RecoveryConfig
 
-from connectors.recovery.folder import RecoveryFolder
-from flows.running.dataflow import Recovery
-from flows.running.process import Process
+from connectors.recovery import RecoveryFolder
+from flows.running.dataflow import Process, Recovery
 from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.secret import to_plain

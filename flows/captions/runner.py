@@ -25,9 +25,8 @@ from flows.captions.recovery import recovery
 from flows.captions.shared import Shared
 from flows.observe.live_status import RecordingProgress
 from flows.observe.summary import Profile
-from flows.running.dataflow import run
+from flows.running.dataflow import Process, run
 from flows.running.interrupts import interrupt_sets
-from flows.running.process import Process
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.errors import InputError, InternalError, OutputError, SurtitleError

@@ -14,10 +14,9 @@ from operators.decoding.acceptance import (
     MinimumBlock,
     acceptance,
 )
-from operators.decoding.continuous import continuous
 from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Method, Task
-from operators.decoding.greedy import retranslate
+from operators.decoding.greedy import continuous, retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.ssbd import ssbd
 

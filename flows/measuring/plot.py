@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from flows.pages.svg import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
 
 # Okabe and Ito's colours, which colour-blind people can distinguish.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#595959"

@@ -15,8 +15,7 @@ from typing_extensions import override
 
 from operators.clock import LagClock
 from operators.events import MAX_COUNT, MAX_SECONDS, Caption, Partial, Translation, happened_s
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 
 E = TypeVar("E", bound=Partial | Translation | Caption)
 

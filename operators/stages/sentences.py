@@ -13,8 +13,7 @@ from typing_extensions import override
 from operators.events import Partial
 from operators.sentences.joining import Sentences, SentencesState
 from operators.stages.recognize import Pause
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 
 # Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
 _LOOK_S = 0.25

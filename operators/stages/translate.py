@@ -12,8 +12,7 @@ from typing_extensions import override
 from operators.clock import Clock
 from operators.decoding.translator import Translates
 from operators.events import Partial, Translation
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
 
 # Bytewax compares this time with the wall clock, which may be set back; this time is always in the past.

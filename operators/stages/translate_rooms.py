@@ -16,8 +16,7 @@ from operators.serving import rooms
 from operators.serving.rooms import Done
 from operators.serving.segments import Translated
 from operators.serving.thread import RoomsThread
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
 from operators.stages.wake_ups import WakeUps, wake
 

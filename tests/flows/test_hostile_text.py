@@ -21,15 +21,14 @@ from connectors.exports.simulstream import write_simulstream
 from connectors.jsonl.files import read_events
 from connectors.sinks.subtitles import VTT_HEADER, srt, vtt
 from connectors.terminal.drawing import open_screen
-from connectors.view.rows import settled
+from connectors.view import settled
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
-from flows.pages.report.gather import Gathered
 from flows.pages.report.page import page
-from flows.pages.report.reading import Reading
+from flows.pages.report.reading import Gathered, Reading
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
 from operators.decoding.translator import SegmentState

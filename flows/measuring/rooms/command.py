@@ -52,8 +52,7 @@ def bench_rooms(
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.measuring.results import publish
-    from flows.measuring.rooms.measure import MODES
-    from flows.measuring.rooms.run import RoomsJob, run_rooms
+    from flows.measuring.rooms.run import MODES, RoomsJob, run_rooms
     from flows.measuring.runner import files_of
 
     named = words("--modes", modes)

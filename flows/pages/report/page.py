@@ -9,8 +9,8 @@ from connectors.files.atomic import write_atomically
 from flows.pages.document import packaged, policy, render
 from flows.pages.report import listing, segments
 from flows.pages.report.cards import cards
-from flows.pages.report.gather import Gathered
 from flows.pages.report.plots import erasure, histograms
+from flows.pages.report.reading import Gathered
 from flows.pages.report.tables import stream_tables
 from flows.pages.trace.page import section
 from flows.pages.trace.picture import style_sheet

@@ -6,11 +6,21 @@ from pathlib import Path
 from markupsafe import Markup
 
 from connectors.files.atomic import write_atomically
-from flows.pages.svg import rect, tag, text
+from flows.pages.document import rect, tag, text
 from flows.pages.trace.graph import graph
 from flows.pages.trace.grid import FORMS, cells, grid
-from flows.pages.trace.overview import name, overview
-from flows.pages.trace.picture import LETTERS, MEANINGS, SMALL, Labels, Picture, kind, safe, shortened
+from flows.pages.trace.picture import (
+    LETTERS,
+    MEANINGS,
+    SMALL,
+    Labels,
+    Picture,
+    kind,
+    name,
+    overview,
+    safe,
+    shortened,
+)
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Trace
 

@@ -12,8 +12,7 @@ from flows.pages.document import packaged, policy, render
 from flows.pages.trace.files import method_of
 from flows.pages.trace.graph import graph
 from flows.pages.trace.grid import FORMS, grid
-from flows.pages.trace.overview import name, overview
-from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, kind, safe, style_sheet
+from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, kind, name, overview, safe, style_sheet
 from flows.settings.schema import TranslateSettings
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, Trace, UpdateTrace

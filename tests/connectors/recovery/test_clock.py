@@ -2,7 +2,7 @@
 
 import pytest
 
-from connectors.recovery.clock import SnapshotClock
+from connectors.recovery import SnapshotClock
 
 
 class Clocks:

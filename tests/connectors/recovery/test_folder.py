@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bytewax.recovery import init_db_dir
 
-from connectors.recovery.folder import SCHEMA, RecoveryFolder, forget_unfinished
+from connectors.recovery import SCHEMA, RecoveryFolder, forget_unfinished
 from operators.errors import InputError, OutputError, UsageError
 
 SETTINGS = {"translate": {"to": "German"}}

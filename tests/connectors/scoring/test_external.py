@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.scoring.external import check_comet, comet_scores, tokenizer_on_disk
+from connectors.scoring import check_comet, comet_scores, tokenizer_on_disk
 from operators.errors import InputError, UsageError
 
 
@@ -44,10 +44,10 @@ def test_a_sentencepiece_tokenizer_is_used_only_where_its_file_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SACREBLEU", str(tmp_path))
-    monkeypatch.setattr("connectors.scoring.external.find_spec", lambda _name: object())
+    monkeypatch.setattr("connectors.scoring.find_spec", lambda _name: object())
     assert tokenizer_on_disk("13a") == "13a"
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "sacrebleu_tokenizer_spm.model").touch()
     assert tokenizer_on_disk("13a") == "flores101"
-    monkeypatch.setattr("connectors.scoring.external.find_spec", lambda _name: None)
+    monkeypatch.setattr("connectors.scoring.find_spec", lambda _name: None)
     assert tokenizer_on_disk("13a") == "13a"

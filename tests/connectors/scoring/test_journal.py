@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from connectors.scoring.journal import Journal
+from connectors.scoring import Journal
 
 
 def test_a_run_that_could_not_begin_leaves_no_journal_behind(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.terminal.drawing import open_screen, redraw
-from connectors.view.rows import CaptionRow, row_width
-from connectors.view.status import Status
+from connectors.view import CaptionRow, Status, row_width
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.text import wrap

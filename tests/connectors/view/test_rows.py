@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.view.rows import CaptionRow, roll_up, row_width, settled
+from connectors.view import CaptionRow, roll_up, row_width, settled
 from operators.text import cleaned
 
 any_text = st.text(st.characters(), max_size=80) | st.text(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.view.status import Status, status_text
+from connectors.view import Status, status_text
 from operators.text import width
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.view.status import Status
+from connectors.view import Status
 from connectors.web.messages import Languages, RunState, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
 from operators.events import Caption, Erasure, ErasureRecord, Latency

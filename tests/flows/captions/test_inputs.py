@@ -15,7 +15,7 @@ from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from flows.captions.inputs import Input, ReadAhead, make_input
 from flows.captions.job import job
-from flows.running.process import ALONE
+from flows.running.dataflow import ALONE
 from flows.settings.loading import load_settings
 from operators.clock import VirtualClock, WallClock
 from operators.errors import UsageError

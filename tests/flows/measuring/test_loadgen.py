@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from flows.measuring.load.memory import growth_mb
 from flows.measuring.load.run import Memory, plot, row_of, table
-from flows.measuring.load.target import Meter
+from flows.measuring.load.target import Meter, growth_mb
 from flows.measuring.playback import Load
 from tests.broker import a_broker
 from tests.flows.kafka.job import Job

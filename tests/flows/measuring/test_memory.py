@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from flows.measuring.load import memory
-from flows.measuring.load.memory import told_memory_mb
+from flows.measuring.load import target
+from flows.measuring.load.target import told_memory_mb
 from operators.errors import InputError
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
@@ -69,7 +69,7 @@ def test_an_address_that_is_none_is_one_sentence(address: str) -> None:
 
 
 def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_MAX_BYTES", 100_000)
+    monkeypatch.setattr(target, "_MAX_BYTES", 100_000)
 
     def floods(peer: socket.socket) -> None:
         peer.sendall(HEAD)
@@ -93,8 +93,8 @@ def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -
     ended = threading.Event()
     with listening(floods) as address:
         assert told_memory_mb(address) is None
-    monkeypatch.setattr(memory, "_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(memory, "Timer", Slow)
+    monkeypatch.setattr(target, "_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(target, "Timer", Slow)
     with listening(drips) as address, pytest.raises(InputError, match="gives no metrics"):
         told_memory_mb(address)
     ended.set()

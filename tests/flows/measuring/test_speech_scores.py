@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from flows.measuring.clips import read_clips
-from flows.measuring.speech.native import NativeTrial, NativeUpdate
 from flows.measuring.speech.scores import native_row, rows
-from flows.measuring.speech.trial import RecordingTrial, WindowUpdate
+from flows.measuring.speech.trial import NativeTrial, NativeUpdate, RecordingTrial, WindowUpdate
 from operators.errors import InputError
 from operators.recognizers.windowed.method import SpeechMethod
 

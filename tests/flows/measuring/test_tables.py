@@ -7,8 +7,7 @@ import pytest
 
 from flows.measuring.methods.paper import BIASES, GRIDS, paper_tables
 from flows.measuring.methods.plan import Grid, columns_of, make_plan
-from flows.measuring.methods.plots import plots, sweep
-from flows.measuring.methods.tables import label, tables
+from flows.measuring.methods.tables import label, plots, sweep, tables
 from tests.flows.measuring.made_rows import made, row, rows
 
 

@@ -5,7 +5,7 @@ from io import StringIO
 from typing_extensions import override
 
 from connectors.terminal.screen import Lines
-from connectors.view.status import Status
+from connectors.view import Status
 
 
 class SeenStatus(Lines):

@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from connectors.messages.log import NOTICE
-from flows.observe.messages import Messages
 from flows.observe.observer import Observers
+from flows.observe.run_observers import Messages
 from operators.observed import (
     MicrophoneChanged,
     ModelAnswered,

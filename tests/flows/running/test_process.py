@@ -8,7 +8,7 @@ import pytest
 from flows.captions.inputs import given_input, given_type
 from flows.captions.kafka import check_topics
 from flows.captions.recovery import _identity
-from flows.running.process import ALONE, Process, this_process
+from flows.running.dataflow import ALONE, Process, this_process
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings
 from operators.errors import UsageError

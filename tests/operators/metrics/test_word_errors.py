@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.metrics.word_errors import spoken_words, word_errors
+from flows.measuring.speech.scores import spoken_words, word_errors
 
 words = st.lists(st.sampled_from("abcd"), max_size=8)
 

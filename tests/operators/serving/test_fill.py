@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.pass_cost import PassCosts
-from operators.serving.fill import fill_of
+from operators.serving.passes import fill_of
 
 
 @pytest.mark.parametrize(

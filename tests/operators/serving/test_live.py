@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState
 from operators.models.store import Part
-from operators.serving.live import Lived, live
-from operators.serving.recording import Heard, Recording
 from operators.serving.rooms import Done
 from operators.serving.segments import Translated
-from operators.serving.simulation import SimulatedClock
+from operators.serving.simulation import Heard, Lived, Recording, SimulatedClock, live
 from tests.operators.serving.toy_rooms import scheduler, toy_rooms
 from tests.toy import ToyStore
 

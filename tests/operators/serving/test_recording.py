@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.serving.recording import Heard, Recording
 from operators.serving.rooms import Update
+from operators.serving.simulation import Heard, Recording
 
 
 @st.composite

@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 
 from operators.decoding.pass_cost import PassCosts
 from operators.events import Effort
-from operators.serving.live import Lived
-from operators.serving.recording import Heard, Recording
 from operators.serving.scheduler import Scheduler
-from operators.serving.simulation import Machine, Recorded, simulate
+from operators.serving.simulation import Heard, Lived, Machine, Recorded, Recording, simulate
 
 #: A pass costs the same up to 64 tokens, and then as much again for each 64.
 WIDE = PassCosts((1, 64, 128), (10.0, 10.0, 20.0))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from connectors.recovery.folder import forget_unfinished
+from connectors.recovery import forget_unfinished
 from operators.clock import VirtualClock
 from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState
