@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
-from connectors.rooms.registry import RoomRegistry
-from connectors.rooms.source import RoomsSource
+from connectors.rooms.registry import RoomRegistry, RoomsSource
 from flows.observe.observer import Observe
 from flows.running.dataflow import Process
 from flows.settings.schema import Settings

@@ -14,11 +14,10 @@ from bytewax.dataflow import Dataflow
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.streams import open_absent_streams
 from connectors.recovery import reporting_clock_changes
+from flows.captions.files import begin_outputs, bytewax_folder, held_outputs, take_bytewax_folder
 from flows.captions.graph import build
 from flows.captions.kafka import check_topics
-from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts
-from flows.captions.recovery import bytewax_folder, take_bytewax_folder
 from flows.captions.shared import MakeShared, Shared
 from flows.running.dataflow import is_bytewax_job
 from flows.running.interrupts import let_interrupt_set

@@ -9,8 +9,8 @@ from connectors.files.watch import OutputWatch
 from connectors.rooms.registry import RoomRegistry
 from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
+from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
-from flows.captions.outputs import check_files
 from flows.captions.shared import MakeShared, Shared
 from flows.engine.recognition import check_recognizer
 from flows.observe.observer import Observe, Observer

@@ -16,10 +16,9 @@ from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
-from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences
+from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
 from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler
-from flows.engine.terms import tell_terms
 from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance

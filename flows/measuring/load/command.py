@@ -60,8 +60,7 @@ def loadgen(
     from flows.measuring.load.run import plot as plotted
     from flows.measuring.load.run import run_loads
     from flows.measuring.playback import Load
-    from flows.measuring.results import publish
-    from flows.measuring.runner import files_of, running
+    from flows.measuring.results import files_of, publish, running
 
     numbers = integers("--rooms", rooms)
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):

@@ -19,8 +19,7 @@ from flows.measuring.methods.plan import USUAL, Plan, columns_of
 from flows.measuring.methods.scores import MethodRow, Scorer, mean_delay_s
 from flows.measuring.methods.tables import plots, tables
 from flows.measuring.methods.trials import Likelihood, SegmentTrial, run_trials, warm_up
-from flows.measuring.results import Results, publish
-from flows.measuring.runner import Runner, files_of, running
+from flows.measuring.results import Results, Runner, files_of, publish, running
 from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.texts import Corpus, load_corpus
 from flows.settings.schema import TranslateSettings

@@ -51,9 +51,8 @@ def bench_rooms(
     Every room replays the recording at its recorded pace, each from a different position.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.measuring.results import publish
+    from flows.measuring.results import files_of, publish
     from flows.measuring.rooms.run import MODES, RoomsJob, run_rooms
-    from flows.measuring.runner import files_of
 
     named = words("--modes", modes)
     if unknown := [word for word in named if word not in MODES]:

@@ -15,8 +15,7 @@ from connectors.machine.resources import resident_mb
 from flows.engine.serving import make_scheduler
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.playback import Events, Load, RoomsSource, partials, read_recorded
-from flows.measuring.results import Column, Results, Row, tabulated
-from flows.measuring.runner import Runner, running
+from flows.measuring.results import Column, Results, Row, Runner, running, tabulated
 from flows.measuring.signature import of_engine, sign
 from flows.pages.table import Table
 from flows.running.dataflow import run

@@ -16,8 +16,8 @@ from connectors.files.output import check_writable
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.files import validate
 from connectors.sinks.jsonl import JsonlSink
+from flows.captions.files import begin_outputs, held_outputs, hold_outputs
 from flows.captions.job import flow, job
-from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs
 from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
 from flows.settings.schema import OutputSettings

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from flows.captions.files import _identity
 from flows.captions.inputs import given_input, given_type
 from flows.captions.kafka import check_topics
-from flows.captions.recovery import _identity
 from flows.running.dataflow import ALONE, Process, this_process
 from flows.settings.loading import load_settings
 from flows.settings.schema import Settings

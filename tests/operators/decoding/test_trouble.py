@@ -8,10 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from operators.decoding.forward import best_tokens
-from operators.decoding.judgement import judge
 from operators.decoding.translator import Output, SegmentState
 from operators.languages import language
-from operators.trouble import MAX_FAILURES, ModelTrouble, Trouble, TroubleWatch
+from operators.trouble import MAX_FAILURES, ModelTrouble, Trouble, TroubleWatch, judge
 from tests.toy import ToyStore, ToyVocabulary
 from tests.troubled import LOST, TroubledStore, troubled_translator
 

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.metrics.partials import Support, final_prefix, pooled, support
+from operators.metrics.lifespans import Support, final_prefix, pooled, support
 
 WORDS = st.lists(st.sampled_from(["das", "Haus", "haus", "ist", "rot", ".", ",", "–"]), max_size=8)
 
