@@ -47,10 +47,8 @@ def roll_up(shown: str, columns: int, *, stands: int, goes_on: bool, rows: int =
 
     Args:
         shown: The text on display, cleaned.
-        columns: Columns of a line.
         stands: Characters at the start of ``shown`` that are settled; the others are dim.
         goes_on: Whether the end is withheld.
-        rows: Maximum number of rows to return.
     """
     # Spaces are not counted, because those at line breaks are gone.
     left = stands - shown.count(" ", 0, stands)

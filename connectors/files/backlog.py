@@ -33,7 +33,6 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
     """A sink's partition, which stands between the sink and its file.
 
     Args:
-        target: The file.
         watch: Notified of problems and recovery. Without it nothing is kept, and the first error is raised.
         held: The state from which a resumed run starts.
         now: Seconds on a monotonic clock.

@@ -50,11 +50,8 @@ def read_json(path: Path, kind: type[T], what: str, remedy: str, max_bytes: int 
     """Decode a JSON file.
 
     Args:
-        path: The file.
-        kind: The type of its content.
         what: What it should be, such as ``a trace``.
         remedy: What the user should do if it is not.
-        max_bytes: Maximum size of the file.
 
     Raises:
         InputError: the file cannot be read, is too long, or is something else.
@@ -81,7 +78,6 @@ def read_toml(path: Path, what: str, option: str) -> dict[str, Any]:
     """The contents of a file.
 
     Args:
-        path: the file.
         what: its purpose, such as ``settings file``.
         option: the option that names it, such as ``--settings``.
 
@@ -128,7 +124,6 @@ class LineReader:
     """Reads a regular file by lines; blank ones are counted and skipped.
 
     Args:
-        path: The file.
         offset: Where to begin, in bytes; must be the beginning of a line.
         number: Number of lines before ``offset``.
 

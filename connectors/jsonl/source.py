@@ -28,7 +28,6 @@ class Rejects:
     """The file of rejected lines; a run that rejects none leaves no such file.
 
     Args:
-        path: The file.
         size: Number of bytes to keep of it.
 
     Raises:

@@ -64,7 +64,6 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
 
     Args:
         path: The file; its contents are replaced.
-        kind: SubRip or WebVTT.
         watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:

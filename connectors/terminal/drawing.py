@@ -171,7 +171,6 @@ def open_screen(
     Args:
         columns: Width of a caption line, which `operators.languages` defines per language. Lines are
             narrower if the terminal is.
-        out: Where to write; standard output by default.
         is_logged: Draw nothing, and log everything that is not a caption.
         now: Seconds on a monotonic clock.
     """

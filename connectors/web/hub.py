@@ -56,9 +56,6 @@ class Hub:
 
         Args:
             languages: Those of a stream, unless it is opened with others.
-            streams: The streams expected from the start.
-            state: The initial state of a stream.
-            max_clients: Maximum number of clients.
             max_streams: Maximum number of remembered streams.
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.

@@ -126,11 +126,7 @@ def make_input(
     """The input that the settings name; it is opened when the flow runs.
 
     Args:
-        settings: Name the input.
         observe: Called with the events of the input.
-        stop: When set, the input ends.
-        process: This process of a cluster, or the only one.
-        rooms: The rooms, if they are the input.
 
     Raises:
         UsageError: unless exactly one input is given; for a microphone that does not exist.

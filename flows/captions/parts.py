@@ -62,9 +62,7 @@ def make_parts(
     """Make the parts of the run that the settings describe.
 
     Args:
-        make_shared: Makes the resources that the workers share.
         screen: Displays the captions; chosen by the settings unless given.
-        observers: Additional observers besides those of the settings.
         reading: Files that were already read, such as the settings file.
 
     Raises:

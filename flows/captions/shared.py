@@ -60,7 +60,6 @@ def judge_of(engine: Engine, name: str) -> Continuations | None:
     Models for captions and the base model are small and know whole sentences. Others might take seconds.
 
     Args:
-        engine: The loaded model.
         name: The model as the settings name it.
 
     Raises:
@@ -97,7 +96,6 @@ class Shared:
         """Load nothing yet.
 
         Args:
-            settings: Name the models.
             observe: Called with events of loading and of recognisers.
             languages: Those of each stream, if they differ.
         """

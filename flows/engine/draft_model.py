@@ -64,8 +64,6 @@ def open_sessions(
     """The context and the sessions of one of the two models.
 
     Args:
-        settings: The settings of the translate stage.
-        model: The model.
         heads: The beginnings of its prompts.
         context: The size of the context, perhaps made for the other model.
         memory: The model's own recurrent memory.

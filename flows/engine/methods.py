@@ -33,10 +33,7 @@ def method(
     """The decoding method that the settings name.
 
     Args:
-        settings: The settings of the translate stage.
-        costs: The cost of passes on this machine.
         opened: What `MethodPart.open` has opened, by the names of the parts.
-        knows_unfinished: Whether the model was trained on unfinished text.
     """
     if settings.method == "retranslate":
         return retranslate

@@ -173,7 +173,6 @@ def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Eng
     """Load the model and evaluate the prompt's head for any number of translators.
 
     Args:
-        settings: Name the model and how it decodes.
         progress: Called with the current step and the fraction that is done.
 
     Raises:
@@ -188,8 +187,6 @@ def open_engines(
     """Load all models that are needed to translate all directions; each direction is one engine's.
 
     Args:
-        settings: Name the model and how it decodes.
-        directions: All directions to translate.
         progress: Called with the current step and the fraction that is done.
 
     Raises:

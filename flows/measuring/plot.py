@@ -103,7 +103,6 @@ def picture(
 
     Args:
         panels: From left to right.
-        width: Of the whole picture.
         label: The text alternative.
         kind: The name of this kind of plot.
         caption: Small print below.

@@ -143,7 +143,6 @@ def publish(
     """Write the requested files, and print the tables, the signature and the names of the files.
 
     Args:
-        results: All that was found.
         json: File for signature and rows.
         markdown: File for the tables.
         others: More files, and what makes their contents.

@@ -82,7 +82,6 @@ class Audience:
         """Prepare the hub; nothing listens before `served`.
 
         Args:
-            settings: Those of the run.
             files: What is written of each room, if that is wanted.
 
         Raises:

@@ -86,9 +86,6 @@ class RunObservers(Observers):
         """Prepare the observers; nothing listens before `served`.
 
         Args:
-            settings: Those of the run.
-            screen: Displays the captions.
-            others: Additional observers.
             has_files: Whether the output files are this process's.
 
         Raises:

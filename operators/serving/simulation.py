@@ -138,8 +138,6 @@ def live(
     """Submit all ``arrivals`` in the order of their times, and translate until nothing waits.
 
     Args:
-        rooms: Get the updates.
-        arrivals: The updates to translate.
         clock: Says when updates arrive and are done.
         tokens: Returns the length of a translation; it may raise to end the run.
         go_on: Called before each pass; it may raise to end the run.

@@ -175,7 +175,6 @@ def deduplicate(
     A recogniser that was started again counts its segments from 0. What it says continues the stream.
 
     Args:
-        step_id: Unique id.
         up: Events about segments, of any number of streams.
         repeated: Called with each event that is dropped.
         tell: Called with a sentence for the user when a stream has another session.

@@ -45,7 +45,6 @@ def sentences(
     sentence, so a resumed run goes on with it.
 
     Args:
-        step_id: Unique id.
         up: Partials of any number of streams and the pauses of their sound; those of one stream in order.
         make: Makes what joins the segments of a stream; None if a segment is taken for a sentence.
         now: The present on the clock of a stream, given its name, in seconds, for speech that comes as it is

@@ -33,7 +33,6 @@ def subtitle(
     """Make subtitles from captions. All have the same key, because the cues of a file form one sequence.
 
     Args:
-        step_id: Unique id.
         up: Captions of any number of streams.
         shown: Which text to show.
         columns: Columns of a line in each language.

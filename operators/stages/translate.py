@@ -37,10 +37,8 @@ def translate(
     makes a step. The state of a segment is freed with its final, or if its stream is silent for a day.
 
     Args:
-        step_id: Unique id.
         up: Partials of any number of streams.
         translator: Gives the process's translator; called on the worker, not when the flow is built.
-        clock: Says when a translation was done.
         keep_up: Translate only the newest waiting partial of a segment, instead of each.
         note: Called with the outcome of each update: what was wrong, and details for a person.
 

@@ -45,13 +45,9 @@ def translate_rooms(
     is translated again after a resume.
 
     Args:
-        step_id: Unique id.
-        flow: The dataflow of ``up``.
         up: Partials of any number of streams.
         served: Gives the process's rooms; called on the worker, not when the flow is built.
-        clock: Says when a translation was done.
         note: Called with the outcome of each update: what was wrong, and details for a person.
-        processes: Number of processes of the cluster.
     """
     wake_ups = WakeUps()
 

@@ -75,7 +75,6 @@ class Reading(NamedTuple):
 
         Args:
             reference: A reference translation in each line, one for each segment.
-            look: Called with each update.
 
         Raises:
             InputError: if one of the files is not usable.
@@ -174,11 +173,7 @@ class Detail(msgspec.Struct):
 
 
 class Gathered:
-    """Collects a few numbers for each update of a file, and reads the details later.
-
-    Args:
-        reading: The file.
-    """
+    """Collects a few numbers for each update of a file, and reads the details later."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
