@@ -35,13 +35,6 @@ def test_an_open_caption_takes_two_rows_at_most_and_ends_with_the_newest_text(
     assert not any(row.dim and after.plain for row, after in pairwise(shown))
 
 
-def test_the_newest_two_lines_roll_up() -> None:
-    assert roll_up("one two three four", 5, stands=18, goes_on=False) == [
-        CaptionRow("three"),
-        CaptionRow("four"),
-    ]
-
-
 def test_what_is_not_settled_is_dim() -> None:
     assert roll_up("one two three", 7, stands=7, goes_on=False) == [
         CaptionRow("one two"),
