@@ -206,10 +206,7 @@ class Backlog(StatefulSinkPartition[T, Held[T, P]], Generic[T, P]):
             self._waiting.clear()
             raise error from None
         if not self._is_lagging or error.reason != self._reason:
-            self._report(
-                f"{error}, and the missing records will be written; captions continue",
-                True,
-            )
+            self._report(f"{error}, and the missing records will be written; captions continue", True)
         self._is_lagging, self._reason = True, error.reason
 
     def _succeed(self) -> None:

@@ -39,11 +39,7 @@ def metrics_app(
         yield
 
     return Starlette(
-        routes=[
-            Route("/metrics", pages.metrics),
-            Route("/healthz", pages.healthz),
-            Route("/", pages.index),
-        ],
+        routes=[Route("/metrics", pages.metrics), Route("/healthz", pages.healthz), Route("/", pages.index)],
         middleware=[] if access is None else [Middleware(Guard, access=access, token=None)],
         lifespan=lifespan,
     )

@@ -35,11 +35,7 @@ def flow(path: str) -> Dataflow:
     return job(begin_settings(Path(path)), reading=[Path(path)])
 
 
-def job(
-    settings: Settings,
-    make_shared: MakeShared = Shared,
-    reading: Iterable[Path] = (),
-) -> Dataflow:
+def job(settings: Settings, make_shared: MakeShared = Shared, reading: Iterable[Path] = ()) -> Dataflow:
     """The dataflow for Bytewax's own runner, which does not return control at the end of the flow."""
     closing, lock = ExitStack(), Lock()
 

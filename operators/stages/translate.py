@@ -73,13 +73,7 @@ def translate(
 
 class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def __init__(
-        self,
-        translator: Translates,
-        clock: Clock,
-        state: StageState,
-        note: Note,
-        *,
-        keep_up: bool,
+        self, translator: Translates, clock: Clock, state: StageState, note: Note, *, keep_up: bool
     ) -> None:
         self._translator = translator
         self._clock = clock

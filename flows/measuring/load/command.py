@@ -28,8 +28,7 @@ _MAX_ROOMS = 1000
 def loadgen(
     overrides: Overrides,
     recording: Annotated[
-        Path,
-        typer.Argument(help="What each room says: a wav or flac file, or partials (JSONL)."),
+        Path, typer.Argument(help="What each room says: a wav or flac file, or partials (JSONL).")
     ],
     server: Annotated[
         str | None,

@@ -38,8 +38,7 @@ def bench_rooms(
     ] = 30.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of segments of the recording.")] = None,
     costs: Annotated[
-        Path | None,
-        typer.Option(help="Costs of simulated passes (JSON).", show_default="as measured here"),
+        Path | None, typer.Option(help="Costs of simulated passes (JSON).", show_default="as measured here")
     ] = None,
     sessions: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Segments that it has memory for.")

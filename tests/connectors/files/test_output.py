@@ -98,10 +98,7 @@ def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
     path = tmp_path / "out"
     path.write_text("old\n")
     with path.open(mode) as out:
-        done = completed(
-            [SURTITLE, *map(str, arguments), "/dev/stdout"],
-            stdout=out,
-        )
+        done = completed([SURTITLE, *map(str, arguments), "/dev/stdout"], stdout=out)
     assert (done.returncode, done.stderr) == (0, "")
     text = path.read_text()
     assert "\0" not in text

@@ -4,13 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.web_pages import (
-    GERMAN,
-    Visit,
-    expect_shown,
-    shown,
-    speak,
-)
+from tests.web_pages import GERMAN, Visit, expect_shown, shown, speak
 from tests.web_stand_in import CaptionServer
 
 # Writes down everything that changes in the captions from now on.

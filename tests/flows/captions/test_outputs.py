@@ -135,10 +135,7 @@ def test_what_is_standard_output_is_written_as_it_comes(tmp_path: Path, mode: st
         assert ('"signature"' in text) == ("--summary" in options)
 
 
-@pytest.mark.parametrize(
-    ("name", "redirected"),
-    [("/dev/stderr", "2>>"), ("/dev/fd/7", "7>>")],
-)
+@pytest.mark.parametrize(("name", "redirected"), [("/dev/stderr", "2>>"), ("/dev/fd/7", "7>>")])
 def test_whatever_a_run_was_started_with_is_written_as_it_comes(
     tmp_path: Path, name: str, redirected: str
 ) -> None:

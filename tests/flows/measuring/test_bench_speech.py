@@ -10,10 +10,7 @@ from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.operators.recognizers.whisper.model_folder import TINY_EN
 from tests.program import surtitle
 
-SAID = {
-    "file": "talk.wav",
-    "text": "It was the best of times, it was the worst of times,",
-}
+SAID = {"file": "talk.wav", "text": "It was the best of times, it was the worst of times,"}
 
 
 @pytest.fixture(scope="module")
