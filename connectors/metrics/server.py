@@ -54,7 +54,6 @@ class MetricsServer:
     """Serves ``/metrics`` and ``/healthz``, from `start` to `stop`.
 
     Args:
-        registry: The metrics to serve.
         verdict: Returns the state of the run; called on the server's thread.
     """
 

@@ -14,9 +14,9 @@ from time import perf_counter
 import numpy as np
 
 from flows.measuring.clips import read_clips, samples
+from flows.measuring.speech.scores import spoken_words, word_errors
 from operators.events import SAMPLE_RATE
 from operators.languages import language
-from operators.metrics.word_errors import spoken_words, word_errors
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import decode
 from operators.recognizers.windowed.method import SpeechMethod

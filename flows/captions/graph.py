@@ -9,8 +9,8 @@ from bytewax.dataflow import Dataflow, Stream
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.sinks.part import Step
+from flows.captions.files import sinks
 from flows.captions.kafka import once, publish, read
-from flows.captions.outputs import sinks
 from flows.captions.parts import Parts
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language

@@ -9,13 +9,13 @@ from connectors.files.watch import OutputWatch
 from connectors.rooms.registry import RoomRegistry
 from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
+from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
-from flows.captions.outputs import check_files
 from flows.captions.shared import MakeShared, Shared
 from flows.engine.recognition import check_recognizer
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
-from flows.running.process import Process, this_process
+from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk
 from operators.languages import Direction, language
@@ -62,9 +62,7 @@ def make_parts(
     """Make the parts of the run that the settings describe.
 
     Args:
-        make_shared: Makes the resources that the workers share.
         screen: Displays the captions; chosen by the settings unless given.
-        observers: Additional observers besides those of the settings.
         reading: Files that were already read, such as the settings file.
 
     Raises:

@@ -16,18 +16,16 @@ from connectors.files.atomic import write_atomically
 from connectors.jsonl.files import validate
 from connectors.messages.log import NOTICE, shown_on, tell
 from connectors.terminal.screen import is_gone
+from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input
 from flows.captions.kafka import check_topics
-from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts, make_screen
-from flows.captions.recovery import recovery
 from flows.captions.shared import Shared
 from flows.observe.live_status import RecordingProgress
 from flows.observe.summary import Profile
-from flows.running.dataflow import run
+from flows.running.dataflow import Process, run
 from flows.running.interrupts import interrupt_sets
-from flows.running.process import Process
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.errors import InputError, InternalError, OutputError, SurtitleError

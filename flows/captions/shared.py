@@ -1,4 +1,7 @@
-"""What the workers of a process share: the stop flag, and the models (copies would compete for the cores)."""
+"""What the workers of a process share: the stop flag, and the models (copies would compete for the cores).
+
+The models translate, and judge where sentences end.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,24 +10,66 @@ from threading import Event as Flag
 from threading import Lock
 from typing import Protocol, TypeVar
 
+from connectors.models.resolve import NAMES
 from flows.engine.recognition import make_recognizer
-from flows.engine.sentences import judge_of, sentences_of
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
-from flows.settings.schema import Settings
+from flows.settings.schema import SentencesSettings, Settings
 from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
-from operators.languages import Direction, language
-from operators.models.continuations import Continuations
+from operators.languages import Direction, Language, language
+from operators.models.continuations import Continuations, open_continuations
 from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
+from operators.sentences.joining import Bounds, Sentences, SentencesState
+from operators.sentences.numbers import digits
 from operators.sentences.seam import LanguageModel
 from operators.serving.routed import RoutedRooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread
 from operators.stages.sentences import MakeSentences
+
+
+def sentences_of(
+    settings: SentencesSettings,
+    spoken: Callable[[str], Language],
+    model: Callable[[str], LanguageModel | None],
+) -> MakeSentences:
+    """Makes what joins the segments of a stream.
+
+    Args:
+        settings: Say how to join them.
+        spoken: The language of a stream, given its name.
+        model: What judges its text where the rules are unsure, likewise.
+    """
+    bounds = Bounds(settings.pause_s, settings.max_words, settings.max_s)
+
+    def make(state: SentencesState) -> Sentences:
+        language = spoken(state.stream)
+        spell = partial(digits, language=language) if settings.digits else str
+        return Sentences(state, language, model(state.stream), bounds=bounds, spell=spell)
+
+    return make
+
+
+def judge_of(engine: Engine, name: str) -> Continuations | None:
+    """What judges sentences by the engine's model, in a cache of its own; None if the model is not known to.
+
+    Models for captions and the base model are small and know whole sentences. Others might take seconds.
+
+    Args:
+        name: The model as the settings name it.
+
+    Raises:
+        InputError: there is no memory for the cache.
+    """
+    is_known = engine.prompt.knows_unfinished or name in NAMES
+    if not is_known or engine.model.is_recurrent:
+        return None
+    return open_continuations(engine.model, engine.context.threads)
+
 
 Made = TypeVar("Made")
 
@@ -51,7 +96,6 @@ class Shared:
         """Load nothing yet.
 
         Args:
-            settings: Name the models.
             observe: Called with events of loading and of recognisers.
             languages: Those of each stream, if they differ.
         """

@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from connectors.view.status import encodable
+from connectors.view import encodable
 
 #: All is well; captions work, but not as well as they could; captions will not work.
 Verdict = Literal["ok", "warning", "problem"]

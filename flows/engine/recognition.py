@@ -10,7 +10,6 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool
     """Check an engine's settings before a model is loaded.
 
     Args:
-        settings: The settings of the recogniser.
         spoken: Name or code of the spoken language.
         is_live: Whether sound comes at the pace of speech.
 
@@ -24,7 +23,6 @@ def make_recognizer(settings: RecognizerSettings, *, spoken: str = "English", ob
     """A recogniser for one stream; its terms are told if it is not for every use.
 
     Args:
-        settings: The settings of the recogniser.
         spoken: Name or code of the spoken language.
         observe: Called with the recogniser's events, on any thread.
 

@@ -14,7 +14,7 @@ from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import Footprint
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
-from operators.serving.fill import fill_of
+from operators.serving.passes import fill_of
 from operators.serving.scheduler import Scheduler
 from operators.serving.segments import Translated
 from operators.serving.thread import RoomsThread, ServesRooms

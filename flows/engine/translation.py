@@ -16,10 +16,9 @@ from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
-from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences
+from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
 from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler
-from flows.engine.terms import tell_terms
 from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
@@ -174,7 +173,6 @@ def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Eng
     """Load the model and evaluate the prompt's head for any number of translators.
 
     Args:
-        settings: Name the model and how it decodes.
         progress: Called with the current step and the fraction that is done.
 
     Raises:
@@ -189,8 +187,6 @@ def open_engines(
     """Load all models that are needed to translate all directions; each direction is one engine's.
 
     Args:
-        settings: Name the model and how it decodes.
-        directions: All directions to translate.
         progress: Called with the current step and the fraction that is done.
 
     Raises:

@@ -11,20 +11,18 @@ import msgspec
 
 from operators.decoding.adjusted import ending_figures, nonempty, whole
 from operators.decoding.commit import CommitRule
-from operators.decoding.conditioning import Conditioning, is_closing
+from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Decoded, Method, Task, output_limit
-from operators.decoding.judgement import judge
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import Leaning, with_terms
-from operators.decoding.windows import split_source
 from operators.events import Effort
 from operators.glossary import Glossary
 from operators.lexicon import Dictionary
 from operators.prompts.prompt import Prompt
 from operators.text import cleaned
-from operators.trouble import ModelTrouble, Trouble
+from operators.trouble import ModelTrouble, Trouble, judge
 
 # Scripts without a mark at the end of a sentence.
 _UNMARKED = frozenset(("Thai", "Lao", "Khmer", "Myanmar", "Tibetan"))

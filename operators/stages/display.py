@@ -18,7 +18,6 @@ def display(step_id: str, up: Stream[Translation], mask_k: int) -> Stream[Captio
     """Decide which part of each translation the viewer sees.
 
     Args:
-        step_id: Unique id.
         up: Translations of any number of streams.
         mask_k: Tokens to withhold from an unfinished translation.
 

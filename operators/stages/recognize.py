@@ -43,13 +43,11 @@ def recognize(
     continues from the next chunk with a fresh recogniser.
 
     Args:
-        step_id: Unique id.
         up: Chunks of any number of streams; those of one stream in order.
         make_recognizer: Makes the recogniser of a stream, given its name, at the stream's first chunk.
         now: The present on the clock of a stream, given its name, in seconds, for audio that comes as it is
             spoken. Without it, a partial arrives when its audio ends plus the seconds that the recogniser
             took: recognition as if live, without queueing.
-        processed: Called after each chunk.
 
     Example:
         >>> from bytewax import operators as op
@@ -82,11 +80,8 @@ def listen(
     """Recognise speech as `recognize` does, and say where the sound pauses, which ends a sentence.
 
     Args:
-        step_id: Unique id.
         up: As of `recognize`, like the others.
-        make_recognizer: Makes the recogniser of a stream.
         now: The present on the clock of a stream.
-        processed: Called after each chunk.
     """
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 

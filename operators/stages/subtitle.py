@@ -24,16 +24,11 @@ _MAX_UNDERWAY_S = 1.0
 
 @operator
 def subtitle(
-    step_id: str,
-    up: Stream[Caption],
-    shown: Shown,
-    columns: Columns,
-    now: Callable[[], float] | None = None,
+    step_id: str, up: Stream[Caption], shown: Shown, columns: Columns, now: Callable[[], float] | None = None
 ) -> KeyedStream[Cue]:
     """Make subtitles from captions. All have the same key, because the cues of a file form one sequence.
 
     Args:
-        step_id: Unique id.
         up: Captions of any number of streams.
         shown: Which text to show.
         columns: Columns of a line in each language.

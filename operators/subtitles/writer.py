@@ -63,7 +63,6 @@ class SubtitleWriter:
 
     Args:
         shown: The text to show: source, translation (target) or both.
-        columns: Columns of a line.
         state: That of an earlier writer.
     """
 

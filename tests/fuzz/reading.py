@@ -15,8 +15,8 @@ from connectors.jsonl.source import JsonlSource
 from connectors.models.template import read_template
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
+from flows.captions.files import begin_outputs, held_outputs
 from flows.captions.graph import build
-from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import make_parts
 from flows.cli.report import report
 from flows.measuring.drafts.command import bench_drafts

@@ -38,8 +38,7 @@ def bench_rooms(
     ] = 30.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of segments of the recording.")] = None,
     costs: Annotated[
-        Path | None,
-        typer.Option(help="Costs of simulated passes (JSON).", show_default="as measured here"),
+        Path | None, typer.Option(help="Costs of simulated passes (JSON).", show_default="as measured here")
     ] = None,
     sessions: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Segments that it has memory for.")
@@ -51,10 +50,8 @@ def bench_rooms(
     Every room replays the recording at its recorded pace, each from a different position.
     """
     # Imported here because other commands do not need it and should start fast.
-    from flows.measuring.results import publish
-    from flows.measuring.rooms.measure import MODES
-    from flows.measuring.rooms.run import RoomsJob, run_rooms
-    from flows.measuring.runner import files_of
+    from flows.measuring.results import files_of, publish
+    from flows.measuring.rooms.run import MODES, RoomsJob, run_rooms
 
     named = words("--modes", modes)
     if unknown := [word for word in named if word not in MODES]:

@@ -47,12 +47,9 @@ def bench_speech(
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.measuring.clips import read_clips, samples, sign_clips
-    from flows.measuring.results import Results, publish
-    from flows.measuring.runner import running
-    from flows.measuring.speech.engine import open_engine
-    from flows.measuring.speech.native import NativeLibrary
+    from flows.measuring.results import Results, publish, running
     from flows.measuring.speech.scores import native_row, rows, tables
-    from flows.measuring.speech.trial import run_trial, ways_of
+    from flows.measuring.speech.trial import NativeLibrary, open_engine, run_trial, ways_of
     from operators.recognizers.moonshine.recognizer import bundled_model
 
     biases, certainties = shares("--bias", bias), shares("--certainty", certainty)

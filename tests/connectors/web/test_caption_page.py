@@ -4,20 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.web_pages import (
-    GERMAN,
-    Visit,
-    _browser,
-    _captions,
-    _first_page,
-    _visit,
-    expect_shown,
-    shown,
-    speak,
-)
+from tests.web_pages import GERMAN, Visit, expect_shown, shown, speak
 from tests.web_stand_in import CaptionServer
-
-__all__ = ["_browser", "_captions", "_first_page", "_visit"]
 
 # Writes down everything that changes in the captions from now on.
 _WATCH = """() => {

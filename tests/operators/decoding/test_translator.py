@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
-from operators.decoding.conditioning import Conditioning
+from operators.decoding.conditioning import Conditioning, split_source
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
-from operators.decoding.windows import split_source
 from operators.glossary import Glossary, spelling
 from operators.lexicon import Dictionary, Translation, lexicon_of
 from operators.models.pool import SessionPool

@@ -240,11 +240,7 @@ def test_punctuation_that_a_model_doubled_is_written_once(said: str, read: str) 
 def test_after_a_crash_open_segments_are_finished_and_numbers_go_on(tmp_path: Path) -> None:
     init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call] # Bytewax's
     source = [*chunks(2, is_last=False), TestingSource.ABORT(), *chunks(2, first=2)]
-    before = run(
-        source,
-        Scripted([[says(0, "One.", is_final=True)], [says(1, "Two")]]),
-        recovery=tmp_path,
-    )
+    before = run(source, Scripted([[says(0, "One.", is_final=True)], [says(1, "Two")]]), recovery=tmp_path)
     after = run(source, Scripted([[says(0, "Three")], [says(0, "Three.", is_final=True)]]), recovery=tmp_path)
 
     assert brief(before) == [(0, 0, "One.", True), (1, 0, "Two", False)]

@@ -1,6 +1,7 @@
 """The folder in which a run stores its progress, so that it can be killed and resumed.
 
-It holds Bytewax's snapshots and the run's settings: a run with other settings cannot resume from it.
+It holds Bytewax's snapshots and the run's settings: a run with other settings cannot resume from it. Bytewax
+times snapshots by the wall clock; `reporting_clock_changes` tells when that was set back and none are made.
 
 Before a run resumes, Bytewax's snapshots are cleaned up. Bytewax 0.21.1 resumes at the epoch up to which
 everything was done, and reads each key's newest snapshot from before it. A killed run, however, has already
@@ -16,7 +17,9 @@ import pickle
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +36,7 @@ from bytewax.recovery import (
 
 from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError, unfinished
+from connectors.messages.log import tell
 from operators.errors import InputError, OutputError, SurtitleError, UsageError
 
 
@@ -246,3 +250,68 @@ def _difference(there: _Identity, here: _Identity) -> str:
             if one.get(key) != other.get(key):
                 return f"{stage}.{key} is {one.get(key)!r} there and {other.get(key)!r} here"
     return "its settings differ"
+
+
+#: Seconds between two checks of the clock.
+_CHECK_INTERVAL_S = 1.0
+#: Smaller changes are ignored: clocks are adjusted by milliseconds all the time.
+_MIN_CHANGE_S = 2.0
+
+
+class SnapshotClock:
+    """Determines how long Bytewax makes no snapshot.
+
+    Args:
+        wall: Seconds on the wall clock, which may be set.
+        steady: Seconds on a monotonic clock.
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall, self._steady = wall, steady
+        #: Wall-clock time from which snapshots are made again.
+        self.until = wall()
+        self._ahead = wall() - steady()
+        self._is_reported = False
+
+    def check(self) -> float | None:
+        """Seconds without snapshots, if that has just changed (0 when there are some again); else None."""
+        wall, ahead = self._wall(), self._wall() - self._steady()
+        if ahead < self._ahead - _MIN_CHANGE_S:
+            # Bytewax waits for a time that it has recorded before the change.
+            self.until = max(self.until, self._ahead + self._steady())
+            self._ahead, self._is_reported = ahead, True
+            return self.until - wall
+        self._ahead = ahead
+        if self._is_reported and wall >= self.until:
+            self._is_reported = False
+            return 0.0
+        return None
+
+
+@contextmanager
+def reporting_clock_changes(folder: Path) -> Iterator[None]:
+    """Meanwhile, tell the user when nothing can be stored in a folder, and when that works again."""
+    clock, is_over = SnapshotClock(), threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(_CHECK_INTERVAL_S):
+            seconds = clock.check()
+            if seconds:
+                tell(
+                    "clock_set_back",
+                    f"the clock was set back: for {seconds:.0f} s no snapshot is stored in {folder}; "
+                    "to store one now, end the run with Ctrl-C or SIGTERM and start it again",
+                    seconds=round(seconds),
+                )
+            elif seconds is not None:
+                tell("clock_caught_up", f"snapshots are stored in {folder} again")
+
+    thread = threading.Thread(target=watch, name="clock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

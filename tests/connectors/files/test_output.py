@@ -1,7 +1,8 @@
-"""Files that are written at once: whole or as before, and what is not a file's own is left in its place."""
+"""Files that are written at once: whole or as before; places that cannot be written are refused before."""
 
 import os
 import resource
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from connectors.files.atomic import atomic_file, write_atomically
-from connectors.files.output import WriteError
-from operators.errors import InputError
+from connectors.files.output import WriteError, check_writable
+from operators.errors import InputError, OutputError
 from tests.flows.cli.test_report import write
 from tests.flows.talk import captions
 from tests.program import SURTITLE, completed
@@ -97,10 +98,7 @@ def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
     path = tmp_path / "out"
     path.write_text("old\n")
     with path.open(mode) as out:
-        done = completed(
-            [SURTITLE, *map(str, arguments), "/dev/stdout"],
-            stdout=out,
-        )
+        done = completed([SURTITLE, *map(str, arguments), "/dev/stdout"], stdout=out)
     assert (done.returncode, done.stderr) == (0, "")
     text = path.read_text()
     assert "\0" not in text
@@ -124,3 +122,33 @@ def test_pairs_and_models_take_the_place_of_no_device(tmp_path: Path, small: lis
     assert done.returncode == 4
     assert "/dev/stdout cannot be written: a model needs a regular file" in done.stderr
     assert (tmp_path / "out").read_text() == ""
+
+
+def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, reason in [
+        (tmp_path / "none" / "out.jsonl", "there is no folder"),
+        (tmp_path / "file" / "out.jsonl", "not a folder|Not a directory"),
+        (tmp_path, "it is a folder"),
+    ]:
+        with pytest.raises(OutputError, match=reason):
+            check_writable(path)
+    with socket.socket(socket.AF_UNIX) as named:
+        named.bind(str(tmp_path / "socket"))
+    with pytest.raises(OutputError, match="it is a socket; choose another file"):
+        check_writable(tmp_path / "socket")
+    check_writable(tmp_path / "new.jsonl")
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_places_without_permission_are_refused(tmp_path: Path) -> None:
+    locked = tmp_path / "locked.jsonl"
+    locked.touch()
+    locked.chmod(0o400)
+    with pytest.raises(OutputError, match="no permission"):
+        check_writable(locked)
+    tmp_path.chmod(0o500)
+    with pytest.raises(OutputError, match="no permission to create files"):
+        check_writable(tmp_path / "new.jsonl")
+    tmp_path.chmod(0o700)

@@ -1,11 +1,11 @@
-"""Scores of other programs: COMET, and tokenizers whose files are on the disk."""
+"""Scores of other programs, and the journal of a run that broke off or could not begin."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from connectors.scoring.external import check_comet, comet_scores, tokenizer_on_disk
+from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
 from operators.errors import InputError, UsageError
 
 
@@ -44,10 +44,26 @@ def test_a_sentencepiece_tokenizer_is_used_only_where_its_file_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SACREBLEU", str(tmp_path))
-    monkeypatch.setattr("connectors.scoring.external.find_spec", lambda _name: object())
+    monkeypatch.setattr("connectors.scoring.find_spec", lambda _name: object())
     assert tokenizer_on_disk("13a") == "13a"
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "sacrebleu_tokenizer_spm.model").touch()
     assert tokenizer_on_disk("13a") == "flores101"
-    monkeypatch.setattr("connectors.scoring.external.find_spec", lambda _name: None)
+    monkeypatch.setattr("connectors.scoring.find_spec", lambda _name: None)
     assert tokenizer_on_disk("13a") == "13a"
+
+
+def test_a_run_that_could_not_begin_leaves_no_journal_behind(tmp_path: Path) -> None:
+    with Journal(tmp_path / "state", int):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_appended_is_there_for_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with Journal(path, int) as journal:
+        journal.append(1)
+    path.write_bytes(path.read_bytes() + b"2")
+    for _ in range(2):
+        with Journal(path, int) as journal:
+            assert journal.results == [1]
