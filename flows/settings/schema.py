@@ -5,6 +5,7 @@ says of it, unless a comment says more there.
 """
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -12,7 +13,7 @@ from msgspec import Meta
 
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
-from connectors.sinks.part import SINKS
+from connectors.sinks.part import SINKS, SinkPart
 from flows.settings.lists import words
 from flows.settings.methods import METHODS
 from operators.decoding import acceptance
@@ -30,12 +31,11 @@ Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
-#: The same for the acceptance rule.
-ACCEPT = f"^auto$|{acceptance.PATTERN}"
-ACCEPTED = f"auto, {acceptance.DESCRIPTION}"
-
 # A part that is not registered.
 _ELSEWHERE = r"[\w.]+:\w+"
+#: The same for the acceptance rule.
+ACCEPT = rf"^(auto|{acceptance.pattern()}|{_ELSEWHERE}(-[0-9.]+)?)$"
+ACCEPTED = f"auto, {acceptance.description()}"
 OwnSink = Annotated[str, Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")]
 
 
@@ -169,13 +169,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "Bias at the last update of a segment; 0 translates it as from scratch.",
         default="the rule worth-0.6, or the same bias if the model was trained on such",
     )] = None  # fmt: skip
-    #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
-    #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
-    #: gain less than P nats for each erased token (``worth-P``). ``auto`` is the bias if one is given,
-    #: otherwise what suits the model.
     accept: Annotated[str, Meta(pattern=ACCEPT, description=ACCEPTED), Option(
-        f"Acceptance rule for drafts: {acceptance.NAMES}; auto is the bias if given, else what suits the "
+        f"Acceptance rule for drafts: {acceptance.names()}; auto is the bias if given, else what suits the "
         "model.",
+        about=f"Which draft tokens are accepted: {acceptance.meanings()}. ``auto`` is the bias if one is "
+        "given, otherwise what suits the model.",
     )] = "auto"  # fmt: skip
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
@@ -268,6 +266,14 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
     sinks: Annotated[
         tuple[OwnSink, ...], Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none")
     ] = ()
+
+    def files(self) -> list[tuple[SinkPart, Path]]:
+        """The sinks that are named, with their files."""
+        named = [(one, Path(path)) for one in SINKS.values() if (path := getattr(self, one.name))]
+        for number, given in enumerate(self.sinks):
+            name, _, path = given.partition("=")
+            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(path)))
+        return named
 
     if TYPE_CHECKING:
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from flows.doctor import microphone, model, recognizer
+from flows.doctor import microphone, model, part
 from flows.doctor.examination import checked
 from flows.doctor.finding import Checked, Finding, as_json, print_checked, print_verdict, works
 from flows.settings.schema import TranslateSettings
@@ -152,6 +152,7 @@ def test_a_model_that_takes_too_long_is_a_problem() -> None:
 
 
 def test_a_spoken_language_that_the_default_recogniser_does_not_know_is_a_problem() -> None:
-    (finding,) = recognizer.judge(recognizer.look("German", 60.0), "German")
+    german = part.Given(None, {"translate": {"from": "German"}})
+    (finding,) = part.judge(part.look("recogniser", german, 60.0))
     assert (finding.verdict, finding.sentence) == ("problem", "The default recogniser knows English only")
     assert finding.remedy.startswith("choose --recognizer whisper, azure or vosk for German")
