@@ -28,7 +28,7 @@ from operators.observed import (
 from operators.serving.admission import Door
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.recognize import Pause, listen
+from operators.stages.recognize import Listening, Pause, listen
 from operators.stages.sentences import Merged, sentences
 from operators.stages.show import show
 from operators.stages.subtitle import subtitle
@@ -146,7 +146,7 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial | Pause]:
     def processed(chunk: AudioChunk) -> None:
         parts.observers.observe(SoundRecognized(chunk))
 
-    return listen("recognize", audio, parts.shared.recognizer, now, processed)
+    return listen("recognize", audio, Listening(parts.shared.recognizer, now, processed))
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:

@@ -22,7 +22,14 @@ from operators.errors import InputError, UsageError, is_folder
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.extras import Extra
 from operators.languages import Language
-from operators.recognizers.part import Observe, RecognizerSettings, check_published, named_model, recognizer
+from operators.recognizers.part import (
+    USUAL,
+    Observe,
+    RecognizerSettings,
+    check_published,
+    named_model,
+    recognizer,
+)
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
@@ -61,7 +68,7 @@ class VoskRecognizer(Recognizer):
         InputError: if the folder is not such a model.
     """
 
-    def __init__(self, *, model_path: str | Path, update_interval_s: float = 0.5) -> None:
+    def __init__(self, *, model_path: str | Path, update_interval_s: float = USUAL.update_interval_s) -> None:
         if not 0.1 <= update_interval_s <= 10:
             raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
         self._library = _library()
