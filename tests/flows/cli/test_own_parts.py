@@ -147,11 +147,10 @@ def test_what_is_no_part_is_refused_in_a_sentence(
 
 
 def test_a_package_that_cannot_be_loaded_is_named_at_the_start(installed: Path, tmp_path: Path) -> None:
-    entry_points = installed / "rehearsing-1.0.dist-info" / "entry_points.txt"
     (tmp_path / "broken-1.dist-info").mkdir()
     (tmp_path / "broken-1.dist-info" / "METADATA").write_text("Name: broken\nVersion: 1\n")
-    text = entry_points.read_text().replace("looking_up:", "broken:")
-    (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(text)
+    broken = "[surtitle.methods]\nlooking-up = broken:looking_up\n"
+    (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(broken)
     done = surtitle("--help", cwd=installed, path=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(
