@@ -169,4 +169,4 @@ spool = SinkPart(
 def test_a_sink_that_is_named_says_its_own_line() -> None:
     settings = load_settings(None, {"output": {"sinks": [f"{__name__}:spool=x"], "captions": "c.jsonl"}})
     assert part.subjects(settings) == ["recogniser", "sink-0"]
-    assert part.sentence("sink-0", settings) == "x answers"
+    assert part.sentence("sink-0", settings) == "The spool x answers"
