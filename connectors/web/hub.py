@@ -11,7 +11,7 @@ from typing import NamedTuple
 from connectors.view import Status
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds
-from connectors.web.streams import MAX_STREAMS, Client, Followed, ListedStream, Streams
+from connectors.web.streams import MAX_CLIENTS, MAX_STREAMS, Client, Followed, ListedStream, Streams
 from operators.events import Caption, ErasureRecord
 
 # Seconds between two checks of waiting messages.
@@ -44,7 +44,7 @@ class Hub:
         languages: Languages,
         streams: Iterable[str] = (),
         *,
-        max_clients: int = 2000,
+        max_clients: int = MAX_CLIENTS,
         max_streams: int = MAX_STREAMS,
         is_private: bool = False,
         bounds: Bounds | None = None,

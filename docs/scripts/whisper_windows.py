@@ -58,7 +58,8 @@ def _hear(model: WhisperModel, prompt: list[int], audio: Samples) -> tuple[str, 
     began = perf_counter()
     encoded = model.encode(audio, prompt)
     encoder_ms = 1000 * (perf_counter() - began)
-    return decode(SpeechMethod(use_draft=False), encoded, (), is_final=True).text, encoder_ms
+    heard = decode(SpeechMethod(use_draft=False), encoded, (), is_final=True)
+    return model.files.vocabulary.text(heard.tokens), encoder_ms
 
 
 if __name__ == "__main__":

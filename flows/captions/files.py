@@ -15,37 +15,30 @@ from bytewax.recovery import RecoveryConfig
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.watch import OutputWatch
 from connectors.recovery import RecoveryFolder
-from connectors.sinks.part import SINKS, SinkPart
 from flows.running.dataflow import Process, Recovery
 from flows.settings.schema import OutputSettings, Settings
 from operators.errors import OutputError, UsageError
+from operators.extras import require_extra
 from operators.secret import to_plain
 
 _INPUTS = ("audio", "partials", "translations", "captions")
 
 
 def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
-    """Check that a run writes each file only once, and writes no file that it reads.
+    """Check that a run can write its files, each only once, and that it writes no file that it reads.
 
-    Raises the errors of `check_distinct`.
+    Raises the errors of `check_distinct`, and `UsageError` if an extra is missing.
 
     Args:
         reading: Files that were already read, such as the settings file.
     """
+    for one, _path in settings.output.files():
+        require_extra(one.extra, f"--{one.name}")
     folder = settings.recovery.folder
     folders = [("recovery.folder", Path(folder))] if folder else []
     if settings.input.rooms and settings.rooms.folder:
         folders.append(("rooms.folder", Path(settings.rooms.folder)))
     check_distinct(_written(settings), _read(settings, reading), folders)
-
-
-def sinks(output: OutputSettings) -> list[tuple[SinkPart, Path]]:
-    """The sinks that the settings name, with their files."""
-    named = [(one, Path(path)) for one in SINKS.values() if (path := getattr(output, one.name))]
-    for number, given in enumerate(output.sinks):
-        name, _, path = given.partition("=")
-        named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(path)))
-    return named
 
 
 @contextmanager
@@ -66,7 +59,7 @@ def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
         OutputError: when a file cannot be written, or another run is writing to it.
     """
     try:
-        for one, path in sinks(output):
+        for one, path in output.files():
             if one.header is not None or path.exists():
                 watch.hold(path)
     except OutputError:
@@ -89,14 +82,14 @@ def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: boo
         # The resumed run may never write to a file that it has not written yet.
         watch.remove_created()
         return
-    for one, path in sinks(output):
+    for one, path in output.files():
         if one.header is not None:
             watch.begin(path, one.header)
     watch.begun()
 
 
 def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
-    yield from ((f"output.{one.name}", path) for one, path in sinks(settings.output))
+    yield from ((f"output.{one.name}", path) for one, path in settings.output.files())
     if settings.output.summary:
         yield "output.summary", Path(settings.output.summary)
     if settings.input.skip_bad:

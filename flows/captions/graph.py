@@ -9,7 +9,6 @@ from bytewax.dataflow import Dataflow, Stream
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.sinks.part import Step
-from flows.captions.files import sinks
 from flows.captions.kafka import once, publish, read
 from flows.captions.parts import Parts
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
@@ -29,7 +28,7 @@ from operators.observed import (
 from operators.serving.admission import Door
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.recognize import Pause, listen
+from operators.stages.recognize import Listening, Pause, listen
 from operators.stages.sentences import Merged, sentences
 from operators.stages.show import show
 from operators.stages.subtitle import subtitle
@@ -147,7 +146,7 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial | Pause]:
     def processed(chunk: AudioChunk) -> None:
         parts.observers.observe(SoundRecognized(chunk))
 
-    return listen("recognize", audio, parts.shared.recognizer, now, processed)
+    return listen("recognize", audio, Listening(parts.shared.recognizer, now, processed))
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
@@ -179,7 +178,7 @@ def _observed(
 
 def _save(events: Stream[Any], step: Step, parts: Parts) -> None:
     """Write the events of a step, or the cues, to the files and the topic that the settings name for them."""
-    for one, path in sinks(parts.settings.output):
+    for one, path in parts.settings.output.files():
         if one.of == step:
             keyed = events if step == "cues" else op.map(f"key-{one.name}", events, _with_key)
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs))
@@ -188,7 +187,7 @@ def _save(events: Stream[Any], step: Step, parts: Parts) -> None:
 
 def _subtitle(captions: Stream[Caption], parts: Parts) -> None:
     settings = parts.settings
-    if not any(one.of == "cues" for one, _path in sinks(settings.output)):
+    if not any(one.of == "cues" for one, _path in settings.output.files()):
         return
     spoken, written = language(settings.translate.source), language(settings.translate.target)
     columns = Columns(source=spoken.columns, target=written.columns)

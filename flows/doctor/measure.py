@@ -13,14 +13,14 @@ from flows.doctor.model import ModelFacts
 from flows.doctor.speed import SpeedFacts
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine
-from flows.settings.schema import RecognizeSettings, TranslateSettings
+from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
-from operators.recognizers.moonshine.recognizer import bundled_recording
+from operators.recognizers.part import RECOGNIZERS, USUAL
 from operators.recognizers.protocol import Hypothesis
 
 
@@ -80,7 +80,9 @@ def measure(settings: TranslateSettings) -> SpeedFacts:
 def _speech() -> bytes:
     """The beginning of the recording, 16 kHz mono."""
     wanted, sound = int(_SPEECH_S * _BYTES_PER_SECOND), bytearray()
-    for block in AudioDecoder(bundled_recording()).blocks():
+    recording = RECOGNIZERS[USUAL.engine].recording
+    assert recording is not None, "the default recogniser comes with one"
+    for block in AudioDecoder(recording()).blocks():
         sound += block
         if len(sound) >= wanted:
             break
@@ -89,7 +91,7 @@ def _speech() -> bytes:
 
 def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:
     """The hypotheses, and the seconds that they took."""
-    recognizer = make_recognizer(RecognizeSettings(), observe=lambda _changed: None)
+    recognizer = make_recognizer(USUAL, observe=lambda _changed: None)
     found: list[Hypothesis] = []
     began = perf_counter()
     for chunk in _chunks(speech):

@@ -1,6 +1,7 @@
 """Makes the recogniser that the settings name."""
 
 from connectors.models.terms import tell_non_commercial
+from operators.extras import require_extra
 from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS, Observe, RecognizerSettings
 from operators.recognizers.protocol import Recognizer
@@ -14,9 +15,11 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool
         is_live: Whether sound comes at the pace of speech.
 
     Raises:
-        SurtitleError: if the engine cannot be used so, or does not know the language.
+        SurtitleError: if the engine is not installed, cannot be used so, or does not know the language.
     """
-    RECOGNIZERS[settings.engine].check(settings, language(spoken), is_live)
+    part = RECOGNIZERS[settings.engine]
+    require_extra(part.extra, f"the recogniser {part.name}")
+    part.check(settings, language(spoken), is_live)
 
 
 def make_recognizer(settings: RecognizerSettings, *, spoken: str = "English", observe: Observe) -> Recognizer:

@@ -5,18 +5,23 @@ says of it, unless a comment says more there.
 """
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from connectors.http.access import LOCAL
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
-from connectors.sinks.part import SINKS
+from connectors.rooms.room import RoomLimits
+from connectors.sinks.part import SINKS, SinkPart
+from connectors.web.streams import MAX_CLIENTS
 from flows.settings.lists import words
 from flows.settings.methods import METHODS
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
+from operators.health import Rule
 from operators.languages import Direction
 from operators.option import Option
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
@@ -24,18 +29,18 @@ from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
 
+_LIMITS = RoomLimits()
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
-#: The same for the acceptance rule.
-ACCEPT = f"^auto$|{acceptance.PATTERN}"
-ACCEPTED = f"auto, {acceptance.DESCRIPTION}"
-
 # A part that is not registered.
 _ELSEWHERE = r"[\w.]+:\w+"
+#: The same for the acceptance rule.
+ACCEPT = rf"^(auto|{acceptance.pattern()}|{_ELSEWHERE}(-[0-9.]+)?)$"
+ACCEPTED = f"auto, {acceptance.description()}"
 OwnSink = Annotated[str, Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")]
 
 
@@ -84,7 +89,7 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     #: Take the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
-    buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = 30.0
+    buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = _LIMITS.buffer_s
     partials: Annotated[str | None, Option(
         "Replay the partials of this file instead of recognising speech.", "--from-partials",
     )] = None  # fmt: skip
@@ -169,13 +174,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "Bias at the last update of a segment; 0 translates it as from scratch.",
         default="the rule worth-0.6, or the same bias if the model was trained on such",
     )] = None  # fmt: skip
-    #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
-    #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
-    #: gain less than P nats for each erased token (``worth-P``). ``auto`` is the bias if one is given,
-    #: otherwise what suits the model.
     accept: Annotated[str, Meta(pattern=ACCEPT, description=ACCEPTED), Option(
-        f"Acceptance rule for drafts: {acceptance.NAMES}; auto is the bias if given, else what suits the "
+        f"Acceptance rule for drafts: {acceptance.names()}; auto is the bias if given, else what suits the "
         "model.",
+        about=f"Which draft tokens are accepted: {acceptance.meanings()}. ``auto`` is the bias if one is "
+        "given, otherwise what suits the model.",
     )] = "auto"  # fmt: skip
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
@@ -269,6 +272,14 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
         tuple[OwnSink, ...], Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none")
     ] = ()
 
+    def files(self) -> list[tuple[SinkPart, Path]]:
+        """The sinks that are named, with their files."""
+        named = [(one, Path(path)) for one in SINKS.values() if (path := getattr(self, one.name))]
+        for number, given in enumerate(self.sinks):
+            name, _, path = given.partition("=")
+            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(path)))
+        return named
+
     if TYPE_CHECKING:
 
         def __getattr__(self, sink: str) -> str | None:
@@ -291,7 +302,7 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, Option("Show the captions in a browser, too.", "--web")] = False
     #: Name or address to listen on; one that other machines can reach needs a token.
-    host: Annotated[str, Option("Address that the web page is served at; implies --web.")] = "127.0.0.1"
+    host: Annotated[str, Option("Address that the web page is served at; implies --web.")] = LOCAL
     #: Port; 0 for any free one.
     port: Annotated[int, Meta(ge=0, le=65535), Option("Its port, 0 for any; implies --web.")] = 8080
     #: Access token for viewers; absent for the one in SURTITLE_WEB_TOKEN, or a new one if one is needed.
@@ -299,7 +310,7 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
     names: tuple[str, ...] = ()
     #: Maximum number of simultaneous viewers.
-    max_clients: Annotated[int, Meta(ge=1, le=100_000)] = 2000
+    max_clients: Annotated[int, Meta(ge=1, le=100_000)] = MAX_CLIENTS
 
 
 class RoomsSettings(_Stage, frozen=True, kw_only=True):
@@ -319,13 +330,13 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
     ] = None
     silence_s: Annotated[float, Meta(ge=1.0, le=86_400.0), Option(
         "Seconds without sound after which a room ends.", "--silence",
-    )] = 600.0  # fmt: skip
+    )] = _LIMITS.silence_s  # fmt: skip
     #: Seconds in which a speaker may come back after the connection was lost.
-    linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 60.0
+    linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = _LIMITS.linger_s
     #: Maximum bytes of one message of sound; a second has 32,000.
-    message_bytes: Annotated[int, Meta(ge=2, le=1_048_576)] = 65_536
+    message_bytes: Annotated[int, Meta(ge=2, le=1_048_576)] = _LIMITS.message_bytes
     #: Bytes of sound a second that are taken from a speaker; faster sound waits there.
-    bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = 64_000
+    bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = _LIMITS.bytes_per_second
 
 
 class MetricsSettings(_Stage, frozen=True, kw_only=True):
@@ -336,11 +347,11 @@ class MetricsSettings(_Stage, frozen=True, kw_only=True):
         "--metrics", "nowhere",
     )] = None  # fmt: skip
     #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
-    stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = 10.0
+    stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = Rule().stall_s
     #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
-    unheard_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 30.0
+    unheard_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = Rule().unheard_s
     #: Peak level in dBFS below which sound counts as silence.
-    silence_dbfs: Annotated[float, Meta(ge=-96.0, le=0.0)] = -40.0
+    silence_dbfs: Annotated[float, Meta(ge=-96.0, le=0.0)] = Rule().silence_dbfs
 
 
 class MessagesSettings(_Stage, frozen=True, kw_only=True):

@@ -183,7 +183,7 @@ def check_drafts(data: bytes, folder: Path) -> None:
     """Trajectories are replayed."""
     path, printed = written(folder, "trajectories.jsonl", data), io.StringIO()
     with refused_clearly(path), contextlib.redirect_stdout(printed):
-        bench_drafts(replay=path, json=folder / "out.json", markdown=folder / "out.md")
+        bench_drafts.command(replay=path, json=folder / "out.json", markdown=folder / "out.md")
         msgspec.json.decode((folder / "out.json").read_bytes())
     assert printed.getvalue().replace("\n", "").isprintable()
 

@@ -12,7 +12,7 @@ from flows.settings.lists import floats, integers, numbers_or, words
 from flows.settings.loading import warn_of_unused_bias
 from flows.settings.options import MODEL, Group, Override, Overrides, asks_for, declared, override, takes
 from flows.settings.schema import TranslateSettings
-from operators.decoding.acceptance import NAMES
+from operators.decoding.acceptance import names
 from operators.errors import UsageError
 from operators.option import Option
 
@@ -49,7 +49,7 @@ GRID: Group = (
         "final_bias", "SSBD's biases at a segment's last update; 'same' for the others' bias.",
         default="what suits the model", parse=numbers_or(float, same="same"),
     ),
-    _crossed("accept", f"Acceptance rules: {NAMES}; auto is what suits the model."),
+    _crossed("accept", f"Acceptance rules: {names()}; auto is what suits the model."),
     _crossed("min_block", "Minimum length of a verified block."),
     _crossed(
         "proposal_bias", "Biases towards tokens proposed after the divergence; 'same' for the others'.",

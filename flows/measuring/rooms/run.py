@@ -1,9 +1,10 @@
 """Measures rooms on the real model, update by update or through the translate stage, or simulated."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from bytewax import operators as op
 from bytewax.dataflow import Dataflow
@@ -11,14 +12,19 @@ from msgspec.structs import replace
 
 from connectors.callback import CallbackSink
 from connectors.files.contents import read_json
+from connectors.files.distinct import check_distinct
 from connectors.machine.resources import resident_mb
 from flows.engine.serving import make_scheduler
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.playback import Events, Load, RoomsSource, partials, read_recorded
-from flows.measuring.results import Column, Results, Row, Runner, running, tabulated
+from flows.measuring.results import Column, Results, Row, Runner, files_of, running, tabulated
+from flows.measuring.rooms.command import RoomsJob
 from flows.measuring.signature import of_engine, sign
 from flows.pages.table import Table
 from flows.running.dataflow import run
+from flows.settings.lists import words
+from flows.settings.loading import load_settings
+from flows.settings.options import Overrides
 from flows.settings.schema import TranslateSettings
 from operators.clock import WallClock
 from operators.decoding.pass_cost import PassCosts, is_measured
@@ -225,82 +231,75 @@ _MAX_PASS = 65_536
 MAX_ROOMS = 100_000
 
 
-class RoomsJob(NamedTuple):
-    """What to measure and simulate."""
-
-    source: Path
-    settings: TranslateSettings
-    #: The numbers of rooms to measure, and those to simulate.
-    rooms: Sequence[int]
-    simulated: Sequence[int]
-    modes: Sequence[Mode]
-    seconds: float
-    limit: int | None
-    #: Costs of the passes of another machine, and the number of sessions that fit into its memory.
-    costs: Path | None
-    sessions: int
-
-
-def run_rooms(job: RoomsJob) -> Results:
+def run_rooms(job: RoomsJob, overrides: Overrides) -> Results:
     """Measure and simulate as requested. Raises `UsageError` and `InputError`."""
+    modes = _modes(job)
+    settings = load_settings(None, overrides).translate
+    check_distinct([("--json", job.json)], [job.partials, job.costs, *files_of(settings)])
     _check(job)
     costs = None if job.costs is None else _read_costs(job.costs)
-    source = read_recorded(job.source, job.limit)
-    if source.recorded is not None and job.rooms:
+    source = read_recorded(job.partials, job.limit)
+    if source.recorded is not None and job.measured:
         raise UsageError(
-            f"{job.source} holds translations, which can only be simulated; give partials, or --rooms none"
+            f"{job.partials} holds translations, which can only be simulated; give partials, or --rooms none"
         )
     if source.recorded is not None and costs is None:
         raise UsageError("without a model there is nothing to time; give the costs of passes with --costs")
     with running() as runner:
         # Translations hold their effort, so no model is needed.
-        engine = open_engine(job.settings, runner.doing) if source.recorded is None else None
-        rows = [] if engine is None else [*_measured(job, engine, source, runner)]
+        engine = open_engine(settings, runner.doing) if source.recorded is None else None
+        rows = []
+        if engine is not None:
+            for rooms, mode in product(job.measured, modes):
+                runner.doing(f"{rooms} rooms, {mode}", None)
+                rows.append(measure(engine, settings, source, Load(rooms, job.seconds), mode, runner))
         if costs is None:
             assert engine is not None, "without a model the costs are given"
             costs = engine.fill_costs()
         if job.simulated:
-            rows += _simulated(job, engine, source, costs, runner)
-        signature = _sign(job, engine, source, costs)
+            # A simulation has no dataflow, whose time does not depend on the machine's passes.
+            trials = product(job.simulated, [mode for mode in modes if mode != "flow"])
+            recorded = _recorded(engine, settings, source, runner)
+            rows += _simulated(job, trials, source, recorded, costs, runner)
+        signature = _sign(job, settings, engine, source, costs)
         runner.end()
     return Results(signature, {"rows": rows}, [table(rows)])
 
 
-def _measured(job: RoomsJob, engine: Engine, source: Events, runner: Runner) -> Iterator[RoomsRow]:
-    """Rooms on the real model."""
-    for rooms in job.rooms:
-        for mode in job.modes:
-            runner.doing(f"{rooms} rooms, {mode}", None)
-            yield measure(engine, job.settings, source, Load(rooms, job.seconds), mode, runner)
-
-
-def _simulated(
-    job: RoomsJob, engine: Engine | None, source: Events, costs: PassCosts, runner: Runner
-) -> Iterator[RoomsRow]:
-    """Rooms on another machine, or on this one."""
+def _recorded(
+    engine: Engine | None, settings: TranslateSettings, source: Events, runner: Runner
+) -> Sequence[Recorded]:
+    """The effort of each update of the recording."""
 
     def go_on(fraction: float) -> None:
         runner.doing("measuring each update", fraction)
         runner.go_on()
 
-    recorded: Sequence[Recorded] | None = source.recorded
-    if recorded is None:
-        assert engine is not None, "partials are translated by a model"
-        recorded = record(engine, job.settings, source, go_on)
+    if source.recorded is not None:
+        return source.recorded
+    assert engine is not None, "partials are translated by a model"
+    return record(engine, settings, source, go_on)
+
+
+def _simulated(
+    job: RoomsJob, trials: Iterable[tuple[int, Mode]], source: Events, recorded: Sequence[Recorded],
+    costs: PassCosts, runner: Runner,
+) -> Iterator[RoomsRow]:  # fmt: skip
+    """Rooms on another machine, or on this one."""
     machine = Machine(costs, job.sessions)
-    for rooms in job.simulated:
-        # A simulation has no dataflow, whose time does not depend on the machine's passes.
-        for mode in (mode for mode in job.modes if mode != "flow"):
-            runner.doing(f"{rooms} rooms, {mode}, simulated", None)
-            lived, scheduler = simulate(
-                machine, source.recording, recorded, rooms, job.seconds,
-                most=1 if mode == "alone" else None, go_on=runner.go_on,
-            )  # fmt: skip
-            yield row_of(rooms, mode, lived, scheduler.load, None, simulated=True)
+    for rooms, mode in trials:
+        runner.doing(f"{rooms} rooms, {mode}, simulated", None)
+        lived, scheduler = simulate(
+            machine, source.recording, recorded, rooms, job.seconds,
+            most=1 if mode == "alone" else None, go_on=runner.go_on,
+        )  # fmt: skip
+        yield row_of(rooms, mode, lived, scheduler.load, None, simulated=True)
 
 
-def _sign(job: RoomsJob, engine: Engine | None, source: Events, costs: PassCosts) -> dict[str, Any]:
-    settings, own = job.settings, dict[str, Any]()
+def _sign(
+    job: RoomsJob, settings: TranslateSettings, engine: Engine | None, source: Events, costs: PassCosts
+) -> dict[str, Any]:
+    own = dict[str, Any]()
     if engine is not None:
         rules = settings.rules(knows_unfinished=engine.prompt.knows_unfinished)
         own = of_engine(engine, settings)
@@ -317,11 +316,18 @@ def _sign(job: RoomsJob, engine: Engine | None, source: Events, costs: PassCosts
     )
 
 
+def _modes(job: RoomsJob) -> list[Mode]:
+    named = words("--modes", job.modes)
+    if unknown := [word for word in named if word not in MODES]:
+        raise UsageError(f"--modes: {unknown[0]!r} is no mode; choose from {', '.join(MODES)}")
+    return [mode for mode in MODES if mode in named]
+
+
 def _check(job: RoomsJob) -> None:
-    if not job.rooms and not job.simulated:
+    if not job.measured and not job.simulated:
         raise UsageError("there are no rooms to measure; give some with --rooms or --simulate")
     for option, rooms, most, why in (
-        ("--rooms", job.rooms, MAX_SEQUENCES - 1, "llama.cpp supports no more; --simulate does"),
+        ("--rooms", job.measured, MAX_SEQUENCES - 1, "llama.cpp supports no more; --simulate does"),
         ("--simulate", job.simulated, MAX_ROOMS, "take fewer"),
     ):
         if any(not 1 <= one <= most for one in rooms):

@@ -10,7 +10,10 @@ from flows.measuring.subjects import Json, subject
 from flows.settings.lists import shares
 from flows.settings.schema import TranslateSettings
 from operators.errors import InputError, UsageError
-from operators.recognizers.part import USUAL
+from operators.recognizers.part import RECOGNIZERS, USUAL
+
+#: The recognisers that decode growing windows.
+MEASURED = tuple(one.name for one in RECOGNIZERS.values() if one.is_windowed)
 
 
 @subject("bench-speech")
@@ -22,7 +25,7 @@ def bench_speech(
     speech_model: Annotated[
         Path | None, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
     ] = None,
-    recognizer: Annotated[str, typer.Option(help="moonshine or whisper.")] = USUAL.engine,
+    recognizer: Annotated[str, typer.Option(help=f"{' or '.join(MEASURED)}.")] = USUAL.engine,
     spoken: Annotated[
         str, typer.Option("--from", help="Language of the speech.")
     ] = TranslateSettings().source,

@@ -6,10 +6,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from flows.engine.recognition import check_recognizer, make_recognizer
+from flows.measuring.speech.command import MEASURED
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE
 from operators.recognizers.moonshine.recognizer import bundled_model
-from operators.recognizers.part import RECOGNIZERS, RecognizerSettings, unobserved
+from operators.recognizers.part import RecognizerSettings, unobserved
 from operators.recognizers.windowed.drafting import DraftingTranscriber, steady_text
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.recognizers.windowed.recognizer import WindowedRecognizer
@@ -18,9 +19,8 @@ from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window,
 
 def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> DraftingTranscriber:
     """What decodes the windows of that recogniser. Raises `SurtitleError` if it or its model is missing."""
-    measured = [one.name for one in RECOGNIZERS.values() if one.is_windowed]
-    if name not in measured:
-        raise UsageError(f"--recognizer: {name!r} cannot be measured; choose {' or '.join(measured)}")
+    if name not in MEASURED:
+        raise UsageError(f"--recognizer: {name!r} cannot be measured; choose {' or '.join(MEASURED)}")
     model = None if folder is None else str(folder)
     settings = RecognizerSettings(engine=name, model=model, threads=threads)
     check_recognizer(settings, spoken=spoken, is_live=False)

@@ -12,6 +12,7 @@ from typing_extensions import override
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import RecognizerChanged
+from operators.recognizers.part import USUAL
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.windowed.segmenter import (
     Samples,
@@ -50,7 +51,7 @@ class WindowedRecognizer(Recognizer):
         self,
         transcriber: Transcriber,
         *,
-        update_interval_s: float = 0.5,
+        update_interval_s: float = USUAL.update_interval_s,
         observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
         make_detector: Callable[[], VoiceDetector] = silero,
         rules: SegmentRules | None = None,

@@ -23,8 +23,9 @@ CASES = [
         "azure",
         ["file", "talk.wav", "--recognizer", "azure", "--realtime", "--settings", "azure.toml"],
         "the recogniser azure",
-        "azure",
+        "azure.cognitiveservices.speech",
     ),
+    ("vosk", ["file", "talk.wav", "--recognizer", "vosk"], "the recogniser vosk", "vosk"),
     ("kafka", ["job", "in.toml"], "input from Kafka", "confluent_kafka"),
     ("kafka", ["job", "out.toml"], "output to Kafka", "confluent_kafka"),
     (
