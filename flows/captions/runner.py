@@ -165,8 +165,9 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
 def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
     given = given_input(settings)
     spoken, written = settings.translate.source, settings.translate.target
+    languages = f"{spoken} to {written}" if settings.translate.direction.translates else spoken
     tell(
-        "run_started", f"captions from {given}, {spoken} to {written}", level=logging.INFO,
+        "run_started", f"captions from {given}, {languages}", level=logging.INFO,
         version=version("surtitle"), input=given, source=_source(settings, given),
         resumed=is_resumed,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from threading import Event as Flag
 from threading import Lock
 from typing import Protocol, TypeVar
 
-from flows.engine.recognition import make_recognizer
+from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.sentences import judge_of, sentences_of
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
@@ -67,7 +67,9 @@ class Shared:
         self.stop = Flag()
 
     def load(self) -> None:
-        """Load what translates, which otherwise happens on first use."""
+        """Load what translates, if anything does; otherwise that happens on first use."""
+        if not self._directions:
+            return
         if self._settings.translate.rooms is None:
             self.translator()
         else:
@@ -98,6 +100,8 @@ class Shared:
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for one stream."""
         settings, observe = self._settings.recognize, self._observe
+        if self._settings.finals_only:
+            settings = finals_of(settings)
         if self._languages is not None:
             # The other rooms do not wait for this one.
             spoken = self._languages.direction(stream).source.name
@@ -117,9 +121,18 @@ class Shared:
             self._judge if settings.sentences.method == "auto" else lambda _stream: None,
         )
 
+    @property
+    def _directions(self) -> list[Direction]:
+        """The languages to translate."""
+        languages = self._languages
+        every = [self._settings.translate.direction] if languages is None else languages.directions
+        return [one for one in every if one.translates]
+
     def _judge(self, stream: str) -> LanguageModel | None:
-        """What judges the sentences of a stream, by the model that translates it."""
-        settings = self._settings
+        """What judges the sentences of a stream, by the model that translates it; None if none does."""
+        settings, languages = self._settings, self._languages
+        if not self._directions or not (languages is None or languages.direction(stream).translates):
+            return None
         self.load()
         with self._lock:
             if self._judges is None:
@@ -154,10 +167,8 @@ class Shared:
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:
         """The engines for all languages, and report them as loaded afterwards."""
-        settings, languages = self._settings.translate, self._languages
         with self._loading():
-            directions = [settings.direction] if languages is None else languages.directions
-            engines = self._engines = open_engines(settings, directions, self._progress)
+            engines = self._engines = open_engines(self._settings.translate, self._directions, self._progress)
             yield engines
         self._observe(ModelLoaded(lambda: _usage(engines)))
 

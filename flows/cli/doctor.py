@@ -11,10 +11,10 @@ from flows.doctor.examination import Wanted, examine
 from flows.doctor.finding import as_json, print_checked, print_verdict, works
 from flows.running.waiting import Waiting
 from flows.settings.loading import load_settings
-from flows.settings.options import LISTENING, MODEL, Overrides, takes
+from flows.settings.options import CAPTIONS_ONLY, LISTENING, MODEL, Overrides, takes
 
 
-@takes(MODEL[:3], LISTENING)
+@takes(MODEL[:3], CAPTIONS_ONLY, LISTENING)
 def doctor(
     overrides: Overrides,
     quick: Annotated[bool, typer.Option("--quick", help="Do not measure how fast captions will be.")] = False,
@@ -41,7 +41,7 @@ def doctor(
     if json:
         sys.stdout.buffer.write(as_json(results) + b"\n")
     else:
-        print_verdict(console, results, settings.translate.target)
+        print_verdict(console, results, settings.translate.direction)
     raise typer.Exit(0 if works(results) else 1)
 
 

@@ -1,9 +1,13 @@
 """Makes the recogniser that the settings name."""
 
+from msgspec.structs import replace
+
 from connectors.models.terms import tell_non_commercial
+from flows.settings.schema import RecognizeSettings
 from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS, Observe, RecognizerSettings
 from operators.recognizers.protocol import Recognizer
+from operators.recognizers.windowed.recognizer import MAX_INTERVAL_S
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:
@@ -18,6 +22,13 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool
         SurtitleError: if the engine cannot be used so, or does not know the language.
     """
     RECOGNIZERS[settings.engine].check(settings, language(spoken), is_live)
+
+
+def finals_of(settings: RecognizeSettings) -> RecognizeSettings:
+    """The settings for a run that needs only the finals of segments: as few windows as possible."""
+    if not RECOGNIZERS[settings.engine].is_windowed:
+        return settings
+    return replace(settings, update_interval_s=MAX_INTERVAL_S)
 
 
 def make_recognizer(settings: RecognizerSettings, *, spoken: str = "English", observe: Observe) -> Recognizer:

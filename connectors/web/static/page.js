@@ -73,6 +73,8 @@ function runPage() {
             if (now.segments !== before.segments || now.language !== before.language) {
                 view.show(now);
                 follower.keep();
+                // Of captions in the spoken language there is no second one to show.
+                root.toggleAttribute("data-one-language", now.language.source !== "" && now.language.source === now.language.target);
                 by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
                 announce(by("announcer"), finished(before, now).map(({ text }) => text), now.language.target);
             }
