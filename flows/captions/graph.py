@@ -36,6 +36,7 @@ from operators.stages.show import show
 from operators.stages.subtitle import subtitle
 from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
+from operators.stages.translate_together import translate_together
 from operators.subtitles.writer import Columns
 from operators.trouble import Trouble
 
@@ -120,6 +121,8 @@ def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> 
         parts.observers.observe(ModelAnswered(trouble, why))
 
     shared, clock = parts.shared, parts.given.clock
+    if parts.settings.translates_together:
+        return translate_together("translate", partials, shared.together, clock, note=note)
     if parts.settings.translate.rooms is None:
         keep_up = parts.settings.keeps_up
         return translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)

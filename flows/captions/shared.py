@@ -7,6 +7,8 @@ from threading import Event as Flag
 from threading import Lock
 from typing import Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.sentences import judge_of, sentences_of
 from flows.engine.serving import on_thread
@@ -25,6 +27,7 @@ from operators.serving.routed import RoutedRooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread
 from operators.stages.sentences import MakeSentences
+from operators.stages.translate_together import TOGETHER
 
 Made = TypeVar("Made")
 
@@ -61,6 +64,7 @@ class Shared:
         self._lock = Lock()
         self._translator: Translates | None = None
         self._rooms: RoomsThread[SegmentState, Translated] | None = None
+        self._together: SegmentRooms | None = None
         self._engines: Sequence[Engine] = ()
         self._judges: list[Continuations | None] | None = None
         #: When set, sources end as if their input had ended.
@@ -70,7 +74,9 @@ class Shared:
         """Load what translates, if anything does; otherwise that happens on first use."""
         if not self._directions:
             return
-        if self._settings.translate.rooms is None:
+        if self._settings.translates_together:
+            self.together()
+        elif self._settings.translate.rooms is None:
             self.translator()
         else:
             self.rooms()
@@ -85,6 +91,14 @@ class Shared:
                     made[0] if len(made) == 1 else TranslatorOfEach(self._by_stream(engines, made))
                 )
             return self._translator
+
+    def together(self) -> SegmentRooms:
+        """What translates sentences that nobody waits for, loaded on first use; for one worker."""
+        with self._lock:
+            if self._together is None:
+                with self._opened() as engines:
+                    self._together = engines[0].together(partial(self._translates, engines[0]))
+            return self._together
 
     def rooms(self) -> RoomsThread[SegmentState, Translated]:
         """The process's rooms, loaded on first use."""
@@ -168,7 +182,10 @@ class Shared:
     def _opened(self) -> Iterator[Sequence[Engine]]:
         """The engines for all languages, and report them as loaded afterwards."""
         with self._loading():
-            engines = self._engines = open_engines(self._settings.translate, self._directions, self._progress)
+            settings = self._settings.translate
+            if self._settings.translates_together:
+                settings = replace(settings, sessions=max(settings.sessions, TOGETHER), keep=False)
+            engines = self._engines = open_engines(settings, self._directions, self._progress)
             yield engines
         self._observe(ModelLoaded(lambda: _usage(engines)))
 

@@ -450,3 +450,9 @@ class Settings(_Stage, frozen=True, kw_only=True):
         records_updates = any(one.of in ("partials", "records") for one in named)
         is_watched = self.web.enabled or (output.terminal and not (named or output.sinks))
         return not (records_updates or is_watched or output.kafka != KafkaOutput())
+
+    @property
+    def translates_together(self) -> bool:
+        """Whether sentences share passes: those of a recording, which ends, so nobody waits for them."""
+        is_recording = self.input.audio is not None and not self.is_live
+        return self.finals_only and is_recording and self.translate.rooms is None
