@@ -74,7 +74,8 @@ function runPage() {
                 view.show(now);
                 follower.keep();
                 // Of captions in the spoken language there is no second one to show.
-                root.toggleAttribute("data-one-language", now.language.source !== "" && now.language.source === now.language.target);
+                const isOne = now.language.source !== "" && now.language.source === now.language.target;
+                for (const one of document.querySelectorAll(".two")) one.hidden = isOne;
                 by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
                 announce(by("announcer"), finished(before, now).map(({ text }) => text), now.language.target);
             }

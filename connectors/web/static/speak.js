@@ -36,7 +36,7 @@ async function offer() {
             by(side).disabled = offered[side].length < 2;
         }
         // Without a language to choose, captions are in the one that is spoken.
-        root.toggleAttribute("data-one-language", offered.to.length === 0);
+        for (const one of document.querySelectorAll(".other")) one.hidden = offered.to.length === 0;
         by("room").value = kept.opening?.room ?? by("room").value;
     } catch {
         say("The captions’ server does not answer. Trying again…");
