@@ -455,4 +455,6 @@ class Settings(_Stage, frozen=True, kw_only=True):
     def translates_together(self) -> bool:
         """Whether sentences share passes: those of a recording, which ends, so nobody waits for them."""
         is_recording = self.input.audio is not None and not self.is_live
-        return self.finals_only and is_recording and self.translate.rooms is None
+        # For health, a sentence that waits for others would be a stall.
+        is_monitored = self.metrics.listen is not None
+        return self.finals_only and is_recording and self.translate.rooms is None and not is_monitored
