@@ -445,10 +445,12 @@ class Settings(_Stage, frozen=True, kw_only=True):
         if self.input.audio is None or self.is_live or self.translate.keep_up is not None:
             return False
         output = self.output
-        named = [one for one in SINKS.values() if getattr(output, one.name)]
+        own = [given.partition("=")[0] for given in output.sinks]
+        written = [one.of for name, one in SINKS.items() if getattr(output, name)]
+        written += [SINKS[name].of for name in own]
         # Somebody who names a file for every update wants all of them.
-        records_updates = any(one.of in ("partials", "records") for one in named)
-        is_watched = self.web.enabled or (output.terminal and not (named or output.sinks))
+        records_updates = output.summary or any(step in ("partials", "records") for step in written)
+        is_watched = self.web.enabled or (output.terminal and not written)
         return not (records_updates or is_watched or output.kafka != KafkaOutput())
 
     @property
