@@ -137,7 +137,7 @@ DECODING = declared(
 )
 CAPTIONS_ONLY = declared("translate", "captions_only")
 TRANSLATION = (*DECODING, *CAPTIONS_ONLY, *declared("display", "mask_k"))
-KEEPING_UP = declared("translate", "keep_up")
+KEEPING_UP = declared("translate", "keep_up finals_only")
 PACE = (*KEEPING_UP, *declared("input", "realtime"))
 EVENTS = declared("input", "skip_bad")
 LISTENING = declared("input", "microphone")

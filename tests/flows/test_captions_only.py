@@ -88,6 +88,19 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     assert subtitles(tmp_path / "killed") == subtitles(tmp_path / "unbroken")
 
 
+def test_of_many_updates_finals_alone_can_be_asked_for(tmp_path: Path) -> None:
+    # Far more of them than a replay reads ahead of what got to the log.
+    speech(tmp_path / "speech.jsonl", 400)
+    done = surtitle(
+        "replay", tmp_path / "speech.jsonl", "--captions-only", "--finals-only", "--quiet",
+        "--captions", tmp_path / "captions.jsonl",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    captions = read(tmp_path / "captions.jsonl")
+    assert len(captions) > 50
+    assert all(one["is_final"] for one in captions)
+
+
 def test_a_room_may_be_captioned_in_the_language_that_its_speaker_speaks(
     speech: Path, small: list[str], tmp_path: Path
 ) -> None:
