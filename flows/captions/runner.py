@@ -72,7 +72,9 @@ def _figures(summary: Summary) -> dict[str, str | None]:
         "segments": f"{summary.segments} of {summary.updates} updates",
         "erasure": f"\n{'':>11}".join(told),
         "draft": f"A/D {_percent(summary.accepted_over_drafted)}, "
-        f"A/O {_percent(summary.accepted_over_output)}, {summary.passes} forward passes",
+        f"A/O {_percent(summary.accepted_over_output)}, {summary.passes} forward passes"
+        if summary.passes
+        else None,
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
         f"{_latency(summary.latency_from_speech_ms)} from speech",
         "parts": _parts(summary.latency_parts_ms),

@@ -114,7 +114,8 @@ class Shared:
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for one stream."""
         settings, observe = self._settings.recognize, self._observe
-        if self._settings.finals_only:
+        if self._settings.finals_only and not self._settings.is_live:
+            # Live, updates also tell that a sentence goes on.
             settings = finals_of(settings)
         if self._languages is not None:
             # The other rooms do not wait for this one.
