@@ -34,7 +34,10 @@ class RoomRegistry:
         written: tuple[Language, ...],
         now: Callable[[], float] = monotonic,
     ) -> None:
-        """Offer rooms in any of the ``spoken`` languages, with captions in any of the ``written`` ones."""
+        """Offer rooms in any of the ``spoken`` languages, with captions in any of the ``written`` ones.
+
+        Without ``written`` ones, captions are in the language that is spoken.
+        """
         self.limits = limits
         self.spoken = spoken
         self.written = written
@@ -51,7 +54,9 @@ class RoomRegistry:
     @property
     def directions(self) -> tuple[Direction, ...]:
         """All pairs of languages that rooms may choose, the usual one first."""
-        return tuple(Direction(source, target) for source in self.spoken for target in self.written)
+        return tuple(
+            Direction(source, target) for source in self.spoken for target in self.written or (source,)
+        )
 
     def __len__(self) -> int:
         return len(self._rooms)
@@ -71,9 +76,8 @@ class RoomRegistry:
         """
         if not name:
             raise UsageError("the room has no name; give it one")
-        direction = Direction(
-            _offered(source, self.spoken, "spoken"), _offered(target, self.written, "written")
-        )
+        spoken = _offered(source, self.spoken, "spoken")
+        direction = Direction(spoken, _offered(target, self.written or (spoken,), "written"))
         with self._lock:
             if self._is_closed:
                 raise RoomsFullError("this server is about to end; try again later")
@@ -164,7 +168,7 @@ class RoomRegistry:
 
     def _fact(self, stream: str) -> tuple[Direction, float]:
         with self._lock:
-            return self._facts.get(stream, (Direction(self.spoken[0], self.written[0]), 0.0))
+            return self._facts.get(stream, (self.directions[0], 0.0))
 
     def _leaves(self, room: Room) -> bool:
         if room.is_over:

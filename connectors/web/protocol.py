@@ -78,6 +78,8 @@ class StreamLog:
         """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
         self._language = language
+        # Otherwise the source would say the same as the text.
+        self._translates = language.source != language.target
         self._bounds = bounds or Bounds()
         #: Number of the newest message.
         self.position = 0
@@ -105,7 +107,7 @@ class StreamLog:
         before = known or Segment(segment=caption.segment)
         self.segments += known is None
         # Cleaned as for a terminal, so that both show the same. Also, a lone surrogate could not be encoded.
-        text, source = cleaned(caption.shown), cleaned(caption.source)
+        text, source = cleaned(caption.shown), cleaned(caption.source) if self._translates else ""
         after = Segment(
             segment=caption.segment,
             text=text,

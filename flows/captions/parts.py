@@ -39,7 +39,8 @@ class Parts(NamedTuple):
     given: Input
     #: Admits live streams; None if all are admitted.
     door: Door | None
-    #: The languages of a stream.
+    #: The languages that streams may have, and those of each.
+    directions: tuple[Direction, ...]
     direction: Callable[[str], Direction]
     #: Whether a stream is known to be over.
     is_over: Callable[[str], bool]
@@ -91,6 +92,7 @@ def make_parts(
         shared,
         given,
         _door(settings, watching.observe),
+        rooms.directions if rooms is not None else (settings.translate.direction,),
         rooms.direction if rooms is not None else _one_direction(settings),
         rooms.has_left if rooms is not None else _never,
     )

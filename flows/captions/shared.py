@@ -10,8 +10,10 @@ from threading import Event as Flag
 from threading import Lock
 from typing import Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from connectors.models.resolve import NAMES
-from flows.engine.recognition import make_recognizer
+from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
@@ -30,6 +32,7 @@ from operators.serving.routed import RoutedRooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread
 from operators.stages.sentences import MakeSentences
+from operators.stages.translate_together import TOGETHER
 
 
 def sentences_of(
@@ -105,14 +108,19 @@ class Shared:
         self._lock = Lock()
         self._translator: Translates | None = None
         self._rooms: RoomsThread[SegmentState, Translated] | None = None
+        self._together: SegmentRooms | None = None
         self._engines: Sequence[Engine] = ()
         self._judges: list[Continuations | None] | None = None
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
     def load(self) -> None:
-        """Load what translates, which otherwise happens on first use."""
-        if self._settings.translate.rooms is None:
+        """Load what translates, if anything does; otherwise that happens on first use."""
+        if not self._directions:
+            return
+        if self._settings.translates_together:
+            self.together()
+        elif self._settings.translate.rooms is None:
             self.translator()
         else:
             self.rooms()
@@ -128,6 +136,14 @@ class Shared:
                 )
             return self._translator
 
+    def together(self) -> SegmentRooms:
+        """What translates sentences that nobody waits for, loaded on first use; for one worker."""
+        with self._lock:
+            if self._together is None:
+                with self._opened() as engines:
+                    self._together = engines[0].together(partial(self._translates, engines[0]))
+            return self._together
+
     def rooms(self) -> RoomsThread[SegmentState, Translated]:
         """The process's rooms, loaded on first use."""
         with self._lock:
@@ -142,6 +158,9 @@ class Shared:
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for one stream."""
         settings, observe = self._settings.recognize, self._observe
+        if self._settings.finals_only and not self._settings.is_live:
+            # Live, updates also tell that a sentence goes on.
+            settings = finals_of(settings)
         if self._languages is not None:
             # The other rooms do not wait for this one.
             spoken = self._languages.direction(stream).source.name
@@ -161,9 +180,18 @@ class Shared:
             self._judge if settings.sentences.method == "auto" else lambda _stream: None,
         )
 
+    @property
+    def _directions(self) -> list[Direction]:
+        """The languages to translate."""
+        languages = self._languages
+        every = [self._settings.translate.direction] if languages is None else languages.directions
+        return [one for one in every if one.translates]
+
     def _judge(self, stream: str) -> LanguageModel | None:
-        """What judges the sentences of a stream, by the model that translates it."""
-        settings = self._settings
+        """What judges the sentences of a stream, by the model that translates it; None if none does."""
+        settings, languages = self._settings, self._languages
+        if not self._directions or not (languages is None or languages.direction(stream).translates):
+            return None
         self.load()
         with self._lock:
             if self._judges is None:
@@ -198,10 +226,11 @@ class Shared:
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:
         """The engines for all languages, and report them as loaded afterwards."""
-        settings, languages = self._settings.translate, self._languages
         with self._loading():
-            directions = [settings.direction] if languages is None else languages.directions
-            engines = self._engines = open_engines(settings, directions, self._progress)
+            settings = self._settings.translate
+            if self._settings.translates_together:
+                settings = replace(settings, sessions=max(settings.sessions, TOGETHER), keep=False)
+            engines = self._engines = open_engines(settings, self._directions, self._progress)
             yield engines
         self._observe(ModelLoaded(lambda: _usage(engines)))
 

@@ -12,10 +12,10 @@ from flows.doctor.examination import examine
 from flows.doctor.finding import Checked, as_json, print_checked, print_verdict, works
 from flows.doctor.part import Given
 from flows.running.waiting import Waiting
-from flows.settings.options import LISTENING, MODEL, RECOGNITION, Overrides, takes
+from flows.settings.options import CAPTIONS_ONLY, LISTENING, MODEL, RECOGNITION, Overrides, takes
 
 
-@takes(MODEL[:3], RECOGNITION, LISTENING)
+@takes(MODEL[:3], RECOGNITION, CAPTIONS_ONLY, LISTENING)
 def doctor(
     overrides: Overrides,
     settings: Annotated[
@@ -31,7 +31,7 @@ def doctor(
     Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
     """
     given, results = Given(settings, overrides), list[Checked]()
-    target = given.load().translate.target
+    direction = given.load().translate.direction
     console = Console(highlight=False)
     with Waiting(quiet=json, captions=False) as waiting:
         for result in examine(given, waiting.doing, is_quick=quick):
@@ -42,7 +42,7 @@ def doctor(
     if json:
         sys.stdout.buffer.write(as_json(results) + b"\n")
     else:
-        print_verdict(console, results, target)
+        print_verdict(console, results, direction)
     raise typer.Exit(0 if works(results) else 1)
 
 

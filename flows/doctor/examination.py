@@ -49,8 +49,9 @@ def examine(given: part.Given, doing: Progress, *, is_quick: bool) -> Iterator[C
     found = check("processor", _CHILD_S + _GRACE_S, lambda: processor.look(_CHILD_S), processor.judge)
     yield found
     runs = found.verdict != "problem"
+    translates = settings.direction.translates
     loaded = model.ModelFacts(error="the model was not loaded, as llama.cpp does not run; see processor")
-    if runs:
+    if runs and translates:
         found = check("model", _LOADING_S + _GRACE_S, lambda: model.look(settings, _LOADING_S), model.judge)
         yield found
         loaded = found.facts or loaded
@@ -67,7 +68,8 @@ def examine(given: part.Given, doing: Progress, *, is_quick: bool) -> Iterator[C
     yield check("ports", _QUICK_S, ports.look, ports.judge)
     yield check("terminal", _QUICK_S, terminal.look, terminal.judge)
     yield check("extras", _QUICK_S, extras.look, extras.judge)
-    if loaded.error is None and not loaded.is_absent and not is_quick:
+    is_usable = loaded.error is None and not loaded.is_absent if translates else runs
+    if is_usable and not is_quick:
         yield check("speed", _MEASURING_S + _GRACE_S, lambda: speed.look(settings, _MEASURING_S), speed.judge)
 
 

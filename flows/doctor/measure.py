@@ -59,19 +59,20 @@ _BUDGET_S = 20.0
 def measure(settings: TranslateSettings) -> SpeedFacts:
     """Measure the defaults with this model, on the recording that comes with the recogniser."""
     try:
-        engine = open_engine(settings)
+        engine = open_engine(settings) if settings.direction.translates else None
         speech = _speech()
         began, others = perf_counter(), others_s()
         hypotheses, recognized_s = _recognize(speech)
     except SurtitleError as error:
         return SpeedFacts(error=str(error))
-    updates, translated_s = _translate(engine, settings, hypotheses)
+    updates, translated_s = _translate(engine, settings, hypotheses) if engine else ([], 0.0)
     return SpeedFacts(
         speech_s=len(speech) / _BYTES_PER_SECOND,
         recognized_s=recognized_s,
         updates_ms=tuple(updates),
         translated_s=translated_s,
-        threads=engine.context.threads,
+        translates=engine is not None,
+        threads=engine.context.threads if engine else 0,
         others=(others_s() - others) / (perf_counter() - began) / usable_cores(),
         resident_mb=resident_mb(),
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from flows.engine.draft_model import DraftModel
 from flows.settings.schema import TranslateSettings
-from operators.decoding.pass_cost import PassCosts
+from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.translator import SegmentState
 from operators.errors import UsageError
 from operators.models.llama import BATCH, LlamaContext
@@ -62,9 +62,21 @@ def make_scheduler(
 
     Requests share passes where that saves time by ``costs``; ``most`` is as in `Scheduler`.
     """
+    return share_passes(opened, draft, fill=fill_of(costs), costs=costs, most=most)
+
+
+def share_passes(
+    opened: OpenModel,
+    draft: DraftModel | None,
+    *,
+    fill: int,
+    costs: PassCosts = FLAT,
+    most: int | None = None,
+) -> Scheduler:
+    """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
     second = None if draft is None else SharedSessions(draft.context, draft.pool.sessions)
     first = SharedSessions(opened.context, opened.pool.sessions)
-    return Scheduler(first, second, fill=fill_of(costs), costs=costs, most=most)
+    return Scheduler(first, second, fill=fill, costs=costs, most=most)
 
 
 def on_thread(rooms: ServesRooms[SegmentState, Translated]) -> RoomsThread[SegmentState, Translated]:

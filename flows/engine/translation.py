@@ -18,7 +18,7 @@ from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
 from flows.engine.methods import method, weighs_costs
-from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler
+from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler, share_passes
 from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
@@ -117,6 +117,11 @@ class Engine(NamedTuple):
         """
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
         return rooms_of(scheduler, translates(scheduler), keep_up=keep_up)
+
+    def together(self, translates: Callable[[Decoder], Translates]) -> SegmentRooms:
+        """Rooms for sentences that nobody waits for: as many tokens as possible share a pass."""
+        scheduler = share_passes(self.opened, self.draft, fill=BATCH)
+        return rooms_of(scheduler, translates(scheduler), keep_up=False)
 
     def open_anew(self, settings: TranslateSettings) -> OpenModel:
         """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""

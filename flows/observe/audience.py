@@ -45,7 +45,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
     given = settings.rooms
     spoken = given.spoken or (settings.translate.source,)
-    written = given.written or (settings.translate.target,)
+    written = given.written or (() if settings.translate.captions_only else (settings.translate.target,))
     _check_spoken(settings.recognize, spoken)
     limits = RoomLimits(
         rooms=settings.translate.rooms or ROOMS,

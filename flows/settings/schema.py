@@ -153,6 +153,10 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     target: Annotated[str, Option("Language of the captions, by name or code.")] = msgspec.field(
         name="to", default="German"
     )
+    captions_only: Annotated[bool, Option(
+        "Captions in the language that is spoken: nothing is translated, and no model for it is needed.",
+        "--captions-only",
+    )] = False  # fmt: skip
     model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
         "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
@@ -228,6 +232,10 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "Skip updates that newer ones have overtaken, finals first; or translate every one.",
         "--keep-up/--every-update", "keep up where speech is live",
     )] = None  # fmt: skip
+    finals_only: Annotated[bool | None, Option(
+        "Caption sentences when they are finished, not while they grow; --every-update is the opposite.",
+        "--finals-only", "recordings of which only files are written",
+    )] = None  # fmt: skip
     threads: Annotated[
         Annotated[int, Meta(ge=1, le=1024)] | None, Option("Threads of the model.", default="measured")
     ] = None
@@ -252,10 +260,24 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         return acceptance.suited_rules(self.accept, self.bias, self.final_bias, knows_unfinished)
 
 
+#: Tokens of a translation, and words of captions in the spoken language, that are withheld while unfinished;
+#: docs/figures.md has what they are worth.
+MASK_K, MASKED_WORDS = 3, 1
+
+
 class DisplaySettings(_Stage, frozen=True, kw_only=True):
     """How captions are displayed."""
 
-    mask_k: Annotated[NotNegative, Option("Tokens withheld from unfinished captions.")] = 3
+    mask_k: Annotated[NotNegative | None, Option(
+        "Tokens withheld from unfinished captions; words of captions that are not translated.",
+        default=f"{MASK_K}, or {MASKED_WORDS} word",
+    )] = None  # fmt: skip
+
+    def withheld(self, languages: Direction) -> int:
+        """The tokens or words that captions in these languages withhold."""
+        if self.mask_k is not None:
+            return self.mask_k
+        return MASK_K if languages.translates else MASKED_WORDS
 
 
 class _OutputSettings(_Stage, frozen=True, kw_only=True):
@@ -425,3 +447,27 @@ class Settings(_Stage, frozen=True, kw_only=True):
         if self.translate.keep_up is not None:
             return self.translate.keep_up
         return self.is_live or self.input.kafka.topic is not None
+
+    @property
+    def finals_only(self) -> bool:
+        """Whether only finished sentences are captioned: by default, of a recording that nobody watches."""
+        if self.translate.finals_only is not None:
+            return self.translate.finals_only
+        if self.input.audio is None or self.is_live or self.translate.keep_up is not None:
+            return False
+        output = self.output
+        own = [given.partition("=")[0] for given in output.sinks]
+        written = [one.of for name, one in SINKS.items() if getattr(output, name)]
+        written += [SINKS[name].of for name in own]
+        # Somebody who names a file for every update wants all of them.
+        records_updates = output.summary or any(step in ("partials", "records") for step in written)
+        is_watched = self.web.enabled or (output.terminal and not written)
+        return not (records_updates or is_watched or output.kafka != KafkaOutput())
+
+    @property
+    def translates_together(self) -> bool:
+        """Whether sentences share passes: those of a recording, which ends, so nobody waits for them."""
+        is_recording = self.input.audio is not None and not self.is_live
+        # For health, a sentence that waits for others would be a stall.
+        is_monitored = self.metrics.listen is not None
+        return self.finals_only and is_recording and self.translate.rooms is None and not is_monitored

@@ -24,6 +24,8 @@ from operators.recognizers.windowed.segmenter import (
 )
 from operators.trouble import ModelTrouble
 
+#: Maximum seconds between two hypotheses of an utterance.
+MAX_INTERVAL_S = 10.0
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
 _MIN_GAP_S = 0.05
 
@@ -56,7 +58,7 @@ class WindowedRecognizer(Recognizer):
         make_detector: Callable[[], VoiceDetector] = silero,
         rules: SegmentRules | None = None,
     ) -> None:
-        if not 0.1 <= update_interval_s <= 10:
+        if not 0.1 <= update_interval_s <= MAX_INTERVAL_S:
             raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
         self.transcriber = transcriber
         self._interval_s = update_interval_s

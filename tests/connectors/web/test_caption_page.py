@@ -275,3 +275,11 @@ def test_a_day_of_captions_does_not_fill_the_memory(captions: CaptionServer, vis
         captions.say(segment, f"Satz {segment}.", final=True)
     expect(shown(page).last).to_have_text("Satz 499.")
     expect(shown(page)).to_have_count(400)
+
+
+def test_captions_in_the_spoken_language_offer_no_second_one(captions: CaptionServer, visit: Visit) -> None:
+    captions.language = {"source": "en", "target": "en", "target_dir": "ltr"}
+    captions.say(0, "The tour begins at ten.", final=True)
+    page = visit(f"{captions.page}?source=1")
+    expect_shown(page, "The tour begins at ten.")
+    expect(page.get_by_role("button", name="Both languages")).to_be_hidden()

@@ -16,6 +16,7 @@ from flows.doctor.examination import checked
 from flows.doctor.finding import Checked, Finding, as_json, print_checked, print_verdict, works
 from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
+from operators.languages import Direction
 from tests.virtual_microphone import VirtualMicrophone
 
 
@@ -52,6 +53,7 @@ def test_a_check_that_fails_is_a_finding() -> None:
     assert (finding.verdict, "RuntimeError: no legs" in finding.sentence) == ("warning", True)
 
 
+GERMAN = Direction.of("English", "German")
 RESULTS = [
     Checked("desk", (Finding.ok("It stands on three legs"),), Facts()),
     Checked("chair", (Finding.warning("It creaks", "oil it with one or two drops of good oil"),), Facts()),
@@ -64,7 +66,7 @@ def test_findings_are_wrapped_between_words(columns: int) -> None:
     console = Console(file=io.StringIO(), width=columns)
     for result in [*RESULTS, BROKEN]:
         print_checked(console, result)
-    print_verdict(console, RESULTS, "German")
+    print_verdict(console, RESULTS, GERMAN)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, shown.splitlines())) <= columns
     words = " ".join(shown.split())
@@ -78,7 +80,7 @@ def test_the_last_line_says_whether_captions_will_work() -> None:
         ([*RESULTS, BROKEN], "Captions will not work yet: see lamp."),
     ]:
         console = Console(file=io.StringIO(), width=80)
-        print_verdict(console, results, "German")
+        print_verdict(console, results, GERMAN)
         assert console.file.getvalue().strip() == line  # type: ignore[attr-defined]
 
 
