@@ -8,8 +8,10 @@ ends with a full stop, the model translates only what is there.
 import msgspec
 import regex
 
+from operators.languages import SENTENCE_MARKS
+
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
-_CLOSING = ".!?,;:…。！？，、；：؟،"
+_CLOSING = SENTENCE_MARKS + ",;:，、；：،"
 
 
 class Conditioning(msgspec.Struct, frozen=True):

@@ -5,8 +5,10 @@ Windows are filled from the left, so a growing source keeps its existing windows
 
 from collections.abc import Callable, Iterator
 
+from operators.languages import SENTENCE_MARKS
+
 #: Punctuation that ends a sentence, in various scripts.
-SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "؟", "।")
+SENTENCE_ENDS = tuple(SENTENCE_MARKS.replace("…", ""))
 
 
 # Hardly any token has more characters. Longer texts are not tokenised as a whole, because not every tokenizer
