@@ -1,7 +1,7 @@
 """Writes operators/languages.tsv, the table of languages, from Unicode's CLDR.
 
-    pip install babel==2.18.0
-    python docs/scripts/languages.py
+pip install babel==2.18.0
+python docs/scripts/languages.py
 """
 
 from pathlib import Path
@@ -65,7 +65,14 @@ def row(code: str) -> str:
     likely = next((one for one in tag if one in SCRIPTS), "Latn")
     scripts = ",".join(SCRIPTS[one] for one in [likely, *OTHER_SCRIPTS.get(code, [])])
     return "\t".join(
-        [code.replace("_", "-"), ENGLISH.get(code, english[code]), chinese[code], own, scripts, ",".join(OTHER_NAMES.get(code, []))]
+        [
+            code.replace("_", "-"),
+            ENGLISH.get(code, english[code]),
+            chinese[code],
+            own,
+            scripts,
+            ",".join(OTHER_NAMES.get(code, [])),
+        ]
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -52,7 +52,7 @@ from operators.models.recurrent import RecurrentMemory
 from operators.models.tuning import LlamaProbe, Tuning, tune
 from operators.observed import Progress, silent
 from operators.prompts.prompt import Prompt
-from operators.prompts.select import TemplateName, select_prompt
+from operators.prompts.select import select_prompt
 from operators.prompts.template import Template
 from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble
@@ -268,8 +268,8 @@ def with_sessions(settings: TranslateSettings) -> TranslateSettings:
     return replace(settings, sessions=max(settings.sessions, settings.rooms or 1))
 
 
-def _template(chosen: str) -> TemplateName | Template:
-    return read_template(Path(chosen)) if chosen.endswith(".toml") else cast("TemplateName", chosen)
+def _template(chosen: str) -> str | Template:
+    return read_template(Path(chosen)) if chosen.endswith(".toml") else chosen
 
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:

@@ -19,6 +19,7 @@ from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
 from operators.languages import Direction
 from operators.option import Option
+from operators.prompts import template
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
 from operators.secret import Secret
 from operators.sentences.joining import Bounds
@@ -28,8 +29,8 @@ Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 #: Valid values for the prompt: as a regular expression, and in words.
-TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
-TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
+TEMPLATE = rf"^({'|'.join(map(re.escape, template.NAMES))}|.+\.toml)$"
+TEMPLATES = f"{', '.join(template.NAMES)} or the path of a .toml file"
 #: The same for the acceptance rule.
 ACCEPT = f"^auto$|{acceptance.PATTERN}"
 ACCEPTED = f"auto, {acceptance.DESCRIPTION}"
@@ -150,7 +151,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     )
     model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
-        "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
+        f"{', '.join(template.NAMES[1:])}, or a .toml file of your own; auto chooses by the model.",
     )] = "auto"  # fmt: skip
     method: Annotated[Method, Option(f"Decoding method: {', '.join(METHOD_NAMES)}.")] = "ssbd"
     glossary: Annotated[str | None, Option(

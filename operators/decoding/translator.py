@@ -242,7 +242,7 @@ class Translator:
     def _split(self, text: str) -> Iterator[str]:
         if text.strip():
             budget = self._settings.max_source
-            yield from split_source(text, budget, lambda part: len(self._prompt.source(part)))
+            yield from split_source(text, budget, self._prompt.size)
 
     def _translate(
         self, key: str, text: str, source: tuple[int, ...], before: Window, *, is_final: bool

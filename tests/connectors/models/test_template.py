@@ -26,7 +26,7 @@ def test_each_of_our_templates_can_be_copied_and_used(name: str) -> None:
         ('prompt = "{source}"\nmessage = "{source}"', "and has message and prompt"),
         ('prompt = "Translate this."', r"prompt: it needs the mark \{source\} where the speech goes"),
         ('message = "{source} {source}"', r"message: the mark \{source\} appears more than once"),
-        ('message = "{source}"\nmodels = ["x"]', "unknown field `models`"),
+        ('message = "{source}"\nprompts = ["x"]', "unknown field `prompts`"),
         ('prompt = "{source}"\ncontrols = "<s>"', "controls: Expected `array`, got `str`"),
         ("pairs = []", "Object missing required field `language`"),
         ('pairs = [{source = "a"}]', r"pairs\[0\]: Object missing required field `target`"),
