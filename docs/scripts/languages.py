@@ -28,8 +28,8 @@ SCRIPTS = {
 }  # fmt: skip
 #: Scripts that are in use besides the likely one.
 OTHER_SCRIPTS = {
-    "az": ["Cyrl"], "bs": ["Cyrl"], "kk": ["Latn"], "ku": ["Arab"], "mn": ["Mong"], "ms": ["Arab"], "pa": ["Arab"],
-    "sr": ["Latn"], "tk": ["Cyrl"], "uz": ["Cyrl"], "sd": ["Deva"],
+    "az": ["Cyrl"], "bs": ["Cyrl"], "kk": ["Latn"], "ku": ["Arab"], "mn": ["Mong"], "ms": ["Arab"],
+    "pa": ["Arab"], "sr": ["Latn"], "tk": ["Cyrl"], "uz": ["Cyrl"], "sd": ["Deva"],
 }  # fmt: skip
 SCRIPTS |= {"Mong": "Mongolian"}
 
@@ -87,7 +87,7 @@ def _has_texts(code: str) -> bool:
 def main() -> None:
     """Write the table."""
     rows = sorted((row(code) for code in CODES.split()), key=lambda one: one.split("\t")[1])
-    head = "# From CLDR by docs/scripts/languages.py: code, names in English, Chinese and itself, scripts, others"
+    head = "# docs/scripts/languages.py: code, names in English, Chinese and itself, scripts, others"
     table = Path(__file__).parents[2] / "operators" / "languages.tsv"
     table.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
 

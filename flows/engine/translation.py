@@ -288,6 +288,7 @@ def translator_settings(settings: TranslateSettings, prompt: Prompt) -> Translat
         draft_mask=settings.draft_mask,
         finals_differ=speculates and rules.finals_differ,
         drop_revised=settings.drop_revised,
+        context=settings.context,
     )
 
 
@@ -394,6 +395,10 @@ def _cells(settings: TranslateSettings, prompts: Sequence[Prompt]) -> int:
     """Number of tokens that the cache of a context must hold."""
     tail = max(len(tail) for prompt in prompts for tail in (prompt.tail, prompt.unfinished_tail or ()))
     # A source of max_source tokens may be a few tokens longer where windows are joined from words.
+    notes = [one for prompt in prompts for one in (prompt.terms, prompt.context) if one is not None]
+    if notes and (settings.glossary is not None or settings.context):
+        # A prompt with notes shares no head, and its tail is counted twice.
+        tail += max(one.room for one in notes)
     window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.
     nodes = MAX_NODES if settings.draft_tree else 0

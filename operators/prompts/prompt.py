@@ -4,7 +4,7 @@ The head is evaluated once and shared by all segments. Only the template's own t
 tokens: speech that spells ``<end_of_turn>`` stays text, and a line break in it stays a space.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple, Protocol, Self
 
 
@@ -67,21 +67,21 @@ class Prompt(NamedTuple):
     knows_unfinished: bool = False
     #: Token ids after an unfinished source; None if the model is not told which one it is.
     unfinished_tail: tuple[int, ...] | None = None
-    #: The prompt where terms of a glossary occur, and the one after other sentences; None if the model's makers
-    #: foresee none.
+    #: The prompt where terms of a glossary occur, and the one after other sentences; None if the model's
+    #: makers foresee none.
     terms: Noted | None = None
     context: Noted | None = None
 
-    def with_notes(self, terms: Sequence[tuple[str, str]], said: Sequence[str]) -> Self:
-        """The prompt with the terms and their translations, or with what was ``said`` before, if it has places.
+    def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
+        """The prompt with terms and their translations, or with what was ``said`` before, if it has places.
 
         No makers of a model foresee both; terms come first.
         """
         if terms and self.terms is not None:
             each = [self.terms.each.format(term=term, translation=target) for term, target in terms]
             return self._noted(self.terms, each, "\n")
-        if said and self.context is not None:
-            return self._noted(self.context, said, " ")
+        if self.context is not None:
+            return self._noted(self.context, list(said), " ")
         return self
 
     def _noted(self, noted: Noted, notes: Sequence[str], joint: str) -> Self:

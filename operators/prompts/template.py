@@ -165,7 +165,8 @@ def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str
         if template.languages and spoken.code not in template.languages:
             known = " and ".join(language(code).name for code in template.languages)
             raise UsageError(
-                f"this model translates between {known} only, and not {spoken.name}; choose another with --model"
+                f"this model translates between {known} only, and not {spoken.name}; choose another "
+                "with --model"
             )
         marks = {
             f"{{{side}_language}}": template.names.get(spoken.code, spoken.name),

@@ -40,7 +40,7 @@ def test_a_misspelt_language_is_told_with_the_one_that_was_meant(typed: str) -> 
 
 @pytest.mark.parametrize("typed", ["", "xx", "xx-DE", "Klingon"])
 def test_an_unknown_language_is_told_with_what_to_type(typed: str) -> None:
-    with pytest.raises(UsageError, match="English name of a language, or its code, such as German or de$"):
+    with pytest.raises(UsageError, match=r"English name of a language, or its code, such as German or de$"):
         language(typed)
 
 

@@ -23,7 +23,6 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|")
 _NO_VARIABLE = "(no name of a variable)"
 _KEY = re.compile(r"[!-~]{1,2048}")
 _SECRET = re.compile(r"(key|token|secret|authorization|sig|password)=", re.IGNORECASE)
-# The locales with which Azure recognises a language if none is set, and by the language's code.
 _TAGS = """
 af-ZA am-ET ar-EG as-IN az-AZ bg-BG bn-IN bs-BA ca-ES cs-CZ cy-GB da-DK de-DE el-GR en-US es-ES et-EE
 eu-ES fa-IR fi-FI fil-PH fr-FR ga-IE gl-ES gu-IN he-IL hi-IN hr-HR hu-HU hy-AM id-ID is-IS it-IT ja-JP
@@ -31,7 +30,8 @@ jv-ID ka-GE kk-KZ km-KH kn-IN ko-KR lo-LA lt-LT lv-LV mk-MK ml-IN mn-MN mr-IN ms
 nl-NL or-IN pa-IN pl-PL ps-AF pt-BR ro-RO ru-RU si-LK sk-SK sl-SI so-SO sq-AL sr-RS sv-SE sw-KE ta-IN
 te-IN th-TH tr-TR uk-UA ur-IN uz-UZ vi-VN yue-CN zh-CN zu-ZA
 """
-_LOCALES = {tag.partition("-")[0]: tag for tag in _TAGS.split()} | {"no": "nb-NO", "zh-Hant": "zh-TW"}
+#: The locales with which Azure recognises a language if none is set, by its code.
+LOCALES = {tag.partition("-")[0]: tag for tag in _TAGS.split()} | {"no": "nb-NO", "zh-Hant": "zh-TW"}
 _SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
 
 
@@ -119,16 +119,14 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
 
 def locale(settings: AzureSettings, spoken: Language) -> str:
     """The tag of the language that Azure is to recognise."""
-    return settings.language or _LOCALES[spoken.code]
+    return settings.language or LOCALES[spoken.code]
 
 
 def check_spoken(settings: AzureSettings, spoken: Language) -> None:
     """Raise `UsageError` if the settings name a language that is not the spoken one."""
     tag = settings.language
-    if tag is None and spoken.code not in _LOCALES:
-        raise UsageError(
-            f"Azure's recogniser does not know {spoken.name}; name its tag in azure.language if it does by now"
-        )
+    if tag is None and spoken.code not in LOCALES:
+        raise UsageError(f"Azure's recogniser does not know {spoken.name}; name its tag in azure.language")
     # Azure knows more languages than surtitle, and some tags, such as yue-CN, name one that is written alike.
     if tag is not None and is_language(tag) and language(tag) != spoken:
         raise UsageError(

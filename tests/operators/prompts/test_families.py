@@ -1,8 +1,10 @@
-"""Each named model is asked as its makers publish it: their chat template, or what it is documented to write.
+"""Each named model is asked as its makers publish it: by their chat template, or as they document it.
 
-The templates are cut to what a request without tools uses; those that no licence lets us copy are written from
-the documentation of their format.
+The templates are cut to what a request without tools uses; those that no licence lets us copy are written
+from the documentation of their format.
 """
+
+# ruff: noqa: E501 - prompts, word for word
 
 from typing import NamedTuple
 
@@ -189,12 +191,13 @@ def test_a_named_model_is_asked_as_its_makers_ask_it(
     begin = [family.begin] if family.begin and family.begin not in family.controls else []
     marks = dict.fromkeys([*begin, *family.controls, "</s>"], CONTROL)
     path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
-    header = {} if family.template is None else {"tokenizer_chat_template": family.template}
     tokens = byte_pairs(marks)
+    if family.template is not None:
+        tokens.entries["tokenizer.chat_template"] = family.template
     if family.begin:
         tokens.entries["tokenizer.ggml.bos_token_id"] = tokens.texts.index(family.begin)
         tokens.entries["tokenizer.ggml.add_bos_token"] = True
-    model = LlamaModel(write_model(path, tokens, general_name=family.name, **header))
+    model = LlamaModel(write_model(path, tokens, general_name=family.name))
     prompt = select_prompt(model, "auto", "English", family.target)
     built = prompt.build(prompt.source(SAID), is_final=True)
     want = model.tokenize(published(family), special=True)
