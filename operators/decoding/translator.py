@@ -95,7 +95,7 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     finals_differ: bool = False
     #: Whether the draft is dropped if the source does not extend the previous one.
     drop_revised: bool = False
-    #: The number of sentences before the present one that the model is told, if its prompt has a place for them.
+    #: The number of sentences before the present one that the model is told, if its prompt has a place.
     context: int = 0
 
 

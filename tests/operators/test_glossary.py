@@ -126,8 +126,4 @@ def test_a_translation_may_have_an_ending_but_begins_a_word(text: str, target: s
 def test_a_prompt_is_told_each_term_once_as_the_text_spells_it() -> None:
     terms = made({"beam search": "Strahlsuche", "模型": "Modell"})
     text = "Beam-search finds 模型, beam search too"
-    assert terms.pairs(text) == [
-        ("Beam search", "Strahlsuche"),
-        ("模型", "Modell"),
-        ("beam search", "Strahlsuche"),
-    ]
+    assert terms.pairs(text) == [("Beam search", "Strahlsuche"), ("模型", "Modell")]
