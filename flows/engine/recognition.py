@@ -1,7 +1,8 @@
 """Makes the recogniser that the settings name."""
 
-from connectors.models.terms import tell_non_commercial
+from connectors.models.terms import tell_limit
 from operators.languages import language
+from operators.models.terms import NON_COMMERCIAL, Limit
 from operators.recognizers.part import RECOGNIZERS, Observe, RecognizerSettings
 from operators.recognizers.protocol import Recognizer
 
@@ -39,4 +40,5 @@ def tell_terms(engine: str, spoken: str) -> None:
     """Tell the terms of an engine's model for a language, if there are any."""
     terms = RECOGNIZERS[engine].terms(language(spoken))
     if terms is not None:
-        tell_non_commercial(*terms)
+        model, licence = terms
+        tell_limit(model, Limit(NON_COMMERCIAL, licence))

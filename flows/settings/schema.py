@@ -149,7 +149,9 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     target: Annotated[str, Option("Language of the captions, by name or code.")] = msgspec.field(
         name="to", default="German"
     )
-    model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
+    model: Annotated[
+        str, Option("A name of `surtitle models`, a GGUF file, or hub:OWNER/REPO:FILE.gguf.")
+    ] = "default"
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
         f"{', '.join(TEMPLATE_NAMES[1:])}, or a .toml file of your own; auto chooses by the model.",
     )] = "auto"  # fmt: skip
