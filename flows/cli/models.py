@@ -83,7 +83,7 @@ def get(
 
 
 def _reference(direction: Direction | None, progress: Progress) -> tuple[str, Reference]:
-    """The name and the time of the model that comes with surtitle for the direction, measured now if it never was."""
+    """The name and the time of our own model for the direction, measured now if it never was."""
     path = resolve_model("default", direction, progress=progress)
     own = catalog()["captions" if direction and catalog()["captions"].translates(direction) else "base"]
     costs = measured_costs(path)

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from statistics import median
 from time import perf_counter
 
 from connectors.audio.decoder import AudioDecoder
-from connectors.machine.resources import others_s, resident_mb, usable_cores
+from connectors.machine.resources import available_mb, others_s, resident_mb, usable_cores
 from connectors.models.captions_folder import captions_folder, directions
+from connectors.models.catalog import catalog, hub_name
 from connectors.models.hub import HUB_PREFIX, is_fetched
-from connectors.models.resolve import resolve_model
+from connectors.models.resolve import models_for, resolve_model
 from flows.doctor.model import ModelFacts
 from flows.doctor.speed import SpeedFacts
+from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, best, candidates
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine
 from flows.settings.schema import RecognizeSettings, TranslateSettings
@@ -27,7 +30,8 @@ from operators.recognizers.protocol import Hypothesis
 def load(settings: TranslateSettings) -> ModelFacts:
     """Load the model that the settings name, and choose its prompt."""
     try:
-        if settings.model.startswith(HUB_PREFIX) and not is_fetched(settings.model):
+        file = hub_name(settings.model)
+        if file.startswith(HUB_PREFIX) and not is_fetched(file):
             return ModelFacts(name=settings.model, is_absent=True)
         direction = settings.direction
         path = resolve_model(settings.model, direction)
@@ -72,9 +76,21 @@ def measure(settings: TranslateSettings) -> SpeedFacts:
         updates_ms=tuple(updates),
         translated_s=translated_s,
         threads=engine.context.threads,
+        best=_best(engine, settings, updates),
         others=(others_s() - others) / (perf_counter() - began) / usable_cores(),
         resident_mb=resident_mb(),
     )
+
+
+def _best(engine: Engine, settings: TranslateSettings, updates: list[float]) -> str | None:
+    """The named model to recommend, by what this one took."""
+    ((meant, _),) = models_for(settings.model, [settings.direction])
+    own = catalog().get(meant)
+    weights = own.weights if own else engine.path.stat().st_size * WEIGHTS_PER_BYTE
+    took = Reference(median(updates), weights, engine.prompt.knows_unfinished) if updates else None
+    measured = {meant: took.update_ms} if took else {}
+    chosen = best(candidates(settings.direction, took, measured), available_mb())
+    return None if chosen is None else chosen.name
 
 
 def _speech() -> bytes:

@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.models.catalog import NamedModel, catalog, languages_of
+from connectors.models.catalog import BESIDES_MB, FLOWS_MS, NamedModel, catalog, languages_of
 from operators.decoding.pass_cost import PassCosts
 from operators.languages import Direction
 
-#: Memory of a run besides the model's file: recogniser, libraries, cells of the cache.
-BESIDES_MB = 400
-#: Milliseconds of an update up to which captions flow: the interval between two hypotheses of the recogniser.
-FLOWS_MS = 500.0
+#: Billions of weights per byte of a file in four bits.
+WEIGHTS_PER_BYTE = 1.35e-9
 # Tokens that an update verifies in one pass, and those that it then decodes one by one. The models for
 # captions take 42 ms an update on two cores, as with the first pair; Qwen2.5-Coder 1.5B 1.2 s, base 0.12 s.
 _CAPTIONS, _OTHERS = (16, 4), (24, 12)
@@ -87,12 +85,14 @@ def candidates(
 
 
 def best(found: Sequence[Candidate], free_mb: float | None) -> Candidate | None:
-    """The best one that fits into the memory and whose captions flow; None if there is none."""
+    """The best one for every use that fits into the memory and whose captions flow; None if there is none."""
     return next(
         (
             one
             for one in found
-            if one.update_ms is not None
+            if one.commercial
+            and not one.terms
+            and one.update_ms is not None
             and one.update_ms <= FLOWS_MS
             and (free_mb is None or one.memory_mb <= free_mb)
         ),

@@ -163,6 +163,14 @@ def test_the_speed(change: dict[str, object], verdict: Verdict, words: str) -> N
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
+def test_the_best_named_model_that_keeps_up_is_recommended() -> None:
+    assert (
+        "keeps up here is captions"
+        in speed.judge(msgspec.structs.replace(SPEED, best="captions"))[1].sentence
+    )
+    assert speed.judge(SPEED)[1].sentence.startswith("No named model for these languages keeps up here")
+
+
 def test_the_recogniser() -> None:
     assert recognizer.judge(RecognizerFacts(), "en")[0].sentence.endswith("it recognises English")
     found = recognizer.judge(RecognizerFacts("it is missing; install it"), "en")
