@@ -11,8 +11,8 @@ from connectors.models.captions_folder import captions_folder, is_made_for
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from operators.languages import Direction, language
 
-#: Megabytes of a run besides the model's file: recogniser, libraries, cells of the cache. With the default models
-#: `surtitle file` takes 386 MB at its peak on two cores.
+#: Megabytes of a run besides the model's file: recogniser, libraries, cells of the cache. With the default
+#: models `surtitle file` takes 386 MB at its peak on two cores.
 BESIDES_MB = 400
 #: Milliseconds of an update up to which captions flow: the interval between two hypotheses of the recogniser.
 FLOWS_MS = 500.0

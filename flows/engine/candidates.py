@@ -37,6 +37,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     what: str
     languages: list[str]
+    #: Its file, as ``--model`` takes it; None if it comes with surtitle.
+    file: str | None
     #: Size of its file, and memory of a run with it.
     megabytes: int
     memory_mb: int
@@ -71,6 +73,7 @@ def candidates(
             name=one.name,
             what=one.what,
             languages=languages_of(one),
+            file=one.hub_name,
             megabytes=one.megabytes,
             memory_mb=one.megabytes + BESIDES_MB,
             licence=one.licence,

@@ -153,7 +153,7 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         str, Option("A name of `surtitle models`, a GGUF file, or hub:OWNER/REPO:FILE.gguf.")
     ] = "default"
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
-        f"{', '.join(TEMPLATE_NAMES[1:])}, or a .toml file of your own; auto chooses by the model.",
+        "A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model.",
     )] = "auto"  # fmt: skip
     method: Annotated[Method, Option(f"Decoding method: {', '.join(METHOD_NAMES)}.")] = "ssbd"
     glossary: Annotated[str | None, Option(

@@ -12,6 +12,7 @@ def test_the_models_for_two_languages_are_listed_with_the_best_one_that_keeps_up
     (one,) = told["models"]
     assert one["licence"] == "Apache-2.0"
     assert one["commercial"] is True
+    assert one["file"] == "hub:BSC-LT/salamandraTA-7B-instruct-GGUF:salamandraTA_7B_inst_q4.gguf"
     assert one["update_ms"] > 0
     assert not one["is_measured"]
     table = surtitle("models", "--from", "en", "--to", "Welsh").stdout
