@@ -98,8 +98,8 @@ def chat_prompt(model: ChatVocabulary, template: ChatTemplate, source: str, targ
 
     Raises `InputError` for a template that cannot be used, `UsageError` for an unknown language.
     """
-    chinese = "zh" in (language(source).code, language(target).code)
-    message = template.chinese if chinese and template.chinese else template.message
+    is_chinese = any(language(one).code.startswith("zh") for one in (source, target))
+    message = template.chinese if is_chinese and template.chinese else template.message
     answer = with_languages(template.answer, template, source, target)
 
     def rendered(text: str, *marks: str) -> list[str]:

@@ -78,7 +78,8 @@ class Prompt(NamedTuple):
         No makers of a model foresee both; terms come first.
         """
         if terms and self.terms is not None:
-            each = [self.terms.each.format(term=term, translation=target) for term, target in terms]
+            note = self.terms.each
+            each = [note.replace("{translation}", to).replace("{term}", term) for term, to in terms]
             return self._noted(self.terms, each, "\n")
         if self.context is not None:
             return self._noted(self.context, list(said), " ")

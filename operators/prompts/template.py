@@ -17,6 +17,8 @@ from operators.languages import language
 
 #: The place of the recognised text, and of notes before it.
 SOURCE, NOTES = "{source}", "{notes}"
+#: A term in a note, and its translation.
+TERM, TRANSLATION = "{term}", "{translation}"
 
 _FOLDER = files("operators.prompts") / "templates"
 
@@ -128,8 +130,16 @@ def template_of(content: Mapping[str, object]) -> Template:
         if "matching regex" in what:
             what = f"it needs the mark {SOURCE} where the speech goes"
         raise ValueError(f"{place.rstrip('`')}: {what}" if place else what) from None
-    for place, message in _messages(template):
+    messages = list(_messages(template))
+    for place, message in messages:
         _check_marks(place, message, notes=place.endswith(".message"))
+    if len(messages) > 1 and any(f" {SOURCE}" in message for _, message in messages):
+        raise ValueError(
+            f"there is a space before {SOURCE}; begin a line with it where there are several messages"
+        )
+    terms = getattr(template, "terms", None)
+    if terms is not None and not all(mark in terms.each for mark in (TERM, TRANSLATION)):
+        raise ValueError(f"terms.each: it needs the marks {TERM} and {TRANSLATION}")
     return template
 
 
@@ -152,8 +162,6 @@ def _check_marks(place: str, message: str, *, notes: bool) -> None:
         raise ValueError(f"{place}: the mark {SOURCE} appears more than once")
     if notes and (before.count(NOTES) != 1 or NOTES in after):
         raise ValueError(f"{place}: it needs the mark {NOTES} once, before {SOURCE}")
-    if notes and before.endswith(" "):
-        raise ValueError(f"{place}: there is a space before {SOURCE}; begin a line with it")
 
 
 def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str, target: str) -> str:
