@@ -43,10 +43,9 @@ CALLS = [
     for words in map(shlex.split, commands(page))
     if Path(words[0]).name == "surtitle"
 ]
-SETTINGS = [
-    block for page in PAGES for block in blocks(page, "toml") if re.search(r"^\[", block, re.MULTILINE)
-]
-TEMPLATES = [block for page in PAGES for block in blocks(page, "toml") if block not in SETTINGS]
+TOML = [block for page in PAGES for block in blocks(page, "toml")]
+SETTINGS = [block for block in TOML if re.search(r"^\[", block, re.MULTILINE) and "{source}" not in block]
+TEMPLATES = [block for block in TOML if block not in SETTINGS]
 
 
 @cache
@@ -57,7 +56,7 @@ def program() -> Any:
 def understood(words: list[str]) -> None:
     """Raise whatever the command line says against these words; runs nothing."""
     command = program()
-    while hasattr(command, "commands"):
+    while hasattr(command, "commands") and not words[0].startswith("-"):
         command, words = command.commands[words[0]], words[1:]
     command.make_context("surtitle", words)
 
