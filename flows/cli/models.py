@@ -1,7 +1,6 @@
 """``surtitle models``: the models that have a name, and which of them keep up on this machine."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -12,14 +11,11 @@ from rich.table import Table
 from connectors.machine.resources import available_mb
 from connectors.models.catalog import NamedModel, catalog
 from connectors.models.resolve import resolve_model
-from flows.engine.candidates import Candidate, Reference, best, candidates, update_ms
-from flows.engine.costs import measured_costs, pass_costs_of, tuning_of
+from flows.engine.candidates import Candidate, advice, best, candidates
+from flows.engine.costs import measured_here
 from flows.running.waiting import Waiting
 from operators.errors import UsageError, nearest
 from operators.languages import Direction, language
-from operators.models.llama import ContextSettings
-from operators.models.llama_model import LlamaModel
-from operators.observed import Progress
 
 models_app = typer.Typer(invoke_without_command=True)
 _MAX_LANGUAGES = 6
@@ -43,8 +39,7 @@ def models(
         raise UsageError("models: give both --from and --to, or neither")
     direction = None if source is None or target is None else Direction(language(source), language(target))
     with Waiting(quiet=json, captions=False) as waiting:
-        own, reference = _reference(direction, waiting.doing)
-        found = candidates(direction, reference, {**_measured(), own: reference.update_ms})
+        found = candidates(direction, *measured_here(direction, waiting.doing))
     chosen = best(found, available_mb())
     if json:
         answer = {"models": found, "best": chosen and chosen.name}
@@ -59,7 +54,7 @@ def models(
         "\nms: an update on this machine, measured, or ~ estimated from a measured one by its weights"
     )
     if direction is not None:
-        console.print(_told(direction, chosen))
+        console.print(f"For {direction}, {advice(found, available_mb())}.")
     console.print("surtitle models get NAME downloads one; --model NAME takes it anywhere.")
 
 
@@ -80,33 +75,6 @@ def get(
     print(path)
     if named is not None and (named.terms or not named.commercial):
         print(f"{named.licence}: {_use(named)}.")
-
-
-def _reference(direction: Direction | None, progress: Progress) -> tuple[str, Reference]:
-    """The name and the time of our own model for the direction, measured now if it never was."""
-    path = resolve_model("default", direction, progress=progress)
-    own = catalog()["captions" if direction and catalog()["captions"].translates(direction) else "base"]
-    costs = measured_costs(path)
-    if costs is None:
-        model = LlamaModel(path)
-        tuning = tuning_of(path, model, progress)
-        context = ContextSettings(cells=0, sequences=1, threads=tuning.threads, ubatch=tuning.ubatch)
-        costs = pass_costs_of(path, model, context, progress)
-        model.close()
-    took_ms = update_ms(costs, is_for_captions=own.is_for_captions)
-    return own.name, Reference(took_ms, own.weights, own.is_for_captions)
-
-
-def _measured() -> dict[str, float]:
-    """Milliseconds of an update of the models that are here and whose passes were measured."""
-    found = {}
-    for one in catalog().values():
-        if one.hub_name is None or not one.is_here:
-            continue
-        costs = measured_costs(Path(resolve_model(one.name)))
-        if costs is not None:
-            found[one.name] = update_ms(costs, is_for_captions=one.is_for_captions)
-    return found
 
 
 def _table(found: list[Candidate], *, with_languages: bool) -> Table:
@@ -136,9 +104,3 @@ def _languages(names: list[str]) -> str:
 
 def _use(one: Candidate | NamedModel) -> str:
     return one.terms if one.commercial else "no commercial use"
-
-
-def _told(direction: Direction, chosen: Candidate | None) -> str:
-    if chosen is None:
-        return f"For {direction} no model keeps up here: with any of them captions come in larger steps."
-    return f"For {direction} the best one that keeps up here is {chosen.name}."

@@ -13,12 +13,13 @@ from connectors.models.hub import HUB_PREFIX, is_fetched
 from connectors.models.resolve import models_for, resolve_model
 from flows.doctor.model import ModelFacts
 from flows.doctor.speed import SpeedFacts
-from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, best, candidates
+from flows.engine.candidates import WEIGHTS_PER_BYTE, Reference, advice, candidates
+from flows.engine.costs import measured_here
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine
 from flows.settings.schema import RecognizeSettings, TranslateSettings
 from operators.decoding.translator import SegmentState
-from operators.errors import SurtitleError
+from operators.errors import SurtitleError, UsageError
 from operators.events import AudioChunk
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
@@ -39,6 +40,10 @@ def load(settings: TranslateSettings) -> ModelFacts:
         prompt = select_prompt(model, "auto", settings.source, settings.target)
         with closing(LlamaContext(model, ContextSettings(cells=256, sequences=1, threads=1))) as context:
             can_keep = not model.is_recurrent and context.can_shift
+    except UsageError as error:
+        # It does not know the languages.
+        found = candidates(settings.direction, *measured_here(settings.direction))
+        return ModelFacts(error=str(error), advice=advice(found, available_mb()))
     except SurtitleError as error:
         return ModelFacts(error=str(error))
     return ModelFacts(
@@ -76,21 +81,21 @@ def measure(settings: TranslateSettings) -> SpeedFacts:
         updates_ms=tuple(updates),
         translated_s=translated_s,
         threads=engine.context.threads,
-        best=_best(engine, settings, updates),
+        advice=_advice(engine, settings, updates),
         others=(others_s() - others) / (perf_counter() - began) / usable_cores(),
         resident_mb=resident_mb(),
     )
 
 
-def _best(engine: Engine, settings: TranslateSettings, updates: list[float]) -> str | None:
-    """The named model to recommend, by what this one took."""
+def _advice(engine: Engine, settings: TranslateSettings, updates: list[float]) -> str:
+    """Which named model to take, by what this one took."""
+    if not updates:
+        return ""
     ((meant, _),) = models_for(settings.model, [settings.direction])
     own = catalog().get(meant)
     weights = own.weights if own else engine.path.stat().st_size * WEIGHTS_PER_BYTE
-    took = Reference(median(updates), weights, engine.prompt.knows_unfinished) if updates else None
-    measured = {meant: took.update_ms} if took else {}
-    chosen = best(candidates(settings.direction, took, measured), available_mb())
-    return None if chosen is None else chosen.name
+    took = Reference(median(updates), weights, engine.prompt.knows_unfinished)
+    return advice(candidates(settings.direction, took, {meant: took.update_ms}), available_mb())
 
 
 def _speech() -> bytes:

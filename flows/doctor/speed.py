@@ -6,7 +6,7 @@ import msgspec
 
 from connectors.machine.child_process import Failure, run_child
 from connectors.models.catalog import FLOWS_MS
-from flows.doctor.finding import Finding, from_error
+from flows.doctor.finding import Finding, advised, from_error
 from flows.doctor.model import named
 from flows.settings.schema import TranslateSettings
 
@@ -31,8 +31,8 @@ class SpeedFacts(msgspec.Struct, frozen=True):
     #: Seconds of the speech that these updates are about; less than all of it on a slow machine.
     translated_s: float = 0.0
     threads: int = 0
-    #: The best named model for these languages whose captions would flow here; None if there is none.
-    best: str | None = None
+    #: Which named model to take here, as a phrase.
+    advice: str = ""
     #: Share of the processor that other programs used meanwhile.
     others: float = 0.0
     resident_mb: float | None = None
@@ -70,13 +70,7 @@ def judge(facts: SpeedFacts) -> list[Finding]:
         return [from_error(facts.error, is_problem=True)]
     if not facts.updates_ms:
         return [Finding.warning("Nothing was recognised in the recording", "install surtitle again")]
-    return [_speed(facts), Finding.ok(_choice(facts))]
-
-
-def _choice(facts: SpeedFacts) -> str:
-    if facts.best is None:
-        return "No named model for these languages keeps up here (`surtitle models`)"
-    return f"The best named model for these languages that keeps up here is {facts.best} (`surtitle models`)"
+    return [_speed(facts), *advised(facts.advice)]
 
 
 def _speed(facts: SpeedFacts) -> Finding:

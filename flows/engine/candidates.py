@@ -103,6 +103,20 @@ def best(found: Sequence[Candidate], free_mb: float | None) -> Candidate | None:
     )
 
 
+def advice(found: Sequence[Candidate], free_mb: float | None) -> str:
+    """Which of the named models to take, as a phrase."""
+    chosen = best(found, free_mb)
+    if chosen is not None:
+        return f"the best named model that keeps up here is {chosen.name}"
+    fastest = min(found, key=lambda one: one.update_ms or 0.0, default=None)
+    if fastest is None:
+        return "there is no named model"
+    return (
+        f"no named model keeps up here; {fastest.name} comes closest, with about "
+        f"{fastest.update_ms or 0:,.0f} ms an update"
+    )
+
+
 def _estimated(reference: Reference, model: NamedModel) -> float:
     more = {True: 1.0, False: _MORE}
     ratio = more[model.is_for_captions] / more[reference.is_for_captions]

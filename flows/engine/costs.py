@@ -5,8 +5,12 @@ from pathlib import Path
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.machine.resources import others_s, usable_cores
 from connectors.machine.tuning import recalled, remembered, tuning_key
+from connectors.models.catalog import catalog
+from connectors.models.resolve import resolve_model
+from flows.engine.candidates import Reference, update_ms
 from flows.engine.serving import largest_fill
 from operators.decoding.pass_cost import PassCosts
+from operators.languages import Direction
 from operators.models.llama import BATCH, ContextSettings
 from operators.models.llama_model import LlamaModel
 from operators.models.pass_times import (
@@ -20,7 +24,7 @@ from operators.models.pass_times import (
     measure_row_step,
 )
 from operators.models.tuning import LlamaProbe, Tuning, tune
-from operators.observed import Progress
+from operators.observed import Progress, silent
 
 
 def tuning_of(path: Path, model: LlamaModel, progress: Progress) -> Tuning:
@@ -97,3 +101,30 @@ def measured_costs(path: Path) -> PassCosts | None:
     key = tuning_key(path)
     tuning = remembered(key, Tuning)
     return None if tuning is None else remembered(f"{key}-{tuning.threads}-{tuning.ubatch}", PassCosts)
+
+
+def measured_here(
+    direction: Direction | None, progress: Progress = silent
+) -> tuple[Reference, dict[str, float]]:
+    """What is known of the time of an update on this machine.
+
+    Returns the time with the model that comes with surtitle for the direction, measured now if it never was;
+    and milliseconds with each named model that is here and was measured, by name.
+    """
+    own = catalog()["captions" if direction and catalog()["captions"].translates(direction) else "base"]
+    path = resolve_model(own.name, direction, progress=progress)
+    costs = measured_costs(path)
+    if costs is None:
+        model = LlamaModel(path)
+        tuning = tuning_of(path, model, progress)
+        context = ContextSettings(cells=0, sequences=1, threads=tuning.threads, ubatch=tuning.ubatch)
+        costs = pass_costs_of(path, model, context, progress)
+        model.close()
+    took_ms = update_ms(costs, is_for_captions=own.is_for_captions)
+    measured = {own.name: took_ms}
+    for one in catalog().values():
+        if one.hub_name is not None and one.is_here:
+            costs = measured_costs(resolve_model(one.name))
+            if costs is not None:
+                measured[one.name] = update_ms(costs, is_for_captions=one.is_for_captions)
+    return Reference(took_ms, own.weights, own.is_for_captions), measured

@@ -1,6 +1,6 @@
 """Which named models one can take, and what an update takes with each."""
 
-from flows.engine.candidates import Candidate, Reference, best, candidates, update_ms
+from flows.engine.candidates import Candidate, Reference, advice, best, candidates, update_ms
 from operators.decoding.pass_cost import PassCosts
 from operators.languages import Direction
 
@@ -37,6 +37,11 @@ def test_the_best_one_is_the_first_whose_captions_flow_and_that_fits_into_the_me
     assert best(candidates(EN_IT, None, {}), None) is None
     # Its licence is not for every use.
     assert chosen(Direction.of("ja", "en"), 20.0) != "lfm2-enjp"
+
+
+def test_advice_names_the_best_one_or_the_one_that_comes_closest() -> None:
+    assert advice(list(found(EN_DE, 42.0).values()), None).endswith("keeps up here is captions")
+    assert "milmmt-46-1b comes closest, with about 600 ms" in advice(list(found(EN_IT, 42.0).values()), None)
 
 
 def test_a_direction_lists_the_models_that_know_both_languages() -> None:
