@@ -10,6 +10,7 @@ import msgspec
 from connectors.models.captions_folder import captions_folder, is_made_for
 from connectors.models.hub import HUB_PREFIX, is_fetched
 from operators.languages import Direction, language
+from operators.prompts.template import few_shot_templates
 
 #: Megabytes of a run besides the model's file: recogniser, libraries, cells of the cache. With the default
 #: models `surtitle file` takes 386 MB at its peak on two cores.
@@ -55,9 +56,12 @@ class NamedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         return self.hub_name is None or is_fetched(self.hub_name)
 
     def translates(self, direction: Direction) -> bool:
-        """Whether it knows both languages; a model for captions, whether there is one for the direction."""
+        """Whether it knows both languages; of what comes with surtitle, whether it can for the direction."""
         if self.is_for_captions:
             return is_made_for(direction, captions_folder())
+        if self.template == "few-shot":
+            names = direction.source.name, direction.target.name
+            return any((one.source_language, one.language) == names for one in few_shot_templates())
         return {direction.source.code, direction.target.code} <= set(self.languages.split())
 
 

@@ -39,10 +39,11 @@ def models(
         raise UsageError("models: give both --from and --to, or neither")
     direction = None if source is None or target is None else Direction(language(source), language(target))
     with Waiting(quiet=json, captions=False) as waiting:
-        found = candidates(direction, *measured_here(direction, waiting.doing))
+        reference, measured = measured_here(direction, waiting.doing)
+    found = candidates(direction, reference, measured)
     chosen = best(found, available_mb())
     if json:
-        answer = {"models": found, "best": chosen and chosen.name}
+        answer = {"models": found, "best": chosen and chosen.name, "is_steady": reference.is_steady}
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(answer)) + b"\n")
         return
     console = Console(highlight=False)
@@ -53,6 +54,8 @@ def models(
     console.print(
         "\nms: an update on this machine, measured, or ~ estimated from a measured one by its weights"
     )
+    if not reference.is_steady:
+        console.print("The machine was busy when that was measured, and is faster: ask again in an hour.")
     if direction is not None:
         console.print(f"For {direction}, {advice(found, available_mb())}.")
     console.print("surtitle models get NAME downloads one; --model NAME takes it anywhere.")

@@ -29,6 +29,8 @@ class Reference(NamedTuple):
     #: Billions.
     weights: float
     is_for_captions: bool
+    #: Whether the machine was quiet enough to measure.
+    is_steady: bool = True
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +51,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     update_ms: float | None
     is_measured: bool
     is_here: bool
+
+    @property
+    def is_for_every_use(self) -> bool:
+        """Whether its licence says so."""
+        return self.commercial and not self.terms
 
 
 def update_ms(costs: PassCosts, *, is_for_captions: bool) -> float:
@@ -93,8 +100,7 @@ def best(found: Sequence[Candidate], free_mb: float | None) -> Candidate | None:
         (
             one
             for one in found
-            if one.commercial
-            and not one.terms
+            if one.is_for_every_use
             and one.update_ms is not None
             and one.update_ms <= FLOWS_MS
             and (free_mb is None or one.memory_mb <= free_mb)
@@ -108,9 +114,10 @@ def advice(found: Sequence[Candidate], free_mb: float | None) -> str:
     chosen = best(found, free_mb)
     if chosen is not None:
         return f"the best named model that keeps up here is {chosen.name}"
-    fastest = min(found, key=lambda one: one.update_ms or 0.0, default=None)
+    usable = [one for one in found if one.is_for_every_use]
+    fastest = min(usable, key=lambda one: one.update_ms or 0.0, default=None)
     if fastest is None:
-        return "there is no named model"
+        return "no named model is licensed for every use"
     return (
         f"no named model keeps up here; {fastest.name} comes closest, with about "
         f"{fastest.update_ms or 0:,.0f} ms an update"

@@ -120,11 +120,11 @@ def measured_here(
         context = ContextSettings(cells=0, sequences=1, threads=tuning.threads, ubatch=tuning.ubatch)
         costs = pass_costs_of(path, model, context, progress)
         model.close()
-    took_ms = update_ms(costs, is_for_captions=own.is_for_captions)
+    took_ms, is_steady = update_ms(costs, is_for_captions=own.is_for_captions), costs.is_steady
     measured = {own.name: took_ms}
     for one in catalog().values():
         if one.hub_name is not None and one.is_here:
             costs = measured_costs(resolve_model(one.name))
             if costs is not None:
                 measured[one.name] = update_ms(costs, is_for_captions=one.is_for_captions)
-    return Reference(took_ms, own.weights, own.is_for_captions), measured
+    return Reference(took_ms, own.weights, own.is_for_captions, is_steady), measured

@@ -48,6 +48,8 @@ def test_a_direction_lists_the_models_that_know_both_languages() -> None:
     assert "captions" not in found(EN_IT, 42.0)
     assert set(found(Direction.of("Basque", "Welsh"), 42.0)) == {"salamandrata-7b"}
     assert "lfm2-enjp" in found(Direction.of("ja", "en"), 42.0)
+    assert "base" in found(Direction.of("en", "ja"), 42.0)
+    assert "base" not in found(Direction.of("ja", "en"), 42.0)
     assert len(found(None, 42.0)) > 15
 
 
