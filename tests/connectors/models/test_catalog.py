@@ -1,6 +1,7 @@
 """The named models are well formed, and say nothing that the rest of the program does not know."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,9 @@ from connectors.models.hub import is_fetched
 from connectors.models.resolve import NAMES, resolve_model
 from operators.errors import UsageError
 from operators.languages import LANGUAGES, Direction
-from operators.prompts.template import named_templates
+from operators.prompts.select import fitting_template
+from operators.prompts.template import TurnTemplate, named_templates
+from tests.toy import SpellingVocabulary
 
 CODES = {one.code for one in LANGUAGES}
 
@@ -50,3 +53,15 @@ def test_a_captions_model_translates_the_directions_in_its_folder() -> None:
         assert captions.translates(one)
         assert {one.source.code, one.target.code} <= set(captions.languages.split())
     assert not captions.translates(Direction.of("de", "en"))
+
+
+@pytest.mark.parametrize(
+    "model", [one for one in catalog().values() if one.file is not None], ids=lambda model: model.name
+)
+def test_the_file_of_a_named_model_gets_the_prompt_of_its_makers_by_its_name_alone(model: NamedModel) -> None:
+    template = named_templates()[model.template or ""]
+    controls = template.controls if isinstance(template, TurnTemplate) else ()
+    vocabulary = SpellingVocabulary(*controls, chat_template="{{ enable_thinking }}")
+    vocabulary.path = Path(model.file or "")
+    source, target = ("en", "ja") if model.template == "lfm2-enjp" else ("en", "de")
+    assert fitting_template(vocabulary, source, target) == model.template
