@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
@@ -151,6 +151,9 @@ def _background(job: TrainingJob) -> Iterator[Callable[[], float]]:
         yield lambda: 0.0
         return
     os.nice(_LOWEST_PRIORITY - os.nice(0))
+    # Where Linux groups processes by session, priorities only count inside of a group, and groups share evenly.
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(_LOWEST_PRIORITY), encoding="ascii")
     with closing(GivesWay(lock_file())) as way:
         yield way.pause
 
