@@ -151,7 +151,7 @@ def _background(job: TrainingJob) -> Iterator[Callable[[], float]]:
         yield lambda: 0.0
         return
     os.nice(_LOWEST_PRIORITY - os.nice(0))
-    # Where Linux groups processes by session, priorities only count inside of a group, and groups share evenly.
+    # Where Linux groups processes by session, priorities only count within a group, and groups share evenly.
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(_LOWEST_PRIORITY), encoding="ascii")
     with closing(GivesWay(lock_file())) as way:
