@@ -8,6 +8,7 @@ from flows.engine.translation import Engine
 from flows.settings.schema import SentencesSettings
 from operators.languages import Language
 from operators.models.continuations import Continuations, open_continuations
+from operators.models.llama_model import LlamaModel
 from operators.sentences.joining import Bounds, Sentences, SentencesState
 from operators.sentences.numbers import digits
 from operators.sentences.seam import LanguageModel
@@ -49,6 +50,7 @@ def judge_of(engine: Engine, name: str) -> Continuations | None:
         InputError: there is no memory for the cache.
     """
     is_known = engine.prompt.knows_unfinished or name in NAMES
-    if not is_known or engine.model.is_recurrent:
+    model = engine.model
+    if not is_known or not isinstance(model, LlamaModel) or model.is_recurrent:
         return None
-    return open_continuations(engine.model, engine.context.threads)
+    return open_continuations(model, engine.context.threads)

@@ -17,6 +17,7 @@ from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
 from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences
+from flows.engine.marian import UNSHARED, OpenMarian, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
 from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler
 from flows.engine.terms import tell_terms
@@ -54,6 +55,7 @@ from operators.observed import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt
 from operators.prompts.template import Template
+from operators.seq2seq.marian import MarianModel
 from operators.serving.segments import SegmentRooms, rooms_of
 from operators.trouble import ModelTrouble
 
@@ -62,11 +64,13 @@ class Engine(NamedTuple):
     """A loaded model with a prompt, and the sessions that all its translators share."""
 
     path: Path
-    model: LlamaModel
+    model: LlamaModel | MarianModel
     prompt: Prompt
     #: The prompts of all directions that it translates, by their codes.
     prompts: Mapping[str, Prompt]
     opened: OpenModel
+    #: Opens further sessions on the same weights, as many as the settings ask for.
+    open_anew: Callable[[TranslateSettings], OpenModel]
     #: The draft model; None if there is none.
     draft: DraftModel | None
     #: What the methods need besides the model, by the names of their parts.
@@ -118,13 +122,6 @@ class Engine(NamedTuple):
         """
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
         return rooms_of(scheduler, translates(scheduler), keep_up=keep_up)
-
-    def open_anew(self, settings: TranslateSettings) -> OpenModel:
-        """A new context with its own sessions, as many as ``settings`` ask for, on the same weights."""
-        memory = recurrent_memory(self.model, settings.sessions)
-        context = replace(self.context, cells=_cells(settings, [self.prompt]))
-        heads = (self.prompt.head,)
-        return OpenModel(*open_sessions(settings, self.model, heads, context, memory, self.least_kept))
 
     @property
     def pool(self) -> SessionPool:
@@ -205,12 +202,20 @@ def open_engines(
     open_dictionary(settings, lexicon)
     loaded = [_load(name, settings, own, progress) for name, own in models_for(settings.model, directions)]
     check_memory(settings, [one.footprint for one in loaded])
-    return [_open(one, glossary, lexicon, progress) for one in loaded]
+    return [
+        _open_marian(one, glossary, lexicon)
+        if isinstance(one, OpenMarian)
+        else _open(one, glossary, lexicon, progress)
+        for one in loaded
+    ]
 
 
 def _load(
     name: str, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
-) -> _Loaded:
+) -> _Loaded | OpenMarian:
+    if (folder := marian_folder(name)) is not None:
+        settings = with_sessions(to_direction(settings, directions[0]))
+        return open_marian(folder, settings, directions, progress)
     path = resolve_model(name, directions[0], progress=progress)
     settings = with_sessions(to_direction(settings, directions[0]))
     with _usable(path):
@@ -240,15 +245,30 @@ def _open(
         def least_kept(cells: int) -> int:
             return keep_costs().least(cells)
 
+        def open_anew(wanted: TranslateSettings) -> OpenModel:
+            """A context with one head, for the first direction."""
+            own = replace(context, cells=_cells(wanted, list(prompts.values())[:1]))
+            memory = recurrent_memory(model, wanted.sessions)
+            return OpenModel(*open_sessions(wanted, model, heads[:1], own, memory, least_kept))
+
         opened = OpenModel(*open_sessions(settings, model, heads, context, memory, least_kept))
         draft = open_draft_model(settings, model, heads, context, progress)
     of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, opened, draft, of_methods,
+        path, model, next(iter(prompts.values())), prompts, opened, open_anew, draft, of_methods,
         context, glossary, lexicon,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
         fill_costs, least_kept,
+    )  # fmt: skip
+
+
+def _open_marian(loaded: OpenMarian, glossary: Callable[[Path], Glossary], lexicon: OpenLexicon) -> Engine:
+    path, model, settings, prompts, context = loaded
+    of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
+    return Engine(
+        path, model, next(iter(prompts.values())), prompts, loaded.open(settings), loaded.open, None, of_methods,
+        context, glossary, lexicon, lambda: UNSHARED, lambda: None, lambda: UNSHARED, lambda _cells: 1,
     )  # fmt: skip
 
 
