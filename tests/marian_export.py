@@ -1,4 +1,4 @@
-"""Writes Marian models in the layout of Optimum's exports, without PyTorch: weights by the names of transformers.
+"""Writes Marian models in the layout of Optimum's exports, without PyTorch.
 
 The merged decoder has no two branches, but takes and gives the same tensors: keys and values of
 cross-attention are those that it is given, and those of the encoder's states unless ``use_cache_branch``.
@@ -162,7 +162,7 @@ def write_export(
 def train_pieces(
     folder: Path, texts: Mapping[str, Iterable[str]], tokens: int, **options: Any
 ) -> dict[str, int]:
-    """Train a SentencePiece model of ``tokens`` pieces for ``source`` and for ``target``, and number all pieces."""
+    """Train SentencePiece models of ``tokens`` pieces for ``source`` and ``target``; number all pieces."""
     folder.mkdir(parents=True, exist_ok=True)
     numbers = {"</s>": END, "<unk>": UNKNOWN}
     for name, lines in texts.items():
@@ -239,9 +239,11 @@ def _decoder(weights: Weights, size: Size, *, is_causal: bool) -> _Graph:
     tokens = graph.input("input_ids", "batch", "new")
     states = graph.input("encoder_hidden_states", "batch", "read", size.width, kind=TensorProto.FLOAT)
     past = {
-        f"{layer}.{part}.{each}": graph.input(f"past_key_values.{layer}.{part}.{each}", *shape, kind=TensorProto.FLOAT)
-        for layer in range(size.layers) for part in ("decoder", "encoder") for each in ("key", "value")
-    }  # fmt: skip
+        name: graph.input(f"past_key_values.{name}", *shape, kind=TensorProto.FLOAT)
+        for layer in range(size.layers)
+        for part in ("decoder", "encoder")
+        for name in (f"{layer}.{part}.key", f"{layer}.{part}.value")
+    }
     uses_cache = graph.op(
         "Cast", graph.input("use_cache_branch", 1, kind=TensorProto.BOOL), to=TensorProto.INT64
     )

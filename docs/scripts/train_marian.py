@@ -1,6 +1,6 @@
 """Trains a small Marian model on sentence pairs, and writes it as the Hub's exports of OPUS-MT are laid out.
 
-PYTHONPATH=.:.venv/train python docs/scripts/train_marian.py PAIRS.tsv.gz FOLDER [--minutes 15] [--held-out 500]
+PYTHONPATH=.:.venv/train python docs/scripts/train_marian.py PAIRS.tsv.gz FOLDER [--minutes 15]
 
 PAIRS has a source and a translation on each line. Every so many of them are held out of training, all with
 the same source, and written as FOLDER/held-out.source and .target. Shows that captions come out of an
@@ -24,8 +24,8 @@ from tests.marian_export import END, Size, train_pieces, write_export
 import sentencepiece  # isort: skip
 
 #: Tokens of a batch, padding included; words of the longest sentence.
-_BATCH, _WORDS = 3000, 30
-_RATE, _WARM_UP = 2e-3, 400
+_BATCH, _WORDS = 1200, 30
+_RATE, _WARM_UP = 3e-3, 150
 Pair = tuple[list[int], list[int]]
 
 
@@ -38,9 +38,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=15.0, help="of one core")
     parser.add_argument("--held-out", type=int, default=500)
-    parser.add_argument("--tokens", type=int, default=4000, help="of each language")
+    parser.add_argument("--tokens", type=int, default=2000, help="of each language")
     parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--languages", default="en-de")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -70,9 +70,10 @@ def config(size: Size) -> MarianConfig:
         for name, value in (("layers", size.layers), ("attention_heads", size.heads), ("ffn_dim", size.inner))
     }
     return MarianConfig(
-        vocab_size=size.tokens, decoder_vocab_size=size.tokens, d_model=size.width, activation_function="swish",
-        max_position_embeddings=size.positions, scale_embedding=True, dropout=0.1, init_std=size.width**-0.5,
-        pad_token_id=size.pad, eos_token_id=END, forced_eos_token_id=END, decoder_start_token_id=size.pad, **parts,
+        vocab_size=size.tokens, decoder_vocab_size=size.tokens, d_model=size.width,
+        activation_function="swish", max_position_embeddings=size.positions, scale_embedding=True,
+        dropout=0.1, init_std=size.width**-0.5, pad_token_id=size.pad, eos_token_id=END,
+        forced_eos_token_id=END, decoder_start_token_id=size.pad, **parts,
     )  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple
 
 from connectors.machine.resources import usable_cores
+from connectors.machine.tuning import recalled, tuning_key
 from flows.engine.serving import OpenModel
 from flows.settings.schema import TranslateSettings
 from operators.decoding.forward import output_limit
@@ -13,8 +15,9 @@ from operators.errors import UsageError
 from operators.languages import Direction
 from operators.models.llama import ContextSettings
 from operators.models.memory_plan import Footprint
+from operators.models.pass_times import measure_costs
 from operators.models.pool import SessionPool
-from operators.observed import Progress
+from operators.observed import Progress, silent
 from operators.prompts.prompt import Prompt
 from operators.seq2seq.folder import is_marian, read_folder
 from operators.seq2seq.marian import MarianModel
@@ -49,7 +52,25 @@ class OpenMarian(NamedTuple):
         least = _LEAST_KEPT if keeps else None
         return OpenModel(store, SessionPool(store, (), settings.sessions, least_kept=least))
 
+    def costs(self) -> PassCosts:
+        """The cost of passes on this machine, for methods that propose tokens."""
+        key = f"{tuning_key(self.model.folder.decoder)}-{self.context.threads}"
+        return recalled(key, PassCosts, lambda: measure_costs(self._pass_s))
 
+    def _pass_s(self, tokens: int) -> float:
+        store, folder = MarianStore(self.model, 1), self.model.folder
+        known = next(
+            one for one in range(self.model.vocabulary_size) if one not in (*folder.ends, folder.start)
+        )
+        held = [*[known] * _MEASURED, folder.ends[0], folder.start, *[known] * _MEASURED]
+        store.evaluate(0, held, 0, 1)
+        began = perf_counter()
+        store.evaluate(0, [known] * tokens, len(held), tokens)
+        return perf_counter() - began
+
+
+#: Tokens of the source and of the output behind which passes are timed.
+_MEASURED = 24
 #: Fewer kept tokens are evaluated: the start token needs a pass of its own.
 _LEAST_KEPT = 8
 
@@ -61,7 +82,10 @@ def marian_folder(name: str) -> Path | None:
 
 
 def open_marian(
-    folder: Path, settings: TranslateSettings, directions: Sequence[Direction], progress: Progress
+    folder: Path,
+    settings: TranslateSettings,
+    directions: Sequence[Direction],
+    progress: Progress = silent,
 ) -> OpenMarian:
     """Load the model in a folder for any number of directions.
 
@@ -79,8 +103,8 @@ def open_marian(
     needed = max(settings.max_source + _MORE, output_limit(settings.max_source) + 1)
     if needed > found.positions:
         raise UsageError(
-            f"{folder.name} has {found.positions} positions, and translate.max_source = {settings.max_source} "
-            f"needs {needed}: lower it"
+            f"translate.max_source = {settings.max_source} needs {needed} positions, and {folder.name} has "
+            f"{found.positions}: lower it"
         )
     progress("loading the model", None)
     model = MarianModel(found, threads := settings.threads or usable_cores())

@@ -85,8 +85,6 @@ class Engine(NamedTuple):
     draft_costs: Callable[[], PassCosts | None]
     #: The same for passes that many segments share.
     fill_costs: Callable[[], PassCosts]
-    #: The number of tokens from which on keeping them behind longer sources pays, by the cells of the cache.
-    least_kept: Callable[[int], int]
 
     def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> Translator:
         """A translator that decodes as ``settings`` say; all other settings must be those of the engine.
@@ -259,7 +257,7 @@ def _open(
         context, glossary, lexicon,
         cache(lambda: _pass_costs(path, model, context, progress)),
         cache(lambda: None if draft is None else _pass_costs(draft.path, draft.model, context, progress)),
-        fill_costs, least_kept,
+        fill_costs,
     )  # fmt: skip
 
 
@@ -267,8 +265,8 @@ def _open_marian(loaded: OpenMarian, glossary: Callable[[Path], Glossary], lexic
     path, model, settings, prompts, context = loaded
     of_methods = {part.name: part.open(settings, path) for part in METHODS.values()}
     return Engine(
-        path, model, next(iter(prompts.values())), prompts, loaded.open(settings), loaded.open, None, of_methods,
-        context, glossary, lexicon, lambda: UNSHARED, lambda: None, lambda: UNSHARED, lambda _cells: 1,
+        path, model, next(iter(prompts.values())), prompts, loaded.open(settings), loaded.open, None,
+        of_methods, context, glossary, lexicon, loaded.costs, lambda: None, lambda: UNSHARED,
     )  # fmt: skip
 
 

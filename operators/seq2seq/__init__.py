@@ -1,1 +1,1 @@
-"""Encoder-decoder translators in ONNX Runtime: Marian models such as OPUS-MT's, behind the decoding contract."""
+"""Encoder-decoder translators in ONNX Runtime behind the contract of `operators.decoding`: Marian models."""

@@ -62,7 +62,7 @@ def is_marian(path: Path) -> bool:
 
 
 def read_folder(path: Path) -> MarianFolder:
-    """What is in the folder of a Marian model. Raises `InputError` if a file is missing or says too little."""
+    """What is in the folder of a Marian model. Raises `InputError` if it is not complete."""
     config = _read(path / "config.json", Config)
     said: Generation = config
     if is_visible_file(path / "generation_config.json"):
@@ -81,14 +81,18 @@ def read_folder(path: Path) -> MarianFolder:
     banned = tuple(word[0] for word in said.bad_words_ids or config.bad_words_ids or () if len(word) == 1)
     return MarianFolder(
         path,
-        _weights(path, "encoder_model"),
-        _weights(path, "decoder_model_merged"),
+        *weights_of(path),
         config.max_position_embeddings,
         start,
         (ends,) if isinstance(ends, int) else ends,
         banned,
         languages,
     )
+
+
+def weights_of(path: Path) -> tuple[Path, Path]:
+    """The files of the encoder and of the merged decoder. Raises `InputError` if there are none."""
+    return _weights(path, "encoder_model"), _weights(path, "decoder_model_merged")
 
 
 _Said = TypeVar("_Said", Config, Generation, Languages)

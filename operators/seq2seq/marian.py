@@ -8,6 +8,7 @@ the start (`is_causal`).
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 
 from operators.decoding.forward import Logits
 from operators.errors import InputError
-from operators.onnx_session import onnx_session
 from operators.seq2seq.folder import MarianFolder
 from operators.seq2seq.vocabulary import read_vocabularies
 from operators.trouble import ModelTrouble, Trouble
@@ -139,7 +139,9 @@ class MarianModel:
         return bool(np.abs(whole - rest).max() < 0.01 * whole.std())
 
 
-def _open(path: Any, threads: int) -> Any:
+def _open(path: Path, threads: int) -> Any:
+    from operators.onnx_session import onnx_session  # takes a moment, and most models need no ONNX Runtime
+
     try:
         return onnx_session(path, threads, keeps_memory=False)
     except Exception as error:

@@ -10,13 +10,11 @@ from operators.seq2seq.marian import MarianModel
 from operators.seq2seq.vocabulary import LANGUAGE
 
 #: ISO 639-3 codes by those of `Language`. OPUS-MT's models have either kind, or a script or region after it.
-_LONG = dict(
-    pair.split(":")
-    for pair in (
-        "ar:ara zh:zho cs:ces da:dan nl:nld en:eng fi:fin fr:fra de:deu el:ell he:heb hi:hin hu:hun it:ita "
-        "ja:jpn ko:kor no:nor pl:pol pt:por ro:ron ru:rus es:spa sv:swe tr:tur uk:ukr vi:vie"
-    ).split()
+_CODES = (
+    "ar:ara zh:zho cs:ces da:dan nl:nld en:eng fi:fin fr:fra de:deu el:ell he:heb hi:hin hu:hun it:ita "
+    "ja:jpn ko:kor no:nor pl:pol pt:por ro:ron ru:rus es:spa sv:swe tr:tur uk:ukr vi:vie"
 )
+_LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
 #: Other codes for the same, in order of preference.
 _OTHERS = {"zh": ("cmn_Hans", "cmn", "zho_Hans"), "no": ("nob",), "ar": ("arb",)}
 
@@ -28,7 +26,7 @@ def marian_prompt(model: MarianModel, direction: Direction) -> Prompt:
         # Groups of languages, such as ROMANCE, have names that are none of a language.
         if name is not None and len(name) == 2 and is_language(name) and language(name) != wanted:
             raise UsageError(
-                f"{model.path.name} translates {said.source_lang} to {said.target_lang}, and not {direction}: "
+                f"{model.path.name} translates {said.source_lang} to {said.target_lang}, not {direction}: "
                 "change --from and --to, or choose another model"
             )
     return Prompt(

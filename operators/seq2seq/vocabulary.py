@@ -26,7 +26,7 @@ class MarianVocabulary:
     """The tokens of one language. As a `Vocabulary` it spells no control tokens and has no beginning."""
 
     def __init__(self, spm: Path, numbers: dict[str, int], ends: tuple[int, ...]) -> None:
-        """The pieces of ``spm``, by their ``numbers``; raises `InputError` if it is no SentencePiece model."""
+        """The pieces of ``spm``, with ``numbers``; raises `InputError` if it is no SentencePiece model."""
         self.numbers = numbers
         self._unknown = numbers.get(_UNKNOWN, 0)
         self._ends = ends
