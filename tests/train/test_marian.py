@@ -31,7 +31,8 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MarianMTMode
     size = Size(len(pieces), 32, 4, 2, 64)
     torch.manual_seed(1)
     config = MarianConfig(
-        vocab_size=size.tokens, decoder_vocab_size=size.tokens, d_model=32, encoder_layers=2, decoder_layers=2,
+        vocab_size=size.tokens, decoder_vocab_size=size.tokens, d_model=size.width, encoder_layers=2,
+        decoder_layers=2,
         encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64,
         max_position_embeddings=512, activation_function="swish", scale_embedding=True, init_std=0.3,
         pad_token_id=size.pad, eos_token_id=END, forced_eos_token_id=None, decoder_start_token_id=size.pad,
