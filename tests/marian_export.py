@@ -256,25 +256,25 @@ def _decoder(weights: Weights, size: Size, *, is_causal: bool) -> _Graph:
     mask = graph.op("LessOrEqual", every, graph.op("Unsqueeze", seen, graph.ids(1)))
     x = graph.embed(tokens, places)
 
-    def heads(layer: int, part: str, of: str, attention: str) -> list[str]:
-        joined = []
-        for each in ("key", "value"):
-            name = f"{layer}.{part}.{each}"
-            made = graph.heads(of, f"model.decoder.layers.{layer}.{attention}.{each[0]}_proj")
-            joined.append(graph.op("Concat", past[name], made, axis=2))
-            presents.append((f"present.{name}", joined[-1]))
-        return joined
+    def joined(name: str, of: str, attention: str) -> str:
+        made = graph.heads(of, f"model.decoder.layers.{attention}_proj")
+        presents[name] = graph.op("Concat", past[name], made, axis=2)
+        return presents[name]
 
-    presents: list[tuple[str, str]] = []
+    presents: dict[str, str] = {}
     for layer in range(size.layers):
-        name = f"model.decoder.layers.{layer}"
-        x = graph.attend(x, *heads(layer, "decoder", x, "self_attn"), f"{name}.self_attn", mask)
+        name, own, cross = f"model.decoder.layers.{layer}", f"{layer}.self_attn", f"{layer}.encoder_attn"
+        keys, values = (joined(f"{layer}.decoder.{one}", x, f"{own}.{one[0]}") for one in ("key", "value"))
+        x = graph.attend(x, keys, values, f"{name}.self_attn", mask)
         x = graph.norm(x, f"{name}.self_attn_layer_norm")
-        x = graph.attend(x, *heads(layer, "encoder", states, "encoder_attn"), f"{name}.encoder_attn")
+        keys, values = (
+            joined(f"{layer}.encoder.{one}", states, f"{cross}.{one[0]}") for one in ("key", "value")
+        )
+        x = graph.attend(x, keys, values, f"{name}.encoder_attn")
         x = graph.feed_forward(graph.norm(x, f"{name}.encoder_attn_layer_norm"), name)
     logits = graph.op("MatMul", x, graph.constant(weights["model.shared.weight"].T))
     logits = graph.op("Add", logits, graph.constant(weights["final_logits_bias"]))
     graph.output("logits", logits, "batch", "new", size.tokens)
-    for name, value in presents:
-        graph.output(name, value, *shape)
+    for name, value in presents.items():
+        graph.output(f"present.{name}", value, *shape)
     return graph

@@ -48,12 +48,10 @@ class Prompt(NamedTuple):
     knows_unfinished: bool = False
     #: Token ids after an unfinished source; None if the model is not told which one it is.
     unfinished_tail: tuple[int, ...] | None = None
-    #: The source's own vocabulary, where a model does not read what it writes.
-    reads: Vocabulary | None = None
 
     def source(self, text: str) -> tuple[int, ...]:
         """Token ids of the recognised text; white space is folded."""
-        return tuple((self.reads or self.vocabulary).tokenize(self.lead + " ".join(text.split())))
+        return tuple(self.vocabulary.tokenize(self.lead + " ".join(text.split())))
 
     def build(self, source: tuple[int, ...], *, is_final: bool) -> tuple[int, ...]:
         """Token ids of the whole prompt for one source."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from operators.decoding.forward import Logits
 from operators.errors import InputError
 from operators.seq2seq.folder import MarianFolder
-from operators.seq2seq.vocabulary import read_vocabularies
+from operators.seq2seq.vocabulary import TargetVocabulary
 from operators.trouble import ModelTrouble, Trouble
 
 _Array = NDArray[Any]
@@ -49,7 +49,7 @@ class MarianModel:
         """Load the files; raises `InputError` if they are not those of a Marian model."""
         self.folder = folder
         self.path = folder.path
-        self.source_vocabulary, self.vocabulary = read_vocabularies(folder.path, folder.ends)
+        self.vocabulary = TargetVocabulary(folder.path, folder.ends)
         self._encoder, self._decoder = (_open(path, threads) for path in (folder.encoder, folder.decoder))
         shapes = {one.name: one.shape for one in self._decoder.get_inputs()}
         past = [name for name in shapes if name.startswith(_PAST)]

@@ -7,7 +7,7 @@ from operators.errors import UsageError
 from operators.languages import Direction, Language, is_language, language
 from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.seq2seq.marian import MarianModel
-from operators.seq2seq.vocabulary import LANGUAGE
+from operators.seq2seq.vocabulary import LANGUAGE, TargetVocabulary
 
 #: ISO 639-3 codes by those of `Language`. OPUS-MT's models have either kind, or a script or region after it.
 _CODES = (
@@ -16,10 +16,19 @@ _CODES = (
 )
 _LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
 #: Other codes for the same, in order of preference.
-_OTHERS = {"zh": ("cmn_Hans", "cmn", "zho_Hans"), "no": ("nob",), "ar": ("arb",)}
+_OTHERS = {"zh": ("cmn_Hans", "cmn", "zho_Hans"), "no": ("nob",), "ar": ("arb",), "zh-Hant": ("cmn_Hant",)}
 
 
-def marian_prompt(model: MarianModel, direction: Direction) -> Prompt:
+class MarianPrompt(Prompt):
+    """A prompt whose source has a vocabulary of its own."""
+
+    def source(self, text: str) -> tuple[int, ...]:
+        """Token ids of the recognised text; white space is folded."""
+        assert isinstance(self.vocabulary, TargetVocabulary)
+        return tuple(self.vocabulary.source.tokenize(self.lead + " ".join(text.split())))
+
+
+def marian_prompt(model: MarianModel, direction: Direction) -> MarianPrompt:
     """The prompt for one direction. Raises `UsageError` if the model does not translate it."""
     said = model.folder.languages
     for name, wanted in ((said.source_lang, direction.source), (said.target_lang, direction.target)):
@@ -29,14 +38,13 @@ def marian_prompt(model: MarianModel, direction: Direction) -> Prompt:
                 f"{model.path.name} translates {said.source_lang} to {said.target_lang}, not {direction}: "
                 "change --from and --to, or choose another model"
             )
-    return Prompt(
+    return MarianPrompt(
         vocabulary=model.vocabulary,
         head=_told(model, direction.target),
         lead=" ",
         tail=(model.folder.ends[0], model.folder.start),
         stop=EndOfTurn(model.vocabulary),
         joint=direction.target.joint,
-        reads=model.source_vocabulary,
     )
 
 
@@ -44,16 +52,14 @@ def _told(model: MarianModel, target: Language) -> tuple[int, ...]:
     """The token that tells the target language; none for a model of one."""
     known = {
         match[1]: number
-        for piece, number in model.source_vocabulary.numbers.items()
+        for piece, number in model.vocabulary.source.numbers.items()
         if (match := LANGUAGE.fullmatch(piece)) is not None
     }
     if not known:
         return ()
-    exact = (*_OTHERS.get(target.code, ()), _LONG[target.code], target.code)
-    regional = [
-        code for code in sorted(known) if code.startswith((f"{_LONG[target.code]}_", f"{target.code}_"))
-    ]
-    for code in (*exact, *regional):
+    codes = (*_OTHERS.get(target.code, ()), _LONG.get(target.code, target.code), target.code)
+    regional = [code for code in sorted(known) if code.startswith(tuple(f"{one}_" for one in codes))]
+    for code in (*codes, *regional):
         if code in known:
             return (known[code],)
     raise UsageError(

@@ -60,15 +60,16 @@ class MarianVocabulary:
         return []
 
 
-def read_vocabularies(folder: Path, ends: tuple[int, ...]) -> tuple[MarianVocabulary, MarianVocabulary]:
-    """The vocabularies of source and target. Raises `InputError` if they cannot be read."""
-    source = read_numbers(folder / "vocab.json")
-    other = folder / "target_vocab.json"
-    target = read_numbers(other) if other.is_file() else source
-    return (
-        MarianVocabulary(folder / "source.spm", source, ends),
-        MarianVocabulary(folder / "target.spm", target, ends),
-    )
+class TargetVocabulary(MarianVocabulary):
+    """What a model writes, with what it reads."""
+
+    def __init__(self, folder: Path, ends: tuple[int, ...]) -> None:
+        """Raises `InputError` if a file of them cannot be read."""
+        numbers = read_numbers(folder / "vocab.json")
+        #: The tokens of what it reads.
+        self.source = MarianVocabulary(folder / "source.spm", numbers, ends)
+        other = folder / "target_vocab.json"
+        super().__init__(folder / "target.spm", read_numbers(other) if other.is_file() else numbers, ends)
 
 
 def read_numbers(path: Path) -> dict[str, int]:

@@ -114,7 +114,7 @@ def test_a_word_has_a_space_before_it_only_where_the_text_has(model: MarianModel
 
 def test_a_model_of_several_languages_is_told_which(tmp_path: Path) -> None:
     model = opened(tmp_path, added=(">>deu<<", ">>cmn_Hans<<"))
-    numbers = model.source_vocabulary.numbers
+    numbers = model.vocabulary.source.numbers
     assert marian_prompt(model, EN_DE).head == (numbers[">>deu<<"],)
     assert marian_prompt(model, Direction.of("en", "zh")).head == (numbers[">>cmn_Hans<<"],)
     with pytest.raises(UsageError, match="does not translate to French, but to cmn_Hans, deu"):
