@@ -140,7 +140,7 @@ def write_export(
         size: Its measures.
         pieces: The number of each piece.
         is_causal: Whether tokens that the decoder gets together behind others see only those before them; in
-            exports of before 2025 they see all.
+            exports by transformers 4.48 and before they see all.
         config: Other entries of ``config.json``.
     """
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from tests.tiny_marian import write_tiny
 EN_DE = Direction.of("en", "de")
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["causal", "of before 2025"])
+@pytest.fixture(scope="module", params=[True, False], ids=["causal", "older"])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MarianModel:
     return opened(tmp_path_factory.mktemp("marian"), is_causal=request.param)
 
@@ -59,7 +59,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(
         np.testing.assert_allclose(rows, want, atol=1e-4)
 
 
-def test_tokens_of_an_export_of_before_2025_do_not_see_those_after_them(tmp_path: Path) -> None:
+def test_tokens_of_an_older_export_do_not_see_those_after_them(tmp_path: Path) -> None:
     model = opened(tmp_path, is_causal=False)
     assert not model.is_causal
     prompt = [3, 4, model.folder.ends[0], model.folder.start]
