@@ -56,9 +56,17 @@ class MarianFolder(NamedTuple):
 
 
 def is_marian(path: Path) -> bool:
-    """Whether a path leads to the folder of a Marian model."""
+    """Whether a path leads to the folder of a Marian model. Raises `InputError` for that of another model."""
     config = path / "config.json"
-    return is_visible_file(config) and _read(config, Config).model_type == "marian"
+    if not is_visible_file(config):
+        return False
+    kind = _read(config, Config).model_type
+    if kind != "marian":
+        raise InputError(
+            f"{path} holds a model of the type {kind or 'unknown'}: choose a GGUF file, or a Marian model "
+            "such as OPUS-MT's"
+        )
+    return True
 
 
 def read_folder(path: Path) -> MarianFolder:

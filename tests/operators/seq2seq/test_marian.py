@@ -139,6 +139,13 @@ def test_weights_lie_beside_the_other_files_or_in_a_folder_of_their_own(tmp_path
     assert read_folder(folder).decoder == folder / "onnx" / "decoder_model_merged_quantized.onnx"
 
 
+def test_the_folder_of_another_model_is_refused_by_its_type(tmp_path: Path) -> None:
+    assert not is_marian(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "m2m_100"}')
+    with pytest.raises(InputError, match="of the type m2m_100"):
+        is_marian(tmp_path)
+
+
 @pytest.mark.parametrize("missing", ["encoder_model.onnx", "vocab.json", "target.spm"])
 def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
     folder = write_tiny(tmp_path)
