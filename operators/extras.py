@@ -13,7 +13,7 @@ from operators.errors import UsageError
 
 
 class Extra(NamedTuple):
-    """An optional dependency."""
+    """An optional dependency: one of those in pyproject.toml, which says what to install for it."""
 
     name: str
     #: What it is for.
@@ -49,27 +49,47 @@ def installing(*names: str) -> str:
     return f"{pip} 'surtitle[{','.join(names)}]'"
 
 
+def missing(extra: Extra) -> str | None:
+    """The first package of an extra that is not there; None if all are. Nothing is imported."""
+    return next((package for package in extra.packages if not _is_there(package)), None)
+
+
+def require_extra(extra: Extra | None, what: str) -> None:
+    """Raise the `UsageError` of `needs_extra` if a package of the extra is missing."""
+    if extra is not None and (package := missing(extra)) is not None:
+        raise _without(package, extra, what)
+
+
 @contextmanager
-def needs_extra(extra: str | Extra, what: str) -> Iterator[None]:
+def needs_extra(name: str, what: str) -> Iterator[None]:
     """Turn a failed import inside the block into an error that says how to install the extra.
 
     Args:
-        extra: The extra, or the name of one in `EXTRAS`.
+        name: The name of one in `EXTRAS`.
         what: What needs it, as the beginning of a sentence.
 
     Raises:
         UsageError: when one of its packages is missing.
     """
-    extra = EXTRAS[extra] if isinstance(extra, str) else extra
+    extra = EXTRAS[name]
     try:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in extra.packages:
             raise
-        raise UsageError(
-            f"{what} needs the package {package}; install it with: {installing(extra.name)}"
-        ) from None
+        raise _without(package, extra, what) from None
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # not even the package that it would be in
+        return False
+
+
+def _without(package: str, extra: Extra, what: str) -> UsageError:
+    return UsageError(f"{what} needs the package {package}; install it with: {installing(extra.name)}")
 
 
 def exports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:

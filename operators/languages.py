@@ -156,6 +156,11 @@ class Direction(NamedTuple):
         return cls(language(source), language(target))
 
     @property
+    def translates(self) -> bool:
+        """Whether captions are in another language than the speech."""
+        return self.source != self.target
+
+    @property
     def code(self) -> str:
         """Both languages' codes, such as ``en-de``."""
         return f"{self.source.code}-{self.target.code}"

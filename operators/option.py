@@ -14,3 +14,5 @@ class Option(NamedTuple):
     default: str = ""
     #: Parses the typed text, given the flag to name in an error; absent if the text itself is the value.
     parse: Callable[[str, Any], Any] | None = None
+    #: What the settings' page says instead of the help; a comment above the setting says it as well.
+    about: str = ""

@@ -1,4 +1,4 @@
-"""Parts that are found, not listed: in the modules of one of surtitle's packages, and in other packages."""
+"""Parts that are found, not listed: in modules of surtitle, and in other packages."""
 
 import pkgutil
 from collections.abc import Iterator, Mapping
@@ -30,12 +30,16 @@ P = TypeVar("P", bound=Part)
 class Parts(Mapping[str, P], Generic[P]):
     """All parts of a kind by name: the usual one first, then surtitle's own by module, then others.
 
-    A part is a value in a module of ``package``, or what an entry point of ``group`` names. These modules are
-    imported with the settings, so they import what a part runs with when it runs.
+    A part is a value in a module of ``package`` (in its module ``inside`` if that is given, or in ``package``
+    itself if that is a module), or what an entry point of ``group`` names. These modules are imported with
+    the settings, so they import what a part runs with when it runs.
     """
 
-    def __init__(self, kind: type[P], *, what: str, package: str, group: str, usual: str = "") -> None:
-        self._kind, self._what, self._package, self._group, self._usual = kind, what, package, group, usual
+    def __init__(
+        self, kind: type[P], *, what: str, package: str, group: str, usual: str = "", inside: str = ""
+    ) -> None:
+        self._kind, self._what, self._package, self._group = kind, what, package, group
+        self._usual, self._inside = usual, inside
 
     @override
     def __getitem__(self, name: str) -> P:
@@ -59,9 +63,17 @@ class Parts(Mapping[str, P], Generic[P]):
         return dict(sorted(found.items(), key=lambda one: one[0] != self._usual))
 
     def _own(self) -> Iterator[P]:
-        for module in pkgutil.iter_modules(import_module(self._package).__path__, f"{self._package}."):
-            values = vars(import_module(module.name)).values()
-            yield from (one for one in values if isinstance(one, self._kind))
+        for name in self._modules():
+            yield from (one for one in vars(import_module(name)).values() if isinstance(one, self._kind))
+
+    def _modules(self) -> list[str]:
+        folders = getattr(import_module(self._package), "__path__", None)
+        if folders is None:
+            return [self._package]
+        found = pkgutil.iter_modules(folders, f"{self._package}.")
+        if self._inside:
+            return [f"{module.name}.{self._inside}" for module in found if module.ispkg]
+        return [module.name for module in found]
 
     def _loaded(self, where: EntryPoint) -> P:
         try:

@@ -14,11 +14,10 @@ from bytewax.dataflow import Dataflow
 from typing_extensions import override
 
 from connectors.messages.log import begin_messages
+from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
 from flows.captions.job import job
-from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import make_parts
-from flows.captions.recovery import recovery
 from flows.captions.shared import Shared
 from flows.cli.exits import fail
 from flows.engine.methods import method

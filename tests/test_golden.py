@@ -13,8 +13,8 @@ from unittest.mock import patch
 import pytest
 from msgspec.structs import replace
 
+from flows.captions.files import begin_outputs, held_outputs
 from flows.captions.graph import build
-from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import make_parts
 from flows.captions.runner import write_summary
 from flows.running.dataflow import run

@@ -43,10 +43,10 @@ CALLS = [
     for words in map(shlex.split, commands(page))
     if Path(words[0]).name == "surtitle"
 ]
-SETTINGS = [
-    block for page in PAGES for block in blocks(page, "toml") if re.search(r"^\[", block, re.MULTILINE)
-]
-TEMPLATES = [block for page in PAGES for block in blocks(page, "toml") if block not in SETTINGS]
+#: Without those of a project.
+TOML = [block for page in PAGES for block in blocks(page, "toml") if "[project" not in block]
+SETTINGS = [block for block in TOML if re.search(r"^\[", block, re.MULTILINE)]
+TEMPLATES = [block for block in TOML if block not in SETTINGS]
 
 
 @cache

@@ -3,13 +3,13 @@
 Shows what llama.cpp makes of control tokens, spaces and templates of models that are too large to bring.
 """
 
-import struct
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from gguf import GGUFValueType, GGUFWriter
 from numpy.typing import NDArray
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
@@ -100,39 +100,17 @@ def write_gguf(
     tensor: Callable[[str, tuple[int, ...]], NDArray[np.float64]],
 ) -> Path:
     """Write a header and the tensors, made one by one; a tensor's last axis is the first of its shape."""
-    infos, place = b"", 0
+    writer = GGUFWriter(path, str(entries["general.architecture"]))
+    for key, value in entries.items():
+        if key != "general.architecture":
+            kind = GGUFValueType.UINT32 if type(value) is int else GGUFValueType.get_type(value)
+            writer.add_key_value(key, value, kind)
     for name, shape in shapes.items():
-        infos += _text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, place)
-        place += -(-4 * prod(shape) // 32) * 32
-    body = b"".join(_text(key) + _value(value) for key, value in entries.items())
-    whole = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(entries)) + body + infos
-    with path.open("wb") as file:
-        file.write(whole + bytes(-len(whole) % 32))
-        for name, shape in shapes.items():
-            data = tensor(name, shape).astype("<f4").tobytes()
-            file.write(data + bytes(-len(data) % 32))
+        writer.add_tensor_info(name, shape[::-1], np.dtype(np.float32), 4 * prod(shape))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for name, shape in shapes.items():
+        writer.write_tensor_data(tensor(name, shape).astype(np.float32))
+    writer.close()
     return path
-
-
-def _text(value: str) -> bytes:
-    data = value.encode()
-    return struct.pack("<Q", len(data)) + data
-
-
-def _value(value: Value) -> bytes:
-    if isinstance(value, list):
-        kind, _ = _scalar(value[0])
-        kind = 5 if kind == 4 else kind  # the kinds of tokens are signed
-        return struct.pack("<IIQ", 9, kind, len(value)) + b"".join(_scalar(one)[1] for one in value)
-    kind, data = _scalar(value)
-    return struct.pack("<I", kind) + data
-
-
-def _scalar(value: str | float) -> tuple[int, bytes]:
-    if isinstance(value, str):
-        return 8, _text(value)
-    if isinstance(value, bool):
-        return 7, struct.pack("<?", value)
-    if isinstance(value, int):
-        return 4, struct.pack("<I", value)
-    return 6, struct.pack("<f", value)

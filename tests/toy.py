@@ -6,7 +6,7 @@ changes all that follows.
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class ToyStore:
         self, sequences: int, vocabulary: int = 7, sharpness: float = 2.0, error: float = 0.0
     ) -> None:
         self.caches = [ToyCache(vocabulary, sharpness, error) for _ in range(sequences)]
+        #: Called with the sequence and the tokens of each evaluation before it: it may wait, or raise.
+        self.before: Callable[[int, Sequence[int]], object] = lambda _sequence, _tokens: None
 
     def copy_sequence(self, source: int, target: int) -> None:
         assert not self.caches[target].tokens, "llama.cpp would mix the two"
@@ -69,6 +71,7 @@ class ToyStore:
         self.caches[sequence].cut(length)
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        self.before(sequence, tokens)
         return self.caches[sequence].evaluate(tokens, start, rows)
 
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:

@@ -1,20 +1,12 @@
-"""Pages in a real browser, and the server that they come from."""
+"""What is said and shown on pages in a real browser."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
-import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, WebError, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser import open_browser
-from tests.web_stand_in import CaptionServer, caption_server
+from tests.web_stand_in import CaptionServer
 
 Visit = Callable[..., Page]
-
-_NO_WISHES = {
-    "reduced_motion": "no-preference", "contrast": "no-preference", "forced_colors": "none",
-    "color_scheme": "dark",
-}  # fmt: skip
 
 #: What somebody says in a museum, and how it is translated.
 ENGLISH = (
@@ -29,63 +21,6 @@ GERMAN = (
     "Bitte lassen Sie Ihre Taschen und Mäntel an der Garderobe.",
     "Das Fotografieren ist in allen Räumen erlaubt, aber ohne Blitz.",
 )
-
-
-@pytest.fixture(name="captions")
-def _captions() -> Iterator[CaptionServer]:
-    """The server of a stream: here is where another one would take its place."""
-    with caption_server() as captions:
-        yield captions
-
-
-@pytest.fixture(name="browser", scope="module")
-def _browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(name="first_page", scope="module")
-def _first_page(browser: Browser) -> Page:
-    """A page that tests take turns with: making one takes longer than most tests."""
-    page = browser.new_context().new_page()
-    page.set_default_timeout(5000)
-    return page
-
-
-@pytest.fixture(name="visit")
-def _visit(first_page: Page) -> Iterator[Visit]:
-    """Opens pages as ``visit(address, size=…, **media)``; all of a test share one browser profile.
-
-    Whatever a page complains of fails the test: an error of its scripts, or something that the content
-    security policy forbids. That a server could not be reached is no fault of the page.
-    """
-    context, unused = first_page.context, [first_page]
-    complaints: list[str] = []
-
-    def hear(message: ConsoleMessage) -> None:
-        if message.type == "error" and "Failed to load resource" not in message.text:
-            complaints.append(message.text)
-
-    def fail(error: WebError) -> None:
-        complaints.append(str(error.error))
-
-    def visit(address: str, *, size: tuple[int, int] = (1000, 600), **media: Any) -> Page:
-        page = unused.pop() if unused else context.new_page()
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(**_NO_WISHES | media)
-        page.goto(address)
-        return page
-
-    context.on("console", hear)
-    context.on("weberror", fail)
-    yield visit
-    for page in context.pages:
-        if page is not first_page:
-            page.close()
-    first_page.goto("about:blank")
-    context.remove_listener("console", hear)
-    context.remove_listener("weberror", fail)
-    assert not complaints
 
 
 def shown(page: Page) -> Locator:

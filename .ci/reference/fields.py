@@ -78,7 +78,7 @@ def _helps(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
     for field in msgspec.structs.fields(struct):
         for option in getattr(field.type, "__metadata__", ()):
             if isinstance(option, Option):
-                yield field.name, option.help
+                yield field.name, option.about or option.help
 
 
 def _field(field: types.Field, meaning: str) -> Field:

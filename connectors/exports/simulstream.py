@@ -113,7 +113,6 @@ def write_simulstream(captions: Iterable[Caption], path: Path, tokenize: Tokeniz
 
     Args:
         captions: The captions in the order in which they were shown.
-        path: The log.
         tokenize: Splits the text of captions into words or characters.
 
     Raises:

@@ -185,7 +185,6 @@ class OutputFile:
     as standard output, are written as a stream. No other run can write a regular file at the same time.
 
     Args:
-        path: The file.
         size: Number of bytes to keep of it; absent to keep all of it.
         file: Descriptor of the file if it is already open and locked; closed with this object.
 

@@ -64,7 +64,6 @@ class LinesFile(Generic[T]):
     """A file in which each record is one line, or none.
 
     Args:
-        path: The file.
         size: Number of bytes to keep of it.
         file: Descriptor of the file if it is already open and locked; closed with this object.
         encode: Returns the line of a record including its newline; empty for a record without one.

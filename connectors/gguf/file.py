@@ -6,7 +6,7 @@ newer llama.cpp gave them. The layout follows the GGUF specification in ggml's `
 
 import os
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -14,13 +14,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.gguf.header import TENSOR_BLOCKS, check_gguf
+from connectors.gguf.header import (
+    ALIGNMENT_KEY,
+    ARRAY,
+    BOOL,
+    FLOAT32,
+    FORMATS,
+    STRING,
+    UINT32,
+    Bytes,
+    TensorInfo,
+    map_checked,
+    padded,
+)
 from operators.models.adapter import Matrix
-from operators.models.quantize import dequantize
-
-STRING, ARRAY, _BOOL = 8, 9, 7
-#: The `struct` format of a value, by GGUF's type number.
-FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+from operators.models.quantize import block_of, dequantize
 
 Value = str | int | float | bool | list[str] | NDArray[np.generic]
 
@@ -34,8 +42,8 @@ class Entry(NamedTuple):
     data: bytes
 
 
-def decode(entry: Entry) -> Value | None:
-    """The value of an entry; None for an array of arrays, which surtitle never reads."""
+def decode(entry: Entry) -> Value:
+    """The value of an entry."""
     if entry.kind == STRING:
         return entry.data[8:].decode("utf-8", "replace")
     if entry.kind != ARRAY:
@@ -44,9 +52,7 @@ def decode(entry: Entry) -> Value | None:
     kind, count = struct.unpack_from("<IQ", entry.data)
     if kind in FORMATS:
         return np.frombuffer(entry.data, np.dtype("<" + FORMATS[kind]), count, 12)
-    return (
-        [text.decode("utf-8", "replace") for text in _strings(entry.data, count)] if kind == STRING else None
-    )
+    return [text.decode("utf-8", "replace") for text in _strings(entry.data, count)]
 
 
 def encode(value: Value, kind: int | None = None) -> Entry:
@@ -60,7 +66,7 @@ def encode(value: Value, kind: int | None = None) -> Entry:
         head = struct.pack("<IQ", kinds[value.dtype], value.size)
         return Entry(ARRAY, head + value.tobytes())
     if kind is None:
-        kind = _BOOL if isinstance(value, bool) else 4 if isinstance(value, int) else 6
+        kind = BOOL if isinstance(value, bool) else UINT32 if isinstance(value, int) else FLOAT32
     return Entry(kind, struct.pack("<" + FORMATS[kind], value))
 
 
@@ -97,11 +103,7 @@ def _strings(data: bytes, count: int) -> list[bytes]:
     return texts
 
 
-_ALIGNMENT = 32
-_ALIGNMENT_KEY = "general.alignment"
 _COPY_BYTES = 4 * 2**20
-
-Bytes = NDArray[np.uint8]
 
 
 class Tensor(NamedTuple):
@@ -122,7 +124,7 @@ class GgufFile(NamedTuple):
     tensors: dict[str, Tensor]
 
     def value(self, key: str) -> Value | None:
-        """The value of an entry; None if there is none or it is an array of arrays."""
+        """The value of an entry; None if there is none."""
         entry = self.entries.get(key)
         return None if entry is None else decode(entry)
 
@@ -138,22 +140,14 @@ def read_gguf(path: Path) -> GgufFile:
     Raises:
         InputError: the file is missing, unreadable, not a GGUF file, damaged or truncated.
     """
-    check_gguf(path)  # from here on, the lengths in the header can be trusted
-    mapped: Bytes = np.memmap(path, np.uint8, "r")
-    cursor = _Cursor(mapped.data)
-    cursor.position = 8
-    tensors, count = cursor.number("Q"), cursor.number("Q")
-    entries = dict(cursor.entry() for _ in range(count))
-    infos = [cursor.tensor_info() for _ in range(tensors)]
-    said = entries.get(_ALIGNMENT_KEY)
-    alignment = struct.unpack("<I", said.data)[0] if said and said.kind == 4 else _ALIGNMENT
-    start = -(-cursor.position // alignment) * alignment
-    ends = _ends(infos, len(mapped) - start)
+    mapped, header = map_checked(path)  # from here on, the lengths in the header can be trusted
+    start = header.data_start
+    ends = _ends(header.tensors, len(mapped) - start)
     return GgufFile(
-        entries,
+        {key: Entry(kind, mapped[begin:end].tobytes()) for key, (kind, begin, end) in header.entries.items()},
         {
-            name: Tensor(kind, shape, mapped[start + offset : start + end])
-            for (name, kind, shape, offset), end in zip(infos, ends, strict=True)
+            info.name: Tensor(info.kind, info.shape, mapped[start + info.offset : start + end])
+            for info, end in zip(header.tensors, ends, strict=True)
         },
     )
 
@@ -170,12 +164,12 @@ def write_gguf(
 
     Raises `OSError` if it cannot be written.
     """
-    kept = {key: entry for key, entry in entries.items() if key != _ALIGNMENT_KEY}
+    kept = {key: entry for key, entry in entries.items() if key != ALIGNMENT_KEY}
     infos, place = [], 0
     for name, tensor in tensors.items():
         dimensions = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *tensor.shape)
         infos.append(packed(name) + dimensions + struct.pack("<IQ", tensor.kind, place))
-        place += _padded(len(tensor.data))
+        place += padded(len(tensor.data))
     header = b"".join(
         (
             b"GGUF",
@@ -186,7 +180,7 @@ def write_gguf(
     )
     done = 0
     with path.open("wb") as file:
-        file.write(header.ljust(_padded(len(header)), b"\0"))
+        file.write(header.ljust(padded(len(header)), b"\0"))
         for tensor in tensors.values():
             for begin in range(0, len(tensor.data), _COPY_BYTES):
                 part = tensor.data[begin : begin + _COPY_BYTES]
@@ -194,7 +188,7 @@ def write_gguf(
                 done += len(part)
                 if progress is not None:
                     progress(done / place)
-            file.write(bytes(_padded(len(tensor.data)) - len(tensor.data)))
+            file.write(bytes(padded(len(tensor.data)) - len(tensor.data)))
         file.flush()
         os.fsync(file.fileno())
 
@@ -204,73 +198,19 @@ def rows_of(tensor: Tensor) -> Bytes:
 
     Raises `ValueError` for an unknown type, and if the blocks do not fill the rows.
     """
-    block, block_bytes = TENSOR_BLOCKS.get(tensor.kind, (0, 0))
+    block, block_bytes = block_of(tensor.kind)
     if not block or not tensor.shape or not tensor.shape[0] or tensor.shape[0] % block:
         raise ValueError(f"a tensor of type {tensor.kind} and shape {tensor.shape}")
     return tensor.data.reshape(-1, tensor.shape[0] // block * block_bytes)
 
 
-def _ends(infos: Iterable[tuple[str, int, tuple[int, ...], int]], size: int) -> list[int]:
+def _ends(infos: Sequence[TensorInfo], size: int) -> list[int]:
     """The end of each tensor's data: by its type or, if that is unknown, where the next tensor begins."""
-    infos = list(infos)
-    places = sorted({*(offset for *_, offset in infos), size})
-    following = dict(pairwise(places))
-    ends = []
-    for _, kind, shape, offset in infos:
-        if kind in TENSOR_BLOCKS:
-            block, block_bytes = TENSOR_BLOCKS[kind]
-            ends.append(offset + int(np.prod(shape, dtype=np.int64)) // block * block_bytes)
-        else:
-            ends.append(following.get(offset, offset))
-    return ends
-
-
-def _padded(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
-
-
-class _Cursor:
-    """A position in a header whose lengths have been checked."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data = data
-        self.position = 0
-
-    def number(self, form: str) -> int:
-        value: int = struct.unpack_from("<" + form, self._data, self.position)[0]
-        self.position += struct.calcsize(form)
-        return value
-
-    def text(self) -> str:
-        length = self.number("Q")
-        start, self.position = self.position, self.position + length
-        return bytes(self._data[start : self.position]).decode("utf-8", "replace")
-
-    def entry(self) -> tuple[str, Entry]:
-        key, kind = self.text(), self.number("I")
-        start = self.position
-        self._skip(kind)
-        return key, Entry(kind, bytes(self._data[start : self.position]))
-
-    def tensor_info(self) -> tuple[str, int, tuple[int, ...], int]:
-        name = self.text()
-        shape = tuple(self.number("Q") for _ in range(self.number("I")))
-        kind = self.number("I")
-        return name, kind, shape, self.number("Q")
-
-    def _skip(self, kind: int) -> None:
-        if kind == STRING:
-            length = self.number("Q")
-            self.position += length
-        elif kind == ARRAY:
-            element, count = self.number("I"), self.number("Q")
-            if element in FORMATS:
-                self.position += count * struct.calcsize(FORMATS[element])
-            else:
-                for _ in range(count):
-                    self._skip(element)
-        else:
-            self.position += struct.calcsize(FORMATS[kind])
+    following = dict(pairwise(sorted({*(info.offset for info in infos), size})))
+    return [
+        following.get(info.offset, info.offset) if info.size is None else info.offset + info.size
+        for info in infos
+    ]
 
 
 def matrix_of(tensor: Tensor, rows: NDArray[np.int32] | slice = slice(None)) -> Matrix | None:
@@ -280,5 +220,5 @@ def matrix_of(tensor: Tensor, rows: NDArray[np.int32] | slice = slice(None)) -> 
     try:
         return dequantize(rows_of(tensor)[rows], tensor.kind)
     except (ValueError, NotImplementedError):
-        # A type unknown to our file reader, or one that gguf cannot convert to numbers.
+        # A type that this llama.cpp does not know, or cannot convert to numbers.
         return None

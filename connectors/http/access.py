@@ -10,6 +10,8 @@ from urllib.parse import parse_qs
 
 from operators.errors import UsageError
 
+#: What only programs of this machine reach.
+LOCAL = "127.0.0.1"
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,128}")
 

@@ -56,14 +56,11 @@ class BackgroundServer:
         """Start to serve.
 
         Args:
-            listener: A listening socket; closed with the server.
             app: Makes the application, which calls the given function when it is ready.
-            name: Name of the thread.
             max_connections: Maximum number at once. For one more, the connection that was idle longest is
                 closed; if none is idle, the new one is refused.
             backlog: Connections that may wait to be accepted.
             stop_s: Seconds that connections get to end.
-            failure: The error message if the server does not start.
             has_sockets: Whether the application answers WebSockets.
 
         Raises:

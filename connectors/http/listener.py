@@ -2,8 +2,8 @@
 
 import contextlib
 import os
+import resource
 import socket
-import sys
 
 from operators.errors import OutputError, UsageError
 
@@ -54,10 +54,6 @@ _LEAST_RUN_FILES = 32
 
 def allow_open_files(count: int) -> int:
     """Raise the process's limit to ``count``, as far as the system permits; returns the limit now."""
-    if sys.platform == "win32":
-        return count  # Windows has no such limit
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= count:
         return count

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.files.line_reader import MAX_LINE_BYTES, LineReader
+from connectors.files.contents import MAX_LINE_BYTES, LineReader
 from connectors.jsonl.lines import BadLine, E, LineDecoder, type_of_line
 from operators.errors import InputError
 from operators.events import Event, SegmentEvent

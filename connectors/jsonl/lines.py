@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from connectors.files.line_reader import MAX_LINE_BYTES
+from connectors.files.contents import MAX_LINE_BYTES
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation
 
 E = TypeVar("E", bound=Event)

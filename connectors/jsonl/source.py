@@ -14,7 +14,7 @@ import msgspec
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from typing_extensions import override
 
-from connectors.files.line_reader import LineReader
+from connectors.files.contents import LineReader
 from connectors.files.output import WriteError
 from connectors.files.records import ONE_FILE
 from connectors.jsonl.files import KnownSegments, SegmentOrder, input_error
@@ -28,7 +28,6 @@ class Rejects:
     """The file of rejected lines; a run that rejects none leaves no such file.
 
     Args:
-        path: The file.
         size: Number of bytes to keep of it.
 
     Raises:

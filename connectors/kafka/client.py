@@ -54,7 +54,6 @@ class Connection:
     """Tells the user when no broker can be reached, and when one can again; thread-safe.
 
     Args:
-        cluster: The brokers.
         meanwhile: What happens until one can be reached, for the user.
     """
 
@@ -152,8 +151,6 @@ class TopicWatch:
     """Knows the partitions of a topic; a job reads those that are added while it runs, too.
 
     Args:
-        cluster: The cluster of the topic.
-        topic: Its name.
         connection: Told about errors.
     """
 

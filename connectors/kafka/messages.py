@@ -45,12 +45,7 @@ class DeadLetter(NamedTuple):
 
 
 class MessageDecoder(Generic[E]):
-    """Decodes messages that all hold events of one type.
-
-    Args:
-        event_type: The type of the events.
-        max_bytes: Maximum size of a message's value.
-    """
+    """Decodes messages that all hold events of one type."""
 
     def __init__(self, event_type: type[E], max_bytes: int) -> None:
         self._lines = LineDecoder(event_type)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from connectors.files.line_reader import MAX_LINE_BYTES
+from connectors.files.contents import MAX_LINE_BYTES
 from operators.secret import Secret
 
 #: Name of a topic, as Kafka allows it.

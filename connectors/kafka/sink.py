@@ -31,8 +31,6 @@ class KafkaEventSink(DynamicSink[Sent]):
     knows them by stream, segment and revision, of which the last message counts.
 
     Args:
-        cluster: The brokers.
-        topic: The topic.
         stop: When set, it no longer waits for brokers that do not answer.
         cuts: Whether only the beginning of a message is written if the brokers find it too large.
 

@@ -74,7 +74,6 @@ class KafkaEventSource(FixedPartitionedSource[E | DeadLetter, KafkaPosition], Ge
 
     Args:
         given: The settings; the topic must be given.
-        event_type: The type of the events.
         interval_s: Seconds between two snapshots.
         stop: When set, the source ends.
         rejected: Called for each message that cannot be used, on any worker's thread.

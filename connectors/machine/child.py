@@ -14,15 +14,15 @@ from operators.errors import SurtitleError
 def main() -> None:
     """Run the trial with the base model."""
     threads = int(sys.argv[1])
+    from operators.models.trial import refuse_amx, run_trial
+
+    if "--without-amx" in sys.argv[2:]:
+        refuse_amx()  # before the check of the model's file loads llama.cpp
     try:
         model = resolve_model("base")
     except SurtitleError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
-    from operators.models.trial import refuse_amx, run_trial
-
-    if "--without-amx" in sys.argv[2:]:
-        refuse_amx()
     trial = run_trial(model, threads, timed="--timed" in sys.argv[2:])
     sys.stdout.buffer.write(msgspec.json.encode(trial) + b"\n")
 

@@ -40,9 +40,6 @@ def run_child(
     """Run a module as a program, and decode the JSON in the last line that it prints.
 
     Args:
-        module: Name of the module.
-        arguments: Its arguments.
-        answer: Type of the answer.
         limit_s: Seconds after which the process and its children are killed.
         environment: Variables to set besides those of this process.
     """

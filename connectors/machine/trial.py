@@ -118,12 +118,12 @@ def is_known_good(folder: Path) -> bool:
     return any(there <= here for there in _good_on(folder))
 
 
-def missing_features(folder: Path, count: int = 6) -> list[str]:
+def missing_features(folder: Path) -> list[str]:
     """A few instruction sets that the processor lacks compared with those where the library has passed."""
     here = cpu_features()
     lacking = min((there - here for there in _good_on(folder)), key=len, default=frozenset[str]())
     known = ("amx", "avx", "fma", "bmi", "f16c", "sse", "ssse", "asimd", "i8mm", "sve", "sme", "bf16")
-    return sorted(one for one in lacking if one.startswith(known))[:count]
+    return sorted(one for one in lacking if one.startswith(known))[:6]
 
 
 def remember_good(folder: Path, beside: bool = False) -> None:

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 from platformdirs import user_cache_path
 
 from connectors.files.atomic import write_atomically
 from connectors.files.contents import DAMAGED
 from connectors.files.output import WriteError
-from connectors.machine.resources import cpu_name
+from connectors.machine.resources import cpu_name, others_s, usable_cores
 from operators.decoding.pass_cost import PassCosts
 from operators.models.pass_times import KeepCosts, RowStep
-from operators.models.tuning import Tuning
+from operators.models.tuning import MAX_OTHERS, Tuning
 
 Measured = TypeVar("Measured", Tuning, RowStep, KeepCosts, PassCosts)
 
@@ -42,10 +43,18 @@ def tuning_key(model: Path) -> str:
 
 
 def recalled(key: str, kind: type[Measured], measure: Callable[[], Measured]) -> Measured:
-    """The measurement stored under ``key``; if there is none, measure now and store it for the next start."""
+    """The measurement stored under ``key``; if there is none, measure now and store it for the next start.
+
+    What was measured while other programs had the cores holds for now and is measured again later, however
+    evenly they slowed it down.
+    """
     measured = remembered(key, kind)
     if measured is None:
+        began, others_began = time.monotonic(), others_s()
         measured = measure()
+        available_s = (time.monotonic() - began) * usable_cores()
+        if others_s() - others_began > MAX_OTHERS * available_s:
+            measured = replace(measured, is_steady=False)
         remember(key, measured)
     return measured
 

@@ -27,7 +27,6 @@ def metrics_app(
     """The application that serves ``/metrics`` and ``/healthz``.
 
     Args:
-        registry: The metrics to serve.
         verdict: Returns the state of the run; called on the server's thread.
         access: Who may read them; None for everybody.
         ready: Called when the application serves.
@@ -40,11 +39,7 @@ def metrics_app(
         yield
 
     return Starlette(
-        routes=[
-            Route("/metrics", pages.metrics),
-            Route("/healthz", pages.healthz),
-            Route("/", pages.index),
-        ],
+        routes=[Route("/metrics", pages.metrics), Route("/healthz", pages.healthz), Route("/", pages.index)],
         middleware=[] if access is None else [Middleware(Guard, access=access, token=None)],
         lifespan=lifespan,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import CollectorRegistry
 
-from connectors.http.access import Access, is_local
+from connectors.http.access import LOCAL, Access, is_local
 from connectors.http.listener import listen, max_sockets, shown
 from operators.errors import UsageError
 from operators.extras import needs_extra
@@ -47,14 +47,13 @@ def parse_address(text: str) -> Address:
         raise UsageError(
             f"{text!r} is not [HOST:]PORT; give --metrics an address such as 9464 or 127.0.0.1:9464"
         )
-    return Address(host or "127.0.0.1", int(port))
+    return Address(host or LOCAL, int(port))
 
 
 class MetricsServer:
     """Serves ``/metrics`` and ``/healthz``, from `start` to `stop`.
 
     Args:
-        registry: The metrics to serve.
         verdict: Returns the state of the run; called on the server's thread.
     """
 

@@ -109,11 +109,7 @@ class InputStream:
     """
 
     def __init__(
-        self,
-        device: InputDevice,
-        prepare: Callable[[int, int], None],
-        take: Take,
-        ended: Callable[[], None],
+        self, device: InputDevice, prepare: Callable[[int, int], None], take: Take, ended: Callable[[], None]
     ) -> None:
         sound = _sounddevice()
 

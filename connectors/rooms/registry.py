@@ -1,9 +1,15 @@
-"""All rooms of a server: the server's loop fills them with sound, and the flow empties them."""
+"""All rooms of a server: the server's loop fills them with sound, and a source of the flow empties them."""
 
 from collections.abc import Callable
+from datetime import datetime
+from threading import Event as Flag
 from threading import Lock
 from time import monotonic
 
+from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
+from typing_extensions import override
+
+from connectors.pacing import ALWAYS_DUE, nap
 from connectors.rooms.room import Room, RoomLimits
 from operators.clock import LagClock
 from operators.errors import UsageError
@@ -28,7 +34,10 @@ class RoomRegistry:
         written: tuple[Language, ...],
         now: Callable[[], float] = monotonic,
     ) -> None:
-        """Offer rooms in any of the ``spoken`` languages, with captions in any of the ``written`` ones."""
+        """Offer rooms in any of the ``spoken`` languages, with captions in any of the ``written`` ones.
+
+        Without ``written`` ones, captions are in the language that is spoken.
+        """
         self.limits = limits
         self.spoken = spoken
         self.written = written
@@ -45,7 +54,9 @@ class RoomRegistry:
     @property
     def directions(self) -> tuple[Direction, ...]:
         """All pairs of languages that rooms may choose, the usual one first."""
-        return tuple(Direction(source, target) for source in self.spoken for target in self.written)
+        return tuple(
+            Direction(source, target) for source in self.spoken for target in self.written or (source,)
+        )
 
     def __len__(self) -> int:
         return len(self._rooms)
@@ -65,9 +76,8 @@ class RoomRegistry:
         """
         if not name:
             raise UsageError("the room has no name; give it one")
-        direction = Direction(
-            _offered(source, self.spoken, "spoken"), _offered(target, self.written, "written")
-        )
+        spoken = _offered(source, self.spoken, "spoken")
+        direction = Direction(spoken, _offered(target, self.written or (spoken,), "written"))
         with self._lock:
             if self._is_closed:
                 raise RoomsFullError("this server is about to end; try again later")
@@ -158,7 +168,7 @@ class RoomRegistry:
 
     def _fact(self, stream: str) -> tuple[Direction, float]:
         with self._lock:
-            return self._facts.get(stream, (Direction(self.spoken[0], self.written[0]), 0.0))
+            return self._facts.get(stream, (self.directions[0], 0.0))
 
     def _leaves(self, room: Room) -> bool:
         if room.is_over:
@@ -176,3 +186,57 @@ def _offered(wanted: str | None, offered: tuple[Language, ...], how: str) -> Lan
     except (KeyError, UsageError):
         choices = ", ".join(one.name for one in offered)
         raise UsageError(f"{wanted!r} cannot be {how} here; choose from {choices}") from None
+
+
+_FETCH_S = 0.02
+
+
+class RoomsSource(FixedPartitionedSource[AudioChunk, None]):
+    """Chunks of at most 100 ms, of all rooms.
+
+    Delivery: at most once. Speakers cannot be rewound; whatever a room has accepted is delivered before the
+    source ends.
+    """
+
+    def __init__(self, rooms: RoomRegistry, stop: Flag) -> None:
+        """``stop``: when set, what was accepted is delivered and the source ends."""
+        self.rooms = rooms
+        self.stop = stop
+
+    def now(self) -> float:
+        """Seconds since the server began."""
+        return self.rooms.now()
+
+    @override
+    def list_parts(self) -> list[str]:
+        return ["rooms"]
+
+    @override
+    def build_part(self, step_id: str, for_part: str, resume_state: None) -> "_RoomsPartition":
+        return _RoomsPartition(self)
+
+
+class _RoomsPartition(StatefulSourcePartition[AudioChunk, None]):
+    def __init__(self, source: RoomsSource) -> None:
+        self._source = source
+        self._is_over = False
+
+    @override
+    def next_batch(self) -> list[AudioChunk]:
+        if self._is_over:
+            raise StopIteration
+        self._is_over = self._source.stop.is_set()
+        if self._is_over:
+            return self._source.rooms.close()
+        chunks = self._source.rooms.take()
+        if not chunks:
+            nap(_FETCH_S)
+        return chunks
+
+    @override
+    def next_awake(self) -> datetime | None:
+        return None if self._is_over else ALWAYS_DUE
+
+    @override
+    def snapshot(self) -> None:
+        return None

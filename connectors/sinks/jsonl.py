@@ -3,8 +3,8 @@
 import msgspec
 from typing_extensions import override
 
+from connectors.files.backlog import FileSink
 from connectors.files.records import LinesFile, RecordFile
-from connectors.files.sink import FileSink
 from connectors.sinks.part import SinkPart, Step
 from operators.events import Event
 

@@ -1,10 +1,12 @@
 """Sinks as parts: what settings, options and the flow need to know of each."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from bytewax.outputs import Sink
 
+from operators.extras import Extra
 from operators.parts import Parts
 
 #: What a sink takes: the events of a stage, or the cues of subtitles, with their keys.
@@ -23,6 +25,9 @@ class SinkPart(NamedTuple):
     flags: tuple[str, ...] = ()
     #: What the file holds before the first record; None if it is created with the first record.
     header: str | None = ""
+    #: What ``doctor`` says of it, given its file; as of recognisers.
+    examine: Callable[[Path], str] | None = None
+    extra: Extra | None = None
 
 
 def sink(name: str, **about: Any) -> Callable[[Callable[..., Sink[Any]]], SinkPart]:

@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 from typing_extensions import override
 
+from connectors.files.backlog import FileSink
 from connectors.files.output import OutputFile
 from connectors.files.records import RecordFile
-from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from operators.subtitles.timing import Cue
@@ -64,7 +64,6 @@ class SubtitleSink(FileSink[Cue, SubtitlePosition]):
 
     Args:
         path: The file; its contents are replaced.
-        kind: SubRip or WebVTT.
         watch: Notified while the file cannot be written, and the flow continues; without it the flow ends.
 
     Raises:

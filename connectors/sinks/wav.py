@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 from typing_extensions import override
 
+from connectors.files.backlog import FileSink
 from connectors.files.output import WriteError, inherited, is_deleted, lock
 from connectors.files.records import RecordFile
-from connectors.files.sink import FileSink
 from connectors.files.watch import OutputWatch
 from connectors.sinks.part import SinkPart
 from operators.errors import OutputError

@@ -19,8 +19,17 @@ from typing import NamedTuple, TextIO
 from typing_extensions import override
 
 from connectors.terminal.screen import Lines, LoggedLines, Screen, encoding_of, write
-from connectors.view.rows import COLUMNS, ROWS, CaptionRow, roll_up, row_width, settled
-from connectors.view.status import Status, encodable, status_text
+from connectors.view import (
+    COLUMNS,
+    ROWS,
+    CaptionRow,
+    Status,
+    encodable,
+    roll_up,
+    row_width,
+    settled,
+    status_text,
+)
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.text import cleaned, cluster_width, clusters, wrap
@@ -162,7 +171,6 @@ def open_screen(
     Args:
         columns: Width of a caption line, which `operators.languages` defines per language. Lines are
             narrower if the terminal is.
-        out: Where to write; standard output by default.
         is_logged: Draw nothing, and log everything that is not a caption.
         now: Seconds on a monotonic clock.
     """

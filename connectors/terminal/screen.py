@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from connectors.files.output import WriteError
 from connectors.messages.log import tell
-from connectors.view.status import Status, encodable
+from connectors.view import Status, encodable
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.text import cleaned

@@ -129,7 +129,6 @@ def web_app(
     """The application that shows the content of ``hub`` to clients that ``access`` admits.
 
     Args:
-        hub: The streams.
         access: Admits clients.
         token: The token of admitted clients.
         ready: Called when the event loop can receive from the hub.

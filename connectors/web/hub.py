@@ -8,10 +8,10 @@ from threading import Lock
 from time import monotonic
 from typing import NamedTuple
 
-from connectors.view.status import Status
+from connectors.view import Status
 from connectors.web.messages import Languages, figures_after, state_of
 from connectors.web.protocol import Bounds
-from connectors.web.streams import MAX_STREAMS, Client, Followed, ListedStream, Streams
+from connectors.web.streams import MAX_CLIENTS, MAX_STREAMS, Client, Followed, ListedStream, Streams
 from operators.events import Caption, ErasureRecord
 
 # Seconds between two checks of waiting messages.
@@ -44,35 +44,28 @@ class Hub:
         languages: Languages,
         streams: Iterable[str] = (),
         *,
-        state: str = "listening",
-        max_clients: int = 2000,
+        max_clients: int = MAX_CLIENTS,
         max_streams: int = MAX_STREAMS,
         is_private: bool = False,
         bounds: Bounds | None = None,
         patience: ClientTimeouts | None = None,
-        now: Callable[[], float] = monotonic,
     ) -> None:
         """Prepare the streams.
 
         Args:
             languages: Those of a stream, unless it is opened with others.
-            streams: The streams expected from the start.
-            state: The initial state of a stream.
-            max_clients: Maximum number of clients.
             max_streams: Maximum number of remembered streams.
             is_private: Streams are neither listed nor waited for; each is followed with the secret that it
                 was opened with.
             bounds: How much of a stream is remembered.
             patience: How long to wait for clients.
-            now: The time in seconds.
         """
         self._is_private = is_private
         self._max_clients = max_clients
         self._timeouts = patience or ClientTimeouts()
-        self._now = now
         #: Held while a message is made, never while one is sent.
         self.lock = Lock()
-        self._streams = Streams(languages, state, bounds, max_streams)
+        self._streams = Streams(languages, "listening", bounds, max_streams)
         self._news: set[Followed] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed_s = float("inf")
@@ -94,14 +87,14 @@ class Hub:
         """Publish the figures of a caption, and the total seconds of lost audio."""
         with self.lock:
             stream = self._publishing(record.stream)
-            stream.log.tell_figures(figures_after(stream.log.figures, record, lost_s), self._now())
+            stream.log.tell_figures(figures_after(stream.log.figures, record, lost_s), monotonic())
             self._announce(stream)
 
     def status(self, status: Status, sentence: str | None = None) -> None:
         """Publish the run's status to all streams."""
         with self.lock:
             for stream in self._streams.published():
-                stream.log.tell_state(state_of(status, sentence), self._now())
+                stream.log.tell_state(state_of(status, sentence), monotonic())
                 self._announce(stream)
 
     def end(self, name: str | None = None) -> None:
@@ -115,7 +108,7 @@ class Hub:
     def close(self) -> None:
         """Release clients, each as soon as it has everything."""
         with self.lock:
-            self._closed_s = self._now()
+            self._closed_s = monotonic()
             for stream in self._streams:
                 stream.is_closed = True
                 self._announce(stream)
@@ -169,7 +162,7 @@ class Hub:
     @contextlib.contextmanager
     def sending(self, client: Client) -> Iterator[None]:
         """Mark that data is being sent to a client."""
-        client.sending_since_s = self._now()
+        client.sending_since_s = monotonic()
         try:
             yield
         finally:
@@ -178,11 +171,11 @@ class Hub:
     async def tend(self) -> None:
         """Send messages that are due, send reminders, and drop clients that accept no data."""
         self._loop = asyncio.get_running_loop()
-        reminded_s = self._now()
+        reminded_s = monotonic()
         try:
             while True:
                 await asyncio.sleep(_TICK_S)
-                now_s = self._now()
+                now_s = monotonic()
                 reminds = now_s - reminded_s >= self._timeouts.heartbeat_s
                 reminded_s = now_s if reminds else reminded_s
                 with self.lock:

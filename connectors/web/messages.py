@@ -7,7 +7,7 @@ import math
 
 import msgspec
 
-from connectors.view.status import Status
+from connectors.view import Status
 from operators.events import ErasureRecord
 from operators.languages import Direction
 

@@ -7,11 +7,11 @@ everything.
 
 import re
 from collections import deque
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from connectors.view.rows import settled
+from connectors.view import settled
 from connectors.web.messages import (
     End,
     Figures,
@@ -22,9 +22,33 @@ from connectors.web.messages import (
     SegmentUpdate,
     Snapshot,
 )
-from connectors.web.pace import Pace
 from operators.events import Caption
 from operators.text import cleaned, common_prefix
+
+M = TypeVar("M")
+
+
+class Pace(Generic[M]):
+    """Limits the rate of one kind of message: only the newest message waits, replacing older ones."""
+
+    def __init__(self, interval_s: float) -> None:
+        """``interval_s`` is the minimum time between two messages, in seconds."""
+        self._interval_s = interval_s
+        self._passed_s = float("-inf")
+        self._waits: M | None = None
+
+    def offer(self, message: M) -> None:
+        """Let a message wait for its turn, replacing one that waits."""
+        self._waits = message
+
+    def due(self, now_s: float) -> M | None:
+        """Remove and return the waiting message if it is due."""
+        message = self._waits
+        if message is None or now_s - self._passed_s < self._interval_s:
+            return None
+        self._waits, self._passed_s = None, now_s
+        return message
+
 
 _ID = re.compile(r"([0-9a-zA-Z]{1,32})-([0-9]{1,15})", re.ASCII)
 _encode = msgspec.json.Encoder().encode
@@ -54,6 +78,8 @@ class StreamLog:
         """``run`` (letters and digits) distinguishes the numbers of this log from those of others."""
         self._run = run
         self._language = language
+        # Otherwise the source would say the same as the text.
+        self._translates = language.source != language.target
         self._bounds = bounds or Bounds()
         #: Number of the newest message.
         self.position = 0
@@ -81,7 +107,7 @@ class StreamLog:
         before = known or Segment(segment=caption.segment)
         self.segments += known is None
         # Cleaned as for a terminal, so that both show the same. Also, a lone surrogate could not be encoded.
-        text, source = cleaned(caption.shown), cleaned(caption.source)
+        text, source = cleaned(caption.shown), cleaned(caption.source) if self._translates else ""
         after = Segment(
             segment=caption.segment,
             text=text,

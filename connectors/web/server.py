@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from connectors.http.access import Access, checked_token, is_local
+from connectors.http.access import LOCAL, Access, checked_token, is_local
 from connectors.http.listener import listen, max_sockets, shown
 from connectors.web.hub import Hub
+from connectors.web.streams import MAX_CLIENTS
 from operators.extras import needs_extra
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ class WebServer:
         self,
         hub: Hub,
         *,
-        host: str = "127.0.0.1",
-        port: int = 8080,
+        host: str = LOCAL,
+        port: int,
         token: str | None = None,
         names: Sequence[str] = (),
-        max_clients: int = 2000,
+        max_clients: int = MAX_CLIENTS,
         speakers: Speakers | None = None,
         room_files: int = 0,
     ) -> None:

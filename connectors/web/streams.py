@@ -88,6 +88,8 @@ class Client:
         return b""
 
 
+#: Maximum number of clients of a server, unless it is told otherwise.
+MAX_CLIENTS = 2000
 #: Maximum number of remembered streams; beyond that, the one that was silent for longest is forgotten, one
 #: that is over before any that goes on. One that goes on and has readers is kept in any case.
 MAX_STREAMS = 64

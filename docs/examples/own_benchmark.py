@@ -18,8 +18,7 @@ from flows.measuring.subjects import Json, subject
 def bench_words(text: Annotated[Path, typer.Argument(help="A text.")], json: Json = None) -> None:
     """Measure how fast a text is split into words."""
     # Imported here because other commands do not need it and should start fast.
-    from flows.measuring.results import Column, Results, Row, publish, tabulated
-    from flows.measuring.runner import running
+    from flows.measuring.results import Column, Results, Row, publish, running, tabulated
     from flows.measuring.signature import sign
 
     class WordsRow(Row, frozen=True, kw_only=True):

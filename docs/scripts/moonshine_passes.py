@@ -16,11 +16,11 @@ from time import perf_counter
 import numpy as np
 
 from flows.measuring.clips import read_clips, samples
+from flows.measuring.speech.scores import spoken_words
 from operators.decoding.drive import drive
 from operators.decoding.greedy import retranslate
 from operators.decoding.session import PrefixSession
 from operators.decoding.speech import certain, gaps_to_next
-from operators.metrics.word_errors import spoken_words
 from operators.recognizers.moonshine.model import BEGIN, Encoded, MoonshineModel
 from operators.recognizers.moonshine.recognizer import bundled_model, decode, speech_task
 from operators.recognizers.windowed.method import SpeechMethod

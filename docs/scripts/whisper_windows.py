@@ -14,9 +14,9 @@ from time import perf_counter
 import numpy as np
 
 from flows.measuring.clips import read_clips, samples
+from flows.measuring.speech.scores import spoken_words, word_errors
 from operators.events import SAMPLE_RATE
 from operators.languages import language
-from operators.metrics.word_errors import spoken_words, word_errors
 from operators.recognizers.whisper.model import WhisperModel
 from operators.recognizers.whisper.recognizer import decode
 from operators.recognizers.windowed.method import SpeechMethod
@@ -58,7 +58,8 @@ def _hear(model: WhisperModel, prompt: list[int], audio: Samples) -> tuple[str, 
     began = perf_counter()
     encoded = model.encode(audio, prompt)
     encoder_ms = 1000 * (perf_counter() - began)
-    return decode(SpeechMethod(use_draft=False), encoded, (), is_final=True).text, encoder_ms
+    heard = decode(SpeechMethod(use_draft=False), encoded, (), is_final=True)
+    return model.files.vocabulary.text(heard.tokens), encoder_ms
 
 
 if __name__ == "__main__":

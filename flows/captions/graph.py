@@ -10,7 +10,6 @@ import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.callback import CallbackSink, FirstProcessSink
 from connectors.sinks.part import Step
 from flows.captions.kafka import once, publish, read
-from flows.captions.outputs import sinks
 from flows.captions.parts import Parts
 from operators.events import AudioChunk, Caption, ErasureRecord, Event, Partial, Translation, moment_of
 from operators.languages import language
@@ -29,12 +28,14 @@ from operators.observed import (
 from operators.serving.admission import Door
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.recognize import Pause, listen
+from operators.stages.pass_through import pass_through
+from operators.stages.recognize import Listening, Pause, listen
 from operators.stages.sentences import Merged, sentences
 from operators.stages.show import show
 from operators.stages.subtitle import subtitle
 from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
+from operators.stages.translate_together import translate_together
 from operators.subtitles.writer import Columns
 from operators.trouble import Trouble
 
@@ -47,13 +48,13 @@ def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     ``end`` is called by each worker when no more events will come, also after an error; it must not raise.
     """
     settings, dataflow = parts.settings, Dataflow("captions")
-    captions = _captions(dataflow, parts)
+    captions, unfinished = _captions(dataflow, parts)
     if settings.output.terminal:
         captions = show("show", captions, parts.screen.draw, parts.given.clock)
     # Observers come after the screen, so that they do not delay the terminal, and shown_s stays the same.
     captions = _observed("observe-captions", captions, CaptionShown, parts)
     _save(captions, "captions", parts)
-    _subtitle(captions, parts)
+    _subtitle(captions, unfinished, parts)
     records = measure("measure", captions, _meter(parts), parts.is_over)
     _save(records, "records", parts)
 
@@ -76,40 +77,58 @@ def _count(step_id: str, counts: Stream[tuple[str, int]], parts: Parts) -> None:
     op.output(step_id, counts, FirstProcessSink(parts.given.pace.measured, is_here=parts.process.has_files))
 
 
-def _captions(dataflow: Dataflow, parts: Parts) -> Stream[Caption]:
+def _captions(dataflow: Dataflow, parts: Parts) -> tuple[Stream[Caption], Stream[Partial] | None]:
+    """The captions, and the updates of sentences that have none."""
     if parts.given.event_type is Caption:
-        return _input(dataflow, parts)
-    translations = _translations(dataflow, parts)
+        return _input(dataflow, parts), None
+    translations, unfinished = _translations(dataflow, parts)
     _save(translations, "translations", parts)
-    return display("display", translations, parts.settings.display.mask_k)
+    withheld = parts.settings.display.withheld
+    return display("display", translations, lambda stream: withheld(parts.direction(stream))), unfinished
 
 
-def _translations(dataflow: Dataflow, parts: Parts) -> Stream[Translation]:
+def _translations(dataflow: Dataflow, parts: Parts) -> tuple[Stream[Translation], Stream[Partial] | None]:
     if parts.given.event_type is Translation:
-        return _input(dataflow, parts)
-    partials = _sentences(_partials(dataflow, parts), parts)
+        return _input(dataflow, parts), None
+    unfinished, partials = None, _sentences(_partials(dataflow, parts), parts)
     if parts.door is not None:
         partials = op.filter("admit", partials, _admits(parts.door))
+    if parts.settings.finals_only:
+        finals = op.branch("finals", partials, lambda partial: partial.is_final)
+        partials, unfinished = finals.trues, finals.falses
+        _count("count-unfinished", op.map("each-unfinished", unfinished, lambda one: (one.stream, 1)), parts)
     # Refused ones are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", partials, PartialHeard, parts)
-    keep_up = parts.settings.keeps_up
+    clock, translates = parts.given.clock, [one.translates for one in parts.directions]
+    if not any(translates):
+        made = pass_through("pass-through", partials, clock)
+    elif all(translates):
+        made = _translated(dataflow, partials, parts)
+    else:
+        foreign = op.branch("languages", partials, lambda one: parts.direction(one.stream).translates)
+        passed = pass_through("pass-through", foreign.falses, clock)
+        made = op.merge("all-languages", _translated(dataflow, foreign.trues, parts), passed)
+    # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
+    # result.
+    saved = op.map("translated", made, _partial_of) if parts.settings.keeps_up else partials
+    _save(saved, "sentences", parts)
+    return made, unfinished
 
+
+def _translated(dataflow: Dataflow, partials: Stream[Partial], parts: Parts) -> Stream[Translation]:
     def note(trouble: Trouble | None, why: str) -> None:
         parts.observers.observe(ModelAnswered(trouble, why))
 
     shared, clock = parts.shared, parts.given.clock
+    if parts.settings.translates_together:
+        return translate_together("translate", partials, shared.together, clock, note=note)
     if parts.settings.translate.rooms is None:
-        translations = translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)
-    else:
-        processes = max(1, len(parts.process.addresses))
-        translations = translate_rooms(
-            "translate", dataflow, partials, shared.rooms, clock, note=note, processes=processes
-        )
-    # A replay translates everything it reads. So overtaken ones are not recorded, and a replay gives the same
-    # result.
-    saved = op.map("translated", translations, _partial_of) if keep_up else partials
-    _save(saved, "sentences", parts)
-    return translations
+        keep_up = parts.settings.keeps_up
+        return translate("translate", partials, shared.translator, clock, keep_up=keep_up, note=note)
+    processes = max(1, len(parts.process.addresses))
+    return translate_rooms(
+        "translate", dataflow, partials, shared.rooms, clock, note=note, processes=processes
+    )
 
 
 def _sentences(heard: Stream[Partial | Pause], parts: Parts) -> Stream[Partial]:
@@ -147,7 +166,7 @@ def _partials(dataflow: Dataflow, parts: Parts) -> Stream[Partial | Pause]:
     def processed(chunk: AudioChunk) -> None:
         parts.observers.observe(SoundRecognized(chunk))
 
-    return listen("recognize", audio, parts.shared.recognizer, now, processed)
+    return listen("recognize", audio, Listening(parts.shared.recognizer, now, processed))
 
 
 def _input(dataflow: Dataflow, parts: Parts) -> Stream[Any]:
@@ -179,21 +198,25 @@ def _observed(
 
 def _save(events: Stream[Any], step: Step, parts: Parts) -> None:
     """Write the events of a step, or the cues, to the files and the topic that the settings name for them."""
-    for one, path in sinks(parts.settings.output):
+    for one, path in parts.settings.output.files():
         if one.of == step:
             keyed = events if step == "cues" else op.map(f"key-{one.name}", events, _with_key)
             op.output(f"save-{one.name}", keyed, one.make(path, watch=parts.outputs))
     publish(events, step, getattr(parts.settings.output.kafka, step, None), parts)
 
 
-def _subtitle(captions: Stream[Caption], parts: Parts) -> None:
+def _subtitle(captions: Stream[Caption], unfinished: Stream[Partial] | None, parts: Parts) -> None:
     settings = parts.settings
-    if not any(one.of == "cues" for one, _path in sinks(settings.output)):
+    if not any(one.of == "cues" for one, _path in settings.output.files()):
         return
     spoken, written = language(settings.translate.source), language(settings.translate.target)
     columns = Columns(source=spoken.columns, target=written.columns)
     now = parts.given.now if settings.is_live else None
-    cues = subtitle("subtitle", captions, settings.output.subtitles, columns, now)
+    # Both would say the same.
+    shown = settings.output.subtitles if settings.translate.direction.translates else "target"
+    # Updates without captions still tell when each part of a sentence was spoken.
+    heard = captions if unfinished is None else op.merge("heard", unfinished, captions)
+    cues = subtitle("subtitle", heard, shown, columns, now)
     _save(cues, "cues", parts)
 
 

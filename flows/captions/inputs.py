@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from connectors.audio.source import AudioFileSource
 from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
-from connectors.rooms.registry import RoomRegistry
-from connectors.rooms.source import RoomsSource
+from connectors.rooms.registry import RoomRegistry, RoomsSource
 from flows.observe.observer import Observe
-from flows.running.process import Process
+from flows.running.dataflow import Process
 from flows.settings.schema import Settings
 from operators.clock import Clock, LagClock, VirtualClock, WallClock
 from operators.errors import UsageError
@@ -127,11 +126,7 @@ def make_input(
     """The input that the settings name; it is opened when the flow runs.
 
     Args:
-        settings: Name the input.
         observe: Called with the events of the input.
-        stop: When set, the input ends.
-        process: This process of a cluster, or the only one.
-        rooms: The rooms, if they are the input.
 
     Raises:
         UsageError: unless exactly one input is given; for a microphone that does not exist.

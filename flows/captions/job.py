@@ -13,15 +13,14 @@ from bytewax.dataflow import Dataflow
 
 import flows.processor  # noqa: F401 - before llama.cpp is loaded
 from connectors.files.streams import open_absent_streams
-from connectors.recovery.clock import reporting_clock_changes
+from connectors.recovery import reporting_clock_changes
+from flows.captions.files import begin_outputs, bytewax_folder, held_outputs, take_bytewax_folder
 from flows.captions.graph import build
 from flows.captions.kafka import check_topics
-from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts
-from flows.captions.recovery import bytewax_folder, take_bytewax_folder
 from flows.captions.shared import MakeShared, Shared
+from flows.running.dataflow import is_bytewax_job
 from flows.running.interrupts import let_interrupt_set
-from flows.running.process import is_bytewax_job
 from flows.settings.loading import begin_settings
 from flows.settings.schema import Settings
 from operators.observed import RunBegan
@@ -36,11 +35,7 @@ def flow(path: str) -> Dataflow:
     return job(begin_settings(Path(path)), reading=[Path(path)])
 
 
-def job(
-    settings: Settings,
-    make_shared: MakeShared = Shared,
-    reading: Iterable[Path] = (),
-) -> Dataflow:
+def job(settings: Settings, make_shared: MakeShared = Shared, reading: Iterable[Path] = ()) -> Dataflow:
     """The dataflow for Bytewax's own runner, which does not return control at the end of the flow."""
     closing, lock = ExitStack(), Lock()
 

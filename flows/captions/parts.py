@@ -9,13 +9,13 @@ from connectors.files.watch import OutputWatch
 from connectors.rooms.registry import RoomRegistry
 from connectors.terminal.drawing import open_screen
 from connectors.terminal.screen import Screen
+from flows.captions.files import check_files
 from flows.captions.inputs import Input, given_input, make_input
-from flows.captions.outputs import check_files
 from flows.captions.shared import MakeShared, Shared
 from flows.engine.recognition import check_recognizer
 from flows.observe.observer import Observe, Observer
 from flows.observe.run_observers import RunObservers
-from flows.running.process import Process, this_process
+from flows.running.dataflow import Process, this_process
 from flows.settings.schema import Settings
 from operators.events import AudioChunk
 from operators.languages import Direction, language
@@ -39,7 +39,8 @@ class Parts(NamedTuple):
     given: Input
     #: Admits live streams; None if all are admitted.
     door: Door | None
-    #: The languages of a stream.
+    #: The languages that streams may have, and those of each.
+    directions: tuple[Direction, ...]
     direction: Callable[[str], Direction]
     #: Whether a stream is known to be over.
     is_over: Callable[[str], bool]
@@ -62,9 +63,7 @@ def make_parts(
     """Make the parts of the run that the settings describe.
 
     Args:
-        make_shared: Makes the resources that the workers share.
         screen: Displays the captions; chosen by the settings unless given.
-        observers: Additional observers besides those of the settings.
         reading: Files that were already read, such as the settings file.
 
     Raises:
@@ -93,6 +92,7 @@ def make_parts(
         shared,
         given,
         _door(settings, watching.observe),
+        rooms.directions if rooms is not None else (settings.translate.direction,),
         rooms.direction if rooms is not None else _one_direction(settings),
         rooms.has_left if rooms is not None else _never,
     )

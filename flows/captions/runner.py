@@ -16,18 +16,16 @@ from connectors.files.atomic import write_atomically
 from connectors.jsonl.files import validate
 from connectors.messages.log import NOTICE, shown_on, tell
 from connectors.terminal.screen import is_gone
+from flows.captions.files import begin_outputs, held_outputs, recovery
 from flows.captions.graph import build
 from flows.captions.inputs import REPLAYED, given_input
 from flows.captions.kafka import check_topics
-from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import Parts, make_parts, make_screen
-from flows.captions.recovery import recovery
 from flows.captions.shared import Shared
 from flows.observe.live_status import RecordingProgress
 from flows.observe.summary import Profile
-from flows.running.dataflow import run
+from flows.running.dataflow import Process, run
 from flows.running.interrupts import interrupt_sets
-from flows.running.process import Process
 from flows.running.waiting import Waiting
 from flows.settings.schema import Settings
 from operators.errors import InputError, InternalError, OutputError, SurtitleError
@@ -72,7 +70,9 @@ def _figures(summary: Summary) -> dict[str, str | None]:
         "segments": f"{summary.segments} of {summary.updates} updates",
         "erasure": f"\n{'':>11}".join(told),
         "draft": f"A/D {_percent(summary.accepted_over_drafted)}, "
-        f"A/O {_percent(summary.accepted_over_output)}, {summary.passes} forward passes",
+        f"A/O {_percent(summary.accepted_over_output)}, {summary.passes} forward passes"
+        if summary.passes
+        else None,
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
         f"{_latency(summary.latency_from_speech_ms)} from speech",
         "parts": _parts(summary.latency_parts_ms),
@@ -165,8 +165,9 @@ def caption(settings: Settings, *, quiet: bool, profile: bool, settings_file: Pa
 def _tell_begin(settings: Settings, *, is_resumed: bool) -> None:
     given = given_input(settings)
     spoken, written = settings.translate.source, settings.translate.target
+    languages = f"{spoken} to {written}" if settings.translate.direction.translates else spoken
     tell(
-        "run_started", f"captions from {given}, {spoken} to {written}", level=logging.INFO,
+        "run_started", f"captions from {given}, {languages}", level=logging.INFO,
         version=version("surtitle"), input=given, source=_source(settings, given),
         resumed=is_resumed,
     )  # fmt: skip

@@ -1,4 +1,7 @@
-"""What the workers of a process share: the stop flag, and the models (copies would compete for the cores)."""
+"""What the workers of a process share: the stop flag, and the models (copies would compete for the cores).
+
+The models translate, and judge where sentences end.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,24 +10,71 @@ from threading import Event as Flag
 from threading import Lock
 from typing import Protocol, TypeVar
 
-from flows.engine.recognition import make_recognizer
-from flows.engine.sentences import judge_of, sentences_of
+from msgspec.structs import replace
+
+from connectors.models.resolve import NAMES
+from flows.engine.recognition import finals_of, make_recognizer
 from flows.engine.serving import on_thread
 from flows.engine.translation import Engine, open_engines, to_direction
 from flows.observe.observer import Observe
-from flows.settings.schema import Settings
+from flows.settings.schema import SentencesSettings, Settings
 from operators.decoding.decoder import Decoder
 from operators.decoding.translator import SegmentState, Translates, TranslatorOfEach
-from operators.languages import Direction, language
-from operators.models.continuations import Continuations
+from operators.languages import Direction, Language, language
+from operators.models.continuations import Continuations, open_continuations
+from operators.models.llama_model import LlamaModel
 from operators.models.open_sessions import Usage
 from operators.observed import LoadingAt, LoadingBegan, LoadingEnded, ModelLoaded
 from operators.recognizers.protocol import Recognizer
+from operators.sentences.joining import Bounds, Sentences, SentencesState
+from operators.sentences.numbers import digits
 from operators.sentences.seam import LanguageModel
 from operators.serving.routed import RoutedRooms
 from operators.serving.segments import SegmentRooms, Translated
 from operators.serving.thread import RoomsThread
 from operators.stages.sentences import MakeSentences
+from operators.stages.translate_together import TOGETHER
+
+
+def sentences_of(
+    settings: SentencesSettings,
+    spoken: Callable[[str], Language],
+    model: Callable[[str], LanguageModel | None],
+) -> MakeSentences:
+    """Makes what joins the segments of a stream.
+
+    Args:
+        settings: Say how to join them.
+        spoken: The language of a stream, given its name.
+        model: What judges its text where the rules are unsure, likewise.
+    """
+    bounds = Bounds(settings.pause_s, settings.max_words, settings.max_s)
+
+    def make(state: SentencesState) -> Sentences:
+        language = spoken(state.stream)
+        spell = partial(digits, language=language) if settings.digits else str
+        return Sentences(state, language, model(state.stream), bounds=bounds, spell=spell)
+
+    return make
+
+
+def judge_of(engine: Engine, name: str) -> Continuations | None:
+    """What judges sentences by the engine's model, in a cache of its own; None if the model is not known to.
+
+    Models for captions and the base model are small and know whole sentences. Others might take seconds.
+
+    Args:
+        name: The model as the settings name it.
+
+    Raises:
+        InputError: there is no memory for the cache.
+    """
+    is_known = engine.prompt.knows_unfinished or name in NAMES
+    model = engine.model
+    if not is_known or not isinstance(model, LlamaModel) or model.is_recurrent:
+        return None
+    return open_continuations(model, engine.context.threads)
+
 
 Made = TypeVar("Made")
 
@@ -51,7 +101,6 @@ class Shared:
         """Load nothing yet.
 
         Args:
-            settings: Name the models.
             observe: Called with events of loading and of recognisers.
             languages: Those of each stream, if they differ.
         """
@@ -61,14 +110,19 @@ class Shared:
         self._lock = Lock()
         self._translator: Translates | None = None
         self._rooms: RoomsThread[SegmentState, Translated] | None = None
+        self._together: SegmentRooms | None = None
         self._engines: Sequence[Engine] = ()
         self._judges: list[Continuations | None] | None = None
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
 
     def load(self) -> None:
-        """Load what translates, which otherwise happens on first use."""
-        if self._settings.translate.rooms is None:
+        """Load what translates, if anything does; otherwise that happens on first use."""
+        if not self._directions:
+            return
+        if self._settings.translates_together:
+            self.together()
+        elif self._settings.translate.rooms is None:
             self.translator()
         else:
             self.rooms()
@@ -84,6 +138,14 @@ class Shared:
                 )
             return self._translator
 
+    def together(self) -> SegmentRooms:
+        """What translates sentences that nobody waits for, loaded on first use; for one worker."""
+        with self._lock:
+            if self._together is None:
+                with self._opened() as engines:
+                    self._together = engines[0].together(partial(self._translates, engines[0]))
+            return self._together
+
     def rooms(self) -> RoomsThread[SegmentState, Translated]:
         """The process's rooms, loaded on first use."""
         with self._lock:
@@ -98,6 +160,9 @@ class Shared:
     def recognizer(self, stream: str) -> Recognizer:
         """A recogniser for one stream."""
         settings, observe = self._settings.recognize, self._observe
+        if self._settings.finals_only and not self._settings.is_live:
+            # Live, updates also tell that a sentence goes on.
+            settings = finals_of(settings)
         if self._languages is not None:
             # The other rooms do not wait for this one.
             spoken = self._languages.direction(stream).source.name
@@ -117,9 +182,18 @@ class Shared:
             self._judge if settings.sentences.method == "auto" else lambda _stream: None,
         )
 
+    @property
+    def _directions(self) -> list[Direction]:
+        """The languages to translate."""
+        languages = self._languages
+        every = [self._settings.translate.direction] if languages is None else languages.directions
+        return [one for one in every if one.translates]
+
     def _judge(self, stream: str) -> LanguageModel | None:
-        """What judges the sentences of a stream, by the model that translates it."""
-        settings = self._settings
+        """What judges the sentences of a stream, by the model that translates it; None if none does."""
+        settings, languages = self._settings, self._languages
+        if not self._directions or not (languages is None or languages.direction(stream).translates):
+            return None
         self.load()
         with self._lock:
             if self._judges is None:
@@ -154,10 +228,11 @@ class Shared:
     @contextmanager
     def _opened(self) -> Iterator[Sequence[Engine]]:
         """The engines for all languages, and report them as loaded afterwards."""
-        settings, languages = self._settings.translate, self._languages
         with self._loading():
-            directions = [settings.direction] if languages is None else languages.directions
-            engines = self._engines = open_engines(settings, directions, self._progress)
+            settings = self._settings.translate
+            if self._settings.translates_together:
+                settings = replace(settings, sessions=max(settings.sessions, TOGETHER), keep=False)
+            engines = self._engines = open_engines(settings, self._directions, self._progress)
             yield engines
         self._observe(ModelLoaded(lambda: _usage(engines)))
 

@@ -17,7 +17,7 @@ from flows.cli.report import report
 from flows.cli.running import program, run
 from flows.cli.serve import job, serve
 from flows.cli.trace import trace
-from flows.measuring.subjects import subjects
+from flows.measuring.subjects import SUBJECTS
 from flows.model.app import model_app
 from flows.settings.loading import begin_settings
 from flows.settings.options import (
@@ -177,8 +177,8 @@ app.command(rich_help_panel=_CAPTION)(doctor)
 app.command(rich_help_panel=_SERVE)(serve)
 app.command(rich_help_panel=_SERVE)(job)
 app.command(rich_help_panel=_MEASURE)(report)
-for one in subjects():
-    app.command(one.name, rich_help_panel=_MEASURE)(one.command)
+for name in sorted(SUBJECTS):
+    app.command(name, rich_help_panel=_MEASURE)(SUBJECTS[name].command)
 app.command(rich_help_panel=_MEASURE)(trace)
 app.add_typer(model_app, name="model", cls=Commands, rich_help_panel=_MAKE)
 

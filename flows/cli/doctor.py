@@ -1,22 +1,26 @@
 """``surtitle doctor``: whether captions will work on this machine, and what to do if not."""
 
 import sys
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
 from flows.cli.running import program, run
-from flows.doctor.examination import Wanted, examine
-from flows.doctor.finding import as_json, print_checked, print_verdict, works
+from flows.doctor.examination import examine
+from flows.doctor.finding import Checked, as_json, print_checked, print_verdict, works
+from flows.doctor.part import Given
 from flows.running.waiting import Waiting
-from flows.settings.loading import load_settings
-from flows.settings.options import LISTENING, MODEL, Overrides, takes
+from flows.settings.options import CAPTIONS_ONLY, LISTENING, MODEL, RECOGNITION, Overrides, takes
 
 
-@takes(MODEL[:3], LISTENING)
+@takes(MODEL[:3], RECOGNITION, CAPTIONS_ONLY, LISTENING)
 def doctor(
     overrides: Overrides,
+    settings: Annotated[
+        Path | None, typer.Option(help="Examine what this TOML file names; options override it.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Do not measure how fast captions will be.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, with the facts behind the findings.")
@@ -26,14 +30,11 @@ def doctor(
 
     Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
     """
-    settings = load_settings(None, overrides)
-    # A wrong language is a mistake on the command line, not a finding about this machine.
-    _ = settings.translate.direction
-    wanted = Wanted(settings.translate, settings.input.microphone, quick)
+    given, results = Given(settings, overrides), list[Checked]()
+    direction = given.load().translate.direction
     console = Console(highlight=False)
-    results = []
     with Waiting(quiet=json, captions=False) as waiting:
-        for result in examine(wanted, waiting.doing):
+        for result in examine(given, waiting.doing, is_quick=quick):
             waiting.end()
             results.append(result)
             if not json:
@@ -41,7 +42,7 @@ def doctor(
     if json:
         sys.stdout.buffer.write(as_json(results) + b"\n")
     else:
-        print_verdict(console, results, settings.translate.target)
+        print_verdict(console, results, direction)
     raise typer.Exit(0 if works(results) else 1)
 
 

@@ -84,6 +84,8 @@ def _completed(wanted: Settings) -> Settings:
         source=spoken[0] if spoken else wanted.translate.source,
         target=written[0] if written else wanted.translate.target,
     )
+    if translate.captions_only:
+        translate = replace(translate, target=translate.source)
     return replace(
         wanted,
         input=replace(wanted.input, rooms=True),

@@ -6,6 +6,7 @@ importing llama.cpp alone can end the process.
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
@@ -18,7 +19,7 @@ def main() -> None:
         "library": _library,
         "microphone": _microphone,
         "model": _model,
-        "recognizer": _recognizer,
+        "part": _part,
         "speed": _speed,
     }
     name, *arguments = sys.argv[1:]
@@ -55,19 +56,15 @@ def _model(*named: str) -> msgspec.Struct:
     return load(_settings(*named))
 
 
-def _recognizer(spoken: str) -> msgspec.Struct:
-    from flows.doctor.recognizer import RecognizerFacts
-    from flows.engine.recognition import check_recognizer, make_recognizer
-    from flows.settings.schema import RecognizeSettings
+def _part(subject: str, file: str, overrides: str) -> msgspec.Struct:
+    from flows.doctor.part import Given, PartFacts, sentence
     from operators.errors import SurtitleError
 
-    settings = RecognizeSettings()
+    given = Given(Path(file) if file else None, msgspec.json.decode(overrides))
     try:
-        check_recognizer(settings, spoken=spoken, is_live=True)
-        make_recognizer(settings, spoken=spoken, observe=lambda _changed: None).close()
+        return PartFacts(sentence=sentence(subject, given.load()))
     except SurtitleError as error:
-        return RecognizerFacts(error=str(error))
-    return RecognizerFacts()
+        return PartFacts(error=str(error))
 
 
 def _speed(*named: str) -> msgspec.Struct:

@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,14 +14,13 @@ from flows.doctor import (
     memory,
     microphone,
     model,
+    part,
     ports,
     processor,
-    recognizer,
     speed,
     terminal,
 )
 from flows.doctor.finding import Checked, Finding
-from flows.settings.schema import TranslateSettings
 from operators.observed import Progress
 
 F = TypeVar("F", bound=msgspec.Struct)
@@ -30,17 +30,11 @@ _QUICK_S, _CHILD_S, _LOADING_S, _MEASURING_S = 5.0, 20.0, 120.0, 120.0
 _GRACE_S = 5.0
 
 
-class Wanted(NamedTuple):
-    """What to examine."""
+def examine(given: part.Given, doing: Progress, *, is_quick: bool) -> Iterator[Checked]:
+    """Check all subjects of a run with these settings, and end within the sum of the limits.
 
-    translate: TranslateSettings
-    #: The microphone; None for the system's.
-    device: str | None = None
-    is_quick: bool = False
-
-
-def examine(wanted: Wanted, doing: Progress) -> Iterator[Checked]:
-    """Check all subjects; never raises, and ends within the sum of the limits."""
+    Raises the errors of `load_settings`, and `UsageError` for an unknown language; nothing else.
+    """
 
     def check(
         subject: str, limit_s: float, look: Callable[[], F], judge: Callable[[F], list[Finding]]
@@ -48,31 +42,34 @@ def examine(wanted: Wanted, doing: Progress) -> Iterator[Checked]:
         doing(f"examining: {subject}", None)
         return checked(subject, limit_s, look, judge)
 
-    settings = wanted.translate
+    wanted = given.load()
+    settings, device = wanted.translate, wanted.input.microphone
+    # A wrong language is a mistake on the command line, not a finding about this machine.
+    _ = settings.direction
     found = check("processor", _CHILD_S + _GRACE_S, lambda: processor.look(_CHILD_S), processor.judge)
     yield found
     runs = found.verdict != "problem"
+    translates = settings.direction.translates
     loaded = model.ModelFacts(error="the model was not loaded, as llama.cpp does not run; see processor")
-    if runs:
+    if runs and translates:
         found = check("model", _LOADING_S + _GRACE_S, lambda: model.look(settings, _LOADING_S), model.judge)
         yield found
         loaded = found.facts or loaded
-    mb, spoken = loaded.mb or None, settings.source
-    yield check(
-        "recogniser", _CHILD_S + _GRACE_S,
-        lambda: recognizer.look(spoken, _CHILD_S), lambda facts: recognizer.judge(facts, spoken),
-    )  # fmt: skip
+    for one in part.subjects(wanted):
+        yield check(one, _CHILD_S + _GRACE_S, partial(part.look, one, given, _CHILD_S), part.judge)
+    mb = loaded.mb or None
     yield check("memory", _QUICK_S, lambda: memory.look(mb), memory.judge)
     yield check("disk", _QUICK_S, disk.look, disk.judge)
     yield check(
         "microphone", _CHILD_S + _GRACE_S,
-        lambda: microphone.look(wanted.device, _CHILD_S),
-        lambda facts: microphone.judge(facts, is_named=wanted.device is not None),
+        lambda: microphone.look(device, _CHILD_S),
+        lambda facts: microphone.judge(facts, is_named=device is not None),
     )  # fmt: skip
     yield check("ports", _QUICK_S, ports.look, ports.judge)
     yield check("terminal", _QUICK_S, terminal.look, terminal.judge)
     yield check("extras", _QUICK_S, extras.look, extras.judge)
-    if loaded.error is None and not loaded.is_absent and not wanted.is_quick:
+    is_usable = loaded.error is None and not loaded.is_absent if translates else runs
+    if is_usable and not is_quick:
         yield check("speed", _MEASURING_S + _GRACE_S, lambda: speed.look(settings, _MEASURING_S), speed.judge)
 
 

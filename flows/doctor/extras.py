@@ -1,17 +1,17 @@
 """The optional parts of surtitle: which are installed."""
 
-from importlib.util import find_spec
-
 import msgspec
 
+from connectors.sinks.part import SINKS
 from flows.doctor.finding import Finding
-from operators.extras import EXTRAS, Extra, installing
+from operators.extras import EXTRAS, Extra, installing, missing
 from operators.recognizers.part import RECOGNIZERS
 
 
 def all_extras() -> dict[str, Extra]:
-    """The extras by name: those of recognisers, and the others."""
-    return {one.extra.name: one.extra for one in RECOGNIZERS.values() if one.extra} | EXTRAS
+    """The extras by name: those of recognisers and sinks, and the others."""
+    own = [*(one.extra for one in RECOGNIZERS.values()), *(one.extra for one in SINKS.values())]
+    return {extra.name: extra for extra in own if extra is not None} | EXTRAS
 
 
 class ExtraFacts(msgspec.Struct, frozen=True):
@@ -24,14 +24,9 @@ class ExtraFacts(msgspec.Struct, frozen=True):
 def look() -> ExtraFacts:
     """Look for the packages of each extra, without importing them."""
     return ExtraFacts(
-        tuple(name for name, extra in all_extras().items() if is_installed(extra)),
-        tuple(name for name, extra in all_extras().items() if not is_installed(extra)),
+        tuple(name for name, extra in all_extras().items() if missing(extra) is None),
+        tuple(name for name, extra in all_extras().items() if missing(extra) is not None),
     )
-
-
-def is_installed(extra: Extra) -> bool:
-    """Whether all packages that are imported from an extra are there."""
-    return all(find_spec(package) is not None for package in extra.packages)
 
 
 def judge(facts: ExtraFacts) -> list[Finding]:

@@ -1,6 +1,5 @@
 """What a check finds and how it is printed: a sentence, whether captions will work, and what to do."""
 
-import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Literal, Self
@@ -10,7 +9,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from connectors.view.status import encodable
+from connectors.view import encodable
+from operators.languages import Direction
 
 #: All is well; captions work, but not as well as they could; captions will not work.
 Verdict = Literal["ok", "warning", "problem"]
@@ -89,15 +89,19 @@ def print_checked(console: Console, result: Checked) -> None:
     console.print(table)
 
 
-def print_verdict(console: Console, results: Sequence[Checked], target: str) -> None:
-    """Print what follows from all findings; ``target`` is the language of the captions."""
+def print_verdict(console: Console, results: Sequence[Checked], languages: Direction) -> None:
+    """Print what follows from all findings about captions in these ``languages``."""
     problems = [one.subject for one in results if one.verdict == "problem"]
     if problems:
         console.print(Text(f"\nCaptions will not work yet: see {', '.join(problems)}.", "bold"))
         return
     can_listen = all(one.verdict == "ok" for one in results if one.subject == "microphone")
     command = "surtitle live" if can_listen else "surtitle file talk.wav"
-    console.print(Text(f"\nCaptions will work. Try: {command} --to {shlex.quote(target)}", "bold"))
+    spoken, written = languages
+    options = f"--to {written.name}" if languages.translates else "--captions-only"
+    if spoken.name != "English":
+        options += f" --from {spoken.name}"
+    console.print(Text(f"\nCaptions will work. Try: {command} {options}", "bold"))
 
 
 def as_json(results: Sequence[Checked]) -> bytes:

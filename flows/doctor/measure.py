@@ -14,14 +14,14 @@ from flows.doctor.speed import SpeedFacts
 from flows.engine.marian import OpenMarian, marian_folder, open_marian
 from flows.engine.recognition import make_recognizer
 from flows.engine.translation import Engine, open_engine
-from flows.settings.schema import RecognizeSettings, TranslateSettings
+from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState
 from operators.errors import SurtitleError
 from operators.events import AudioChunk
 from operators.models.llama import ContextSettings, LlamaContext
 from operators.models.llama_model import LlamaModel
 from operators.prompts.select import select_prompt
-from operators.recognizers.moonshine.recognizer import bundled_recording
+from operators.recognizers.part import RECOGNIZERS, USUAL
 from operators.recognizers.protocol import Hypothesis
 
 
@@ -75,19 +75,20 @@ _BUDGET_S = 20.0
 def measure(settings: TranslateSettings) -> SpeedFacts:
     """Measure the defaults with this model, on the recording that comes with the recogniser."""
     try:
-        engine = open_engine(settings)
+        engine = open_engine(settings) if settings.direction.translates else None
         speech = _speech()
         began, others = perf_counter(), others_s()
         hypotheses, recognized_s = _recognize(speech)
     except SurtitleError as error:
         return SpeedFacts(error=str(error))
-    updates, translated_s = _translate(engine, settings, hypotheses)
+    updates, translated_s = _translate(engine, settings, hypotheses) if engine else ([], 0.0)
     return SpeedFacts(
         speech_s=len(speech) / _BYTES_PER_SECOND,
         recognized_s=recognized_s,
         updates_ms=tuple(updates),
         translated_s=translated_s,
-        threads=engine.context.threads,
+        translates=engine is not None,
+        threads=engine.context.threads if engine else 0,
         others=(others_s() - others) / (perf_counter() - began) / usable_cores(),
         resident_mb=resident_mb(),
     )
@@ -96,7 +97,9 @@ def measure(settings: TranslateSettings) -> SpeedFacts:
 def _speech() -> bytes:
     """The beginning of the recording, 16 kHz mono."""
     wanted, sound = int(_SPEECH_S * _BYTES_PER_SECOND), bytearray()
-    for block in AudioDecoder(bundled_recording()).blocks():
+    recording = RECOGNIZERS[USUAL.engine].recording
+    assert recording is not None, "the default recogniser comes with one"
+    for block in AudioDecoder(recording()).blocks():
         sound += block
         if len(sound) >= wanted:
             break
@@ -105,7 +108,7 @@ def _speech() -> bytes:
 
 def _recognize(speech: bytes) -> tuple[list[Hypothesis], float]:
     """The hypotheses, and the seconds that they took."""
-    recognizer = make_recognizer(RecognizeSettings(), observe=lambda _changed: None)
+    recognizer = make_recognizer(USUAL, observe=lambda _changed: None)
     found: list[Hypothesis] = []
     began = perf_counter()
     for chunk in _chunks(speech):

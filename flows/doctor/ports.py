@@ -4,12 +4,12 @@ import socket
 
 import msgspec
 
+from connectors.http.access import LOCAL
 from connectors.http.listener import listen
 from flows.doctor.finding import Finding
 from flows.settings.schema import WebSettings
 from operators.errors import OutputError
 
-_HOST = "127.0.0.1"
 #: Who uses a port, the option that names another one, and the port.
 _PORTS = (("the web page", "--port", WebSettings().port), ("metrics", "--metrics", 9464))
 
@@ -37,7 +37,7 @@ def look() -> PortFacts:
 
 def _is_free(number: int) -> bool:
     try:
-        found: socket.socket = listen(_HOST, number, what="", instead="", backlog=1)
+        found: socket.socket = listen(LOCAL, number, what="", instead="", backlog=1)
     except OutputError:
         return False
     found.close()

@@ -27,6 +27,8 @@ class SpeedFacts(msgspec.Struct, frozen=True):
     #: Seconds of recorded speech, and those that recognising it took.
     speech_s: float = 0.0
     recognized_s: float = 0.0
+    #: Whether what was recognised was also translated.
+    translates: bool = True
     #: Milliseconds of each update of the translation.
     updates_ms: tuple[float, ...] = ()
     #: Seconds of the speech that these updates are about; less than all of it on a slow machine.
@@ -67,16 +69,18 @@ def judge(facts: SpeedFacts) -> list[Finding]:
     """Whether captions keep up with speech."""
     if facts.error is not None:
         return [from_error(facts.error, is_problem=True)]
-    if not facts.updates_ms:
+    if facts.translates and not facts.updates_ms:
         return [Finding.warning("Nothing was recognised in the recording", "install surtitle again")]
-    typical, slow = median(facts.updates_ms), facts.quantile(0.95)
-    sentence = (
-        f"An update of captions takes {typical:.0f} ms at the median, {slow:.0f} ms at the 95th percentile; "
-        f"recognising a second of speech takes {facts.real_time_factor:.2f} s"
-    )
+    sentence, typical, slow = f"A second of speech is recognised in {facts.real_time_factor:.2f} s", 0.0, 0.0
+    if facts.translates:
+        typical, slow = median(facts.updates_ms), facts.quantile(0.95)
+        sentence = (
+            f"An update of captions takes {typical:.0f} ms at the median, {slow:.0f} ms at the 95th "
+            f"percentile; recognising a second of speech takes {facts.real_time_factor:.2f} s"
+        )
     if facts.others >= _DISTURBED:
         sentence = f"{sentence} (while other programs used {facts.others:.0%} of the processor)"
-    remedy = "choose a smaller model with --model, or give it more cores"
+    remedy = f"{'choose a smaller model with --model, or ' if facts.translates else ''}give it more cores"
     if facts.others >= _DISTURBED:
         remedy = "end the other programs, and measure again"
     if facts.real_time_factor >= 1 or typical >= _BEHIND_MS:

@@ -1,4 +1,4 @@
-"""The draft model: loaded alongside the main model if their vocabularies match, with its own sessions."""
+"""What the model and its draft model share when opened: terms, sessions; the draft model itself."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from connectors.models.resolve import resolve_model
-from flows.engine.terms import tell_terms
+from connectors.models.terms import tell_non_commercial
 from flows.settings.schema import TranslateSettings
 from operators.errors import InputError
 from operators.models.llama import ContextSettings, LlamaContext
@@ -16,9 +16,18 @@ from operators.models.llama_model import LlamaModel
 from operators.models.memory_plan import MAX_SEQUENCES, recurrent_memory
 from operators.models.pool import SessionPool
 from operators.models.recurrent import RecurrentMemory
+from operators.models.terms import non_commercial_licence
 from operators.models.vocabulary import first_difference
 from operators.observed import Progress
 from operators.trouble import ModelTrouble
+
+
+def tell_terms(metadata: Callable[[str], str | None], path: Path) -> None:
+    """Tell the user the terms of a language model: the values of its header, and its file."""
+    licence = non_commercial_licence(metadata, path.name)
+    if licence is not None:
+        tell_non_commercial(metadata("general.name") or path.stem, licence)
+
 
 #: Maximum number of branches of a tree.
 BRANCHES = 2
@@ -55,8 +64,6 @@ def open_sessions(
     """The context and the sessions of one of the two models.
 
     Args:
-        settings: The settings of the translate stage.
-        model: The model.
         heads: The beginnings of its prompts.
         context: The size of the context, perhaps made for the other model.
         memory: The model's own recurrent memory.

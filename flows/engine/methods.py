@@ -14,10 +14,9 @@ from operators.decoding.acceptance import (
     MinimumBlock,
     acceptance,
 )
-from operators.decoding.continuous import continuous
 from operators.decoding.drafts import Drafter
 from operators.decoding.forward import Method, Task
-from operators.decoding.greedy import retranslate
+from operators.decoding.greedy import continuous, retranslate
 from operators.decoding.pass_cost import FLAT, BlockLength, PassCosts
 from operators.decoding.ssbd import ssbd
 
@@ -34,10 +33,7 @@ def method(
     """The decoding method that the settings name.
 
     Args:
-        settings: The settings of the translate stage.
-        costs: The cost of passes on this machine.
         opened: What `MethodPart.open` has opened, by the names of the parts.
-        knows_unfinished: Whether the model was trained on unfinished text.
     """
     if settings.method == "retranslate":
         return retranslate

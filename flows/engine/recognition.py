@@ -1,30 +1,42 @@
 """Makes the recogniser that the settings name."""
 
+from msgspec.structs import replace
+
 from connectors.models.terms import tell_non_commercial
+from flows.settings.schema import RecognizeSettings
+from operators.extras import require_extra
 from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS, Observe, RecognizerSettings
 from operators.recognizers.protocol import Recognizer
+from operators.recognizers.windowed.recognizer import MAX_INTERVAL_S
 
 
 def check_recognizer(settings: RecognizerSettings, *, spoken: str, is_live: bool) -> None:
     """Check an engine's settings before a model is loaded.
 
     Args:
-        settings: The settings of the recogniser.
         spoken: Name or code of the spoken language.
         is_live: Whether sound comes at the pace of speech.
 
     Raises:
-        SurtitleError: if the engine cannot be used so, or does not know the language.
+        SurtitleError: if the engine is not installed, cannot be used so, or does not know the language.
     """
-    RECOGNIZERS[settings.engine].check(settings, language(spoken), is_live)
+    part = RECOGNIZERS[settings.engine]
+    require_extra(part.extra, f"the recogniser {part.name}")
+    part.check(settings, language(spoken), is_live)
+
+
+def finals_of(settings: RecognizeSettings) -> RecognizeSettings:
+    """The settings for a run that needs only the finals of segments: as few windows as possible."""
+    if not RECOGNIZERS[settings.engine].is_windowed:
+        return settings
+    return replace(settings, update_interval_s=MAX_INTERVAL_S)
 
 
 def make_recognizer(settings: RecognizerSettings, *, spoken: str = "English", observe: Observe) -> Recognizer:
     """A recogniser for one stream; its terms are told if it is not for every use.
 
     Args:
-        settings: The settings of the recogniser.
         spoken: Name or code of the spoken language.
         observe: Called with the recogniser's events, on any thread.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from flows.engine.draft_model import DraftModel
 from flows.settings.schema import TranslateSettings
-from operators.decoding.pass_cost import PassCosts
+from operators.decoding.pass_cost import FLAT, PassCosts
 from operators.decoding.translator import SegmentState
 from operators.errors import UsageError
 from operators.models.llama import BATCH, LlamaContext
@@ -15,7 +15,7 @@ from operators.models.memory_plan import Footprint
 from operators.models.pool import SessionPool
 from operators.models.shared_sessions import SharedSessions
 from operators.seq2seq.store import MarianStore
-from operators.serving.fill import fill_of
+from operators.serving.passes import fill_of
 from operators.serving.scheduler import Scheduler
 from operators.serving.segments import Translated
 from operators.serving.thread import RoomsThread, ServesRooms
@@ -63,9 +63,21 @@ def make_scheduler(
 
     Requests share passes where that saves time by ``costs``; ``most`` is as in `Scheduler`.
     """
+    return share_passes(opened, draft, fill=fill_of(costs), costs=costs, most=most)
+
+
+def share_passes(
+    opened: OpenModel,
+    draft: DraftModel | None,
+    *,
+    fill: int,
+    costs: PassCosts = FLAT,
+    most: int | None = None,
+) -> Scheduler:
+    """A scheduler with exclusive use of the sessions of both models; the others are as in `Scheduler`."""
     second = None if draft is None else SharedSessions(draft.context, draft.pool.sessions)
     first = SharedSessions(opened.context, opened.pool.sessions)
-    return Scheduler(first, second, fill=fill_of(costs), costs=costs, most=most)
+    return Scheduler(first, second, fill=fill, costs=costs, most=most)
 
 
 def on_thread(rooms: ServesRooms[SegmentState, Translated]) -> RoomsThread[SegmentState, Translated]:

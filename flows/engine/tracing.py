@@ -56,10 +56,7 @@ def partials_of(path: Path, segment: int, stream: str | None) -> list[Partial]:
 
 
 def record(
-    engine: Engine,
-    settings: TranslateSettings,
-    partials: Sequence[Partial],
-    progress: Progress,
+    engine: Engine, settings: TranslateSettings, partials: Sequence[Partial], progress: Progress
 ) -> Trace:
     """Translate a segment's updates with the settings' method, and record the outcome of each token.
 
@@ -112,11 +109,7 @@ def read_trace(path: Path) -> Trace:
 
 def _update(partial: Partial, text: str, windows: tuple[Decoding, ...]) -> UpdateTrace:
     return UpdateTrace(
-        revision=partial.revision,
-        is_final=partial.is_final,
-        source=partial.text,
-        text=text,
-        windows=windows,
+        revision=partial.revision, is_final=partial.is_final, source=partial.text, text=text, windows=windows
     )
 
 

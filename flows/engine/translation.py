@@ -16,11 +16,10 @@ from connectors.machine.tuning import recalled, tuning_key
 from connectors.models.resolve import models_for, resolve_model
 from connectors.models.template import read_template
 from flows.engine.dictionary import OpenLexicon, open_dictionary, open_lexicon
-from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences
+from flows.engine.draft_model import DraftModel, open_draft_model, open_sessions, sequences, tell_terms
 from flows.engine.marian import UNSHARED, OpenMarian, marian_folder, open_marian
 from flows.engine.methods import method, weighs_costs
-from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler
-from flows.engine.terms import tell_terms
+from flows.engine.serving import OpenModel, check_memory, largest_fill, make_scheduler, share_passes
 from flows.settings.methods import METHODS
 from flows.settings.schema import SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import acceptance
@@ -121,6 +120,11 @@ class Engine(NamedTuple):
         scheduler = make_scheduler(self.opened, self.draft, self.fill_costs())
         return rooms_of(scheduler, translates(scheduler), keep_up=keep_up)
 
+    def together(self, translates: Callable[[Decoder], Translates]) -> SegmentRooms:
+        """Rooms for sentences that nobody waits for: as many tokens as possible share a pass."""
+        scheduler = share_passes(self.opened, self.draft, fill=BATCH)
+        return rooms_of(scheduler, translates(scheduler), keep_up=False)
+
     @property
     def pool(self) -> SessionPool:
         """The sessions of the model; with rooms, only their scheduler may use them."""
@@ -169,7 +173,6 @@ def open_engine(settings: TranslateSettings, progress: Progress = silent) -> Eng
     """Load the model and evaluate the prompt's head for any number of translators.
 
     Args:
-        settings: Name the model and how it decodes.
         progress: Called with the current step and the fraction that is done.
 
     Raises:
@@ -184,8 +187,6 @@ def open_engines(
     """Load all models that are needed to translate all directions; each direction is one engine's.
 
     Args:
-        settings: Name the model and how it decodes.
-        directions: All directions to translate.
         progress: Called with the current step and the fraction that is done.
 
     Raises:

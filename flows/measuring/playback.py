@@ -24,8 +24,7 @@ from connectors.pacing import ALWAYS_DUE, nap
 from connectors.rooms.room import BYTES_PER_SECOND
 from operators.errors import InputError, UsageError
 from operators.events import AudioChunk, Event, Partial, Translation
-from operators.serving.recording import Heard, Recording, phase
-from operators.serving.simulation import Recorded
+from operators.serving.simulation import Heard, Recorded, Recording, phase
 
 E = TypeVar("E", bound=Event)
 #: An event, and when it is due, in seconds since the rooms began.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from flows.pages.svg import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
 
 # Okabe and Ito's colours, which colour-blind people can distinguish.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#595959"
@@ -89,10 +89,10 @@ class Panel:
         where = self.across.at(at) + x, self.up.at(value) - 4
         self.parts.append(text(*where, words, fill=colour, text_anchor=anchor, font_size=11))
 
-    def legend(self, names: Iterable[tuple[str, str]], left: float, top: float = _TOP) -> None:
+    def legend(self, names: Iterable[tuple[str, str]], left: float) -> None:
         """Write the names of colours in a column, because ends of lines may meet."""
         for place, (words, colour) in enumerate(names):
-            y = top + 20 * place
+            y = _TOP + 20 * place
             self.parts += [rect(left, y, 12, 4, fill=colour), text(left + 18, y + 6, words, fill=_INK)]
 
 
@@ -103,7 +103,6 @@ def picture(
 
     Args:
         panels: From left to right.
-        width: Of the whole picture.
         label: The text alternative.
         kind: The name of this kind of plot.
         caption: Small print below.

@@ -1,15 +1,82 @@
-"""Results of a measurement: rows and their tables, which are printed and written with a signature."""
+"""A measurement while it runs, and its results: rows and tables, printed and written with a signature."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from threading import Event as Flag
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from connectors.files.atomic import write_atomically
+from connectors.files.distinct import named_files
+from connectors.messages.log import tell
 from flows.pages.table import Table, console, number, percent, print_table
-from operators.errors import printable
+from flows.running.interrupts import interrupt_sets
+from flows.running.waiting import Waiting
+from flows.settings.schema import TranslateSettings
+from operators.errors import InterruptedRunError, printable
+
+T = TypeVar("T")
+
+
+class Runner:
+    """A measurement that runs."""
+
+    def __init__(self, waiting: Waiting, stop: Flag) -> None:
+        """``stop`` is set by Ctrl-C."""
+        self.doing = waiting.doing
+        self.end = waiting.end
+        self.stop = stop
+        self._tenths: int | None = None
+
+    def go_on(self, why: str = "interrupted; nothing was written") -> None:
+        """Raise `InterruptedRunError` after Ctrl-C."""
+        if self.stop.is_set():
+            self.end()
+            raise InterruptedRunError(why)
+
+    def each(self, items: Sequence[T], doing: str, named: str) -> Iterator[T]:
+        """Yield all items, unless Ctrl-C ends the run between two of them.
+
+        Raises:
+            InterruptedRunError: says how many of the ``named`` items are done.
+        """
+        for place, item in enumerate(items, start=1):
+            yield item
+            self.doing(doing, place / len(items))
+            self.go_on(f"interrupted after {place} of {len(items)} {named}")
+
+    def done(self, count: int, wanted: int) -> None:
+        """Report finished trials: as a moving line on a terminal, otherwise as a line for each tenth."""
+        self.doing("measuring", count / wanted)
+        tenths = 10 * count // wanted
+        if tenths != self._tenths and not sys.stderr.isatty():
+            if self._tenths is not None or count:
+                tell("bench_progress", f"{count} of {wanted} trials done", trials=count)
+            self._tenths = tenths
+
+
+@contextmanager
+def running() -> Iterator[Runner]:
+    """Run the block as a measurement, on the main thread."""
+    stop = Flag()
+    with interrupt_sets(stop), Waiting(quiet=False, captions=False) as waiting:
+        yield Runner(waiting, stop)
+
+
+def files_of(settings: TranslateSettings) -> Iterator[Path]:
+    """The files that a translator with these settings reads, which nothing may overwrite."""
+    return named_files(
+        settings.model,
+        settings.template,
+        settings.glossary,
+        settings.dictionary,
+        settings.heads,
+        settings.draft_model,
+    )
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +143,6 @@ def publish(
     """Write the requested files, and print the tables, the signature and the names of the files.
 
     Args:
-        results: All that was found.
         json: File for signature and rows.
         markdown: File for the tables.
         others: More files, and what makes their contents.

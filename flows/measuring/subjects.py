@@ -1,14 +1,13 @@
-"""Subjects register their commands here; a new subject needs no other change."""
+"""Benchmarks as parts: a command each, in the module ``command`` of its package."""
 
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from pkgutil import iter_modules
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from connectors.machine.quiet import measuring
+from operators.parts import Parts
 
 Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, or of utterances.")]
 Skip = Annotated[int, typer.Option(min=0, help="Segments or utterances to skip at the beginning.")]
@@ -23,35 +22,18 @@ class Subject(NamedTuple):
     command: Callable[..., None]
 
 
-_REGISTERED: dict[str, Subject] = {}
-
-
-def subject(name: str, *, alone: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register the decorated function as the command ``name``.
+def subject(name: str, *, alone: bool = True) -> Callable[[Callable[..., None]], Subject]:
+    """Make the decorated function the command ``name``.
 
     Its module is imported at each start of surtitle: what only this command needs is imported inside it.
 
     Args:
         name: The command, as one types it.
         alone: Whether training in the background pauses meanwhile.
-
-    Raises:
-        ValueError: if another subject has this name.
     """
-
-    def register(command: Callable[..., None]) -> Callable[..., None]:
-        if name in _REGISTERED:
-            raise ValueError(f"two subjects are called {name}")
-        _REGISTERED[name] = Subject(name, measuring()(command) if alone else command)
-        return command
-
-    return register
+    return lambda command: Subject(name, measuring()(command) if alone else command)
 
 
-def subjects() -> Iterator[Subject]:
-    """All subjects, by name."""
-    package: Any = import_module(__package__)
-    for found in iter_modules(package.__path__, f"{__package__}."):
-        if found.ispkg:
-            import_module(f"{found.name}.command")
-    yield from sorted(_REGISTERED.values())
+SUBJECTS = Parts(
+    Subject, what="a benchmark", package="flows.measuring", inside="command", group="surtitle.benchmarks"
+)

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from connectors.files.contents import read_lines
-from connectors.files.line_reader import LineReader
+from connectors.files.contents import LineReader, read_lines
 from connectors.jsonl.files import event_type_of, read_events
 from operators.errors import InputError, UsageError
 from operators.events import Partial

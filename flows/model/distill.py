@@ -15,7 +15,7 @@ from connectors.files.contents import sha256_of
 from connectors.files.distinct import check_distinct
 from connectors.gguf.file import read_gguf
 from connectors.models.resolve import resolve_model
-from connectors.scoring.journal import Journal
+from connectors.scoring import Journal
 from flows.model.in_torch import ends, torch_model
 from flows.model.jobs import DistillJob
 from operators.errors import InputError, UsageError, printable

@@ -10,7 +10,7 @@ from connectors.messages.log import tell
 from connectors.rooms.registry import RoomRegistry
 from connectors.rooms.room import RoomLimits
 from connectors.rooms.server import RoomServer
-from connectors.view.status import Status
+from connectors.view import Status
 from connectors.web.hub import Hub
 from connectors.web.messages import languages_of
 from connectors.web.server import WebServer
@@ -45,7 +45,7 @@ def room_registry(settings: Settings) -> RoomRegistry:
         raise UsageError("rooms end with their server and cannot be resumed; leave recovery.folder out")
     given = settings.rooms
     spoken = given.spoken or (settings.translate.source,)
-    written = given.written or (settings.translate.target,)
+    written = given.written or (() if settings.translate.captions_only else (settings.translate.target,))
     _check_spoken(settings.recognize, spoken)
     limits = RoomLimits(
         rooms=settings.translate.rooms or ROOMS,
@@ -82,7 +82,6 @@ class Audience:
         """Prepare the hub; nothing listens before `served`.
 
         Args:
-            settings: Those of the run.
             files: What is written of each room, if that is wanted.
 
         Raises:

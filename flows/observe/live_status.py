@@ -4,7 +4,7 @@ import math
 from threading import Lock
 
 from connectors.terminal.screen import Screen
-from connectors.view.status import Status
+from connectors.view import Status
 from flows.observe.audience import Audience
 from operators.events import ErasureRecord
 from operators.losses import Losses

@@ -1,4 +1,4 @@
-"""The observers of a captions run, chosen by its settings."""
+"""The observers of a captions run, chosen by its settings; one of them reports to the user in sentences."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -6,14 +6,75 @@ from pathlib import Path
 
 from connectors.exports.room_files import RoomFiles
 from connectors.files.watch import OutputWatch
+from connectors.messages.log import tell
 from connectors.terminal.screen import Screen
 from flows.observe.audience import Audience
 from flows.observe.live_status import StatusLine
-from flows.observe.messages import Messages
 from flows.observe.monitoring import Monitoring
 from flows.observe.observer import Observer, Observers
 from flows.observe.summary import RunSummary, SoundLevels
 from flows.settings.schema import Settings
+from operators.observed import (
+    MicrophoneChanged,
+    ModelAnswered,
+    Observed,
+    OutputChanged,
+    RecognizerChanged,
+    RecordingTruncated,
+    RoomRefused,
+    SessionBegan,
+    SpeechCut,
+)
+from operators.trouble import TroubleWatch
+
+
+class Messages:
+    """Reports events to the user in sentences."""
+
+    takes = frozenset(
+        {
+            MicrophoneChanged,
+            RecognizerChanged,
+            SpeechCut,
+            OutputChanged,
+            ModelAnswered,
+            RecordingTruncated,
+            RoomRefused,
+            SessionBegan,
+        }
+    )
+
+    def __init__(self) -> None:
+        self._model = TroubleWatch()
+        self._truncated: list[str] = []
+        self._has_told_cut = False
+
+    def observe(self, event: Observed) -> None:
+        """Report an event, or keep it for the end."""
+        match event:
+            case MicrophoneChanged(sentence):
+                tell("microphone_changed", sentence)
+            case RecognizerChanged(sentence):
+                tell("recognizer_changed", sentence)
+            case SpeechCut(sentence) if not self._has_told_cut:
+                self._has_told_cut = True
+                tell("speech_cut", f"{sentence}; further cases are only counted")
+            case OutputChanged(path, sentence, is_late):
+                tell("write_failed" if is_late else "write_recovered", sentence, output=path)
+            case ModelAnswered(trouble, why):
+                for sentence in self._model.note(trouble, why):
+                    tell("model_trouble", sentence)
+            case RoomRefused(sentence):
+                tell("room_refused", sentence)
+            case SessionBegan(sentence):
+                tell("session_began", sentence)
+            case RecordingTruncated(sentence):
+                self._truncated.append(sentence)
+
+    def complaints(self) -> list[str]:
+        """The messages at the end: an input that broke off, a model that failed until the end."""
+        broken = self._model.complaint()
+        return [*self._truncated, *([broken] if broken else [])]
 
 
 class RunObservers(Observers):
@@ -25,9 +86,6 @@ class RunObservers(Observers):
         """Prepare the observers; nothing listens before `served`.
 
         Args:
-            settings: Those of the run.
-            screen: Displays the captions.
-            others: Additional observers.
             has_files: Whether the output files are this process's.
 
         Raises:

@@ -1,10 +1,11 @@
 """Reads settings from a TOML file and the command line; errors are one sentence each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from connectors.files.contents import read_toml
 from connectors.messages.log import begin_messages, tell
@@ -27,7 +28,10 @@ class Loaded(NamedTuple):
     def warn_of_unused(self) -> None:
         """Warn about given settings that have no effect in combination with the others."""
         translate = self.settings.translate
-        warn_of_unused_bias(self.given, [translate.method], [translate.accept])
+        if translate.captions_only:
+            _warn_of_untranslated(self.given)
+        else:
+            warn_of_unused_bias(self.given, [translate.method], [translate.accept])
 
 
 def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) -> Settings:
@@ -36,6 +40,14 @@ def begin_settings(path: Path | None, overrides: dict[str, dict[str, Any]] | Non
     begin_messages(loaded.settings.messages.format)
     loaded.warn_of_unused()
     return loaded.settings
+
+
+def _warn_of_untranslated(given: frozenset[str]) -> None:
+    """Warn of given settings of the model that translates, as there is none."""
+    idle = sorted(given - {"from", "captions_only", "keep_up", "finals_only", "rooms", "threads"})
+    if idle:
+        names = ", ".join(f"translate.{key}" for key in idle)
+        tell("translation_idle", f"{names}: without effect, as nothing is translated (captions_only)")
 
 
 def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
@@ -71,6 +83,7 @@ def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) 
     raw = {} if path is None else read_toml(path, "settings file", "its path")
     where = "the settings" if path is None else str(path)
     _check_keys(raw, Settings, where)
+    _choose_language(raw, overrides or {}, where)
     for stage, values in (overrides or {}).items():
         given = {key: value for key, value in values.items() if value is not None}
         if isinstance(raw.setdefault(stage, {}), dict):  # otherwise reported below
@@ -81,7 +94,42 @@ def load(path: Path | None, overrides: dict[str, dict[str, Any]] | None = None) 
         raise UsageError(invalid_value(error, raw, where, overrides or {})) from None
     _check_texts(to_plain(settings), where)
     check_languages(settings, where, overrides or {})
-    return Loaded(settings, frozenset(raw.get("translate", ())))
+    return Loaded(_in_one_language(settings), frozenset(raw.get("translate", ())))
+
+
+def _choose_language(raw: dict[str, Any], overrides: dict[str, dict[str, Any]], where: str) -> None:
+    """Let an option for the language of the captions win over the file, where one says that there is none.
+
+    Raises `UsageError` where both are said in one place.
+    """
+    for given, asked, named in (
+        (raw, f"{where}: translate.captions_only", "to"), (overrides, "--captions-only", "--to"),
+    ):  # fmt: skip
+        if _value(given, "translate", "captions_only") and _names_language(given):
+            raise UsageError(f"{asked} is for captions in the spoken language; leave {named} out")
+    if _names_language(overrides) and _value(raw, "translate", "captions_only"):
+        del raw["translate"]["captions_only"]
+
+
+def _names_language(given: Mapping[str, Any]) -> bool:
+    return any(_value(given, stage, "to") is not None for stage in ("translate", "rooms"))
+
+
+def _value(given: Mapping[str, Any], stage: str, key: str) -> Any:
+    table = given.get(stage)
+    return table.get(key) if isinstance(table, dict) else None
+
+
+def _in_one_language(settings: Settings) -> Settings:
+    """The settings, with captions in the spoken language if nothing is to be translated."""
+    translate = settings.translate
+    if not translate.captions_only:
+        return settings
+    return replace(
+        settings,
+        translate=replace(translate, target=translate.source),
+        rooms=replace(settings.rooms, written=()),
+    )
 
 
 def _check_keys(raw: dict[str, Any], struct: type[msgspec.Struct], where: str, inside: str = "") -> None:

@@ -135,8 +135,9 @@ DECODING = declared(
     "to from model template glossary dictionary method bias final_bias accept keep commit hold_back "
     "strip_punctuation close_unfinished heads draft_model draft_threshold draft_length draft_tree threads",
 )
-TRANSLATION = (*DECODING, *declared("display", "mask_k"))
-KEEPING_UP = declared("translate", "keep_up")
+CAPTIONS_ONLY = declared("translate", "captions_only")
+TRANSLATION = (*DECODING, *CAPTIONS_ONLY, *declared("display", "mask_k"))
+KEEPING_UP = declared("translate", "keep_up finals_only")
 PACE = (*KEEPING_UP, *declared("input", "realtime"))
 EVENTS = declared("input", "skip_bad")
 LISTENING = declared("input", "microphone")

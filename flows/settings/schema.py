@@ -5,18 +5,23 @@ says of it, unless a comment says more there.
 """
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from connectors.http.access import LOCAL
 from connectors.kafka.settings import KafkaInput, KafkaOutput
 from connectors.messages.log import Format
-from connectors.sinks.part import SINKS
+from connectors.rooms.room import RoomLimits
+from connectors.sinks.part import SINKS, SinkPart
+from connectors.web.streams import MAX_CLIENTS
 from flows.settings.lists import words
 from flows.settings.methods import METHODS
 from operators.decoding import acceptance
 from operators.decoding.pass_cost import BlockLength
+from operators.health import Rule
 from operators.languages import Direction
 from operators.option import Option
 from operators.recognizers.part import RECOGNIZERS, RecognizerSettings
@@ -24,18 +29,18 @@ from operators.secret import Secret
 from operators.sentences.joining import Bounds
 from operators.subtitles.writer import Shown
 
+_LIMITS = RoomLimits()
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 #: Valid values for the prompt: as a regular expression, and in words.
 TEMPLATE = r"^(auto|few-shot|chat|tower|qwen3|.+\.toml)$"
 TEMPLATES = "auto, few-shot, chat, tower, qwen3 or the path of a .toml file"
-#: The same for the acceptance rule.
-ACCEPT = f"^auto$|{acceptance.PATTERN}"
-ACCEPTED = f"auto, {acceptance.DESCRIPTION}"
-
 # A part that is not registered.
 _ELSEWHERE = r"[\w.]+:\w+"
+#: The same for the acceptance rule.
+ACCEPT = rf"^(auto|{acceptance.pattern()}|{_ELSEWHERE}(-[0-9.]+)?)$"
+ACCEPTED = f"auto, {acceptance.description()}"
 OwnSink = Annotated[str, Meta(pattern=f"^{_ELSEWHERE}=.+$", description="sinks such as mine:table=talk.csv")]
 
 
@@ -84,7 +89,7 @@ class InputSettings(_Stage, frozen=True, kw_only=True):
     #: Take the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
     #: Seconds of sound that are buffered while the flow is busy; beyond that, the oldest are lost.
-    buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = 30.0
+    buffer_s: Annotated[float, Meta(ge=1.0, le=600.0)] = _LIMITS.buffer_s
     partials: Annotated[str | None, Option(
         "Replay the partials of this file instead of recognising speech.", "--from-partials",
     )] = None  # fmt: skip
@@ -148,6 +153,10 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
     target: Annotated[str, Option("Language of the captions, by name or code.")] = msgspec.field(
         name="to", default="German"
     )
+    captions_only: Annotated[bool, Option(
+        "Captions in the language that is spoken: nothing is translated, and no model for it is needed.",
+        "--captions-only",
+    )] = False  # fmt: skip
     model: Annotated[str, Option("A GGUF file, hub:OWNER/REPO:FILE.gguf, base, captions.")] = "default"
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES), Option(
         "few-shot, chat, tower, qwen3, or a .toml file of your own; auto chooses by the model.",
@@ -169,13 +178,11 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "Bias at the last update of a segment; 0 translates it as from scratch.",
         default="the rule worth-0.6, or the same bias if the model was trained on such",
     )] = None  # fmt: skip
-    #: The acceptance rule for draft tokens: the bias; or instead ``exact``; among the K most probable tokens
-    #: (``top-K``); a probability within D of the best (``within-D``); or that cutting the draft there would
-    #: gain less than P nats for each erased token (``worth-P``). ``auto`` is the bias if one is given,
-    #: otherwise what suits the model.
     accept: Annotated[str, Meta(pattern=ACCEPT, description=ACCEPTED), Option(
-        f"Acceptance rule for drafts: {acceptance.NAMES}; auto is the bias if given, else what suits the "
+        f"Acceptance rule for drafts: {acceptance.names()}; auto is the bias if given, else what suits the "
         "model.",
+        about=f"Which draft tokens are accepted: {acceptance.meanings()}. ``auto`` is the bias if one is "
+        "given, otherwise what suits the model.",
     )] = "auto"  # fmt: skip
     #: Minimum number of tokens taken from a verified block, including the model's own next token.
     min_block: Positive = 1
@@ -225,6 +232,10 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         "Skip updates that newer ones have overtaken, finals first; or translate every one.",
         "--keep-up/--every-update", "keep up where speech is live",
     )] = None  # fmt: skip
+    finals_only: Annotated[bool | None, Option(
+        "Caption sentences when they are finished, not while they grow; --every-update is the opposite.",
+        "--finals-only", "recordings of which only files are written",
+    )] = None  # fmt: skip
     threads: Annotated[
         Annotated[int, Meta(ge=1, le=1024)] | None, Option("Threads of the model.", default="measured")
     ] = None
@@ -249,10 +260,24 @@ class TranslateSettings(_Stage, frozen=True, kw_only=True):
         return acceptance.suited_rules(self.accept, self.bias, self.final_bias, knows_unfinished)
 
 
+#: Tokens of a translation, and words of captions in the spoken language, that are withheld while unfinished;
+#: docs/figures.md has what they are worth.
+MASK_K, MASKED_WORDS = 3, 1
+
+
 class DisplaySettings(_Stage, frozen=True, kw_only=True):
     """How captions are displayed."""
 
-    mask_k: Annotated[NotNegative, Option("Tokens withheld from unfinished captions.")] = 3
+    mask_k: Annotated[NotNegative | None, Option(
+        "Tokens withheld from unfinished captions; words of captions that are not translated.",
+        default=f"{MASK_K}, or {MASKED_WORDS} word",
+    )] = None  # fmt: skip
+
+    def withheld(self, languages: Direction) -> int:
+        """The tokens or words that captions in these languages withhold."""
+        if self.mask_k is not None:
+            return self.mask_k
+        return MASK_K if languages.translates else MASKED_WORDS
 
 
 class _OutputSettings(_Stage, frozen=True, kw_only=True):
@@ -268,6 +293,14 @@ class _OutputSettings(_Stage, frozen=True, kw_only=True):
     sinks: Annotated[
         tuple[OwnSink, ...], Option("MODULE:NAME=FILE: write FILE with a sink of your own.", "--sink", "none")
     ] = ()
+
+    def files(self) -> list[tuple[SinkPart, Path]]:
+        """The sinks that are named, with their files."""
+        named = [(one, Path(path)) for one in SINKS.values() if (path := getattr(self, one.name))]
+        for number, given in enumerate(self.sinks):
+            name, _, path = given.partition("=")
+            named.append((SINKS[name]._replace(name=f"sink-{number}"), Path(path)))
+        return named
 
     if TYPE_CHECKING:
 
@@ -291,7 +324,7 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, Option("Show the captions in a browser, too.", "--web")] = False
     #: Name or address to listen on; one that other machines can reach needs a token.
-    host: Annotated[str, Option("Address that the web page is served at; implies --web.")] = "127.0.0.1"
+    host: Annotated[str, Option("Address that the web page is served at; implies --web.")] = LOCAL
     #: Port; 0 for any free one.
     port: Annotated[int, Meta(ge=0, le=65535), Option("Its port, 0 for any; implies --web.")] = 8080
     #: Access token for viewers; absent for the one in SURTITLE_WEB_TOKEN, or a new one if one is needed.
@@ -299,7 +332,7 @@ class WebSettings(_Stage, frozen=True, kw_only=True):
     #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
     names: tuple[str, ...] = ()
     #: Maximum number of simultaneous viewers.
-    max_clients: Annotated[int, Meta(ge=1, le=100_000)] = 2000
+    max_clients: Annotated[int, Meta(ge=1, le=100_000)] = MAX_CLIENTS
 
 
 class RoomsSettings(_Stage, frozen=True, kw_only=True):
@@ -319,13 +352,13 @@ class RoomsSettings(_Stage, frozen=True, kw_only=True):
     ] = None
     silence_s: Annotated[float, Meta(ge=1.0, le=86_400.0), Option(
         "Seconds without sound after which a room ends.", "--silence",
-    )] = 600.0  # fmt: skip
+    )] = _LIMITS.silence_s  # fmt: skip
     #: Seconds in which a speaker may come back after the connection was lost.
-    linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 60.0
+    linger_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = _LIMITS.linger_s
     #: Maximum bytes of one message of sound; a second has 32,000.
-    message_bytes: Annotated[int, Meta(ge=2, le=1_048_576)] = 65_536
+    message_bytes: Annotated[int, Meta(ge=2, le=1_048_576)] = _LIMITS.message_bytes
     #: Bytes of sound a second that are taken from a speaker; faster sound waits there.
-    bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = 64_000
+    bytes_per_second: Annotated[int, Meta(ge=32_000, le=10_000_000)] = _LIMITS.bytes_per_second
 
 
 class MetricsSettings(_Stage, frozen=True, kw_only=True):
@@ -336,11 +369,11 @@ class MetricsSettings(_Stage, frozen=True, kw_only=True):
         "--metrics", "nowhere",
     )] = None  # fmt: skip
     #: Unhealthy after this many seconds without a caption despite speech, or without sound from the source.
-    stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = 10.0
+    stall_s: Annotated[float, Meta(ge=0.1, le=3600.0)] = Rule().stall_s
     #: Unhealthy after this many seconds of live sound in which nothing is recognised; 0 for never, for music.
-    unheard_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = 30.0
+    unheard_s: Annotated[float, Meta(ge=0.0, le=3600.0)] = Rule().unheard_s
     #: Peak level in dBFS below which sound counts as silence.
-    silence_dbfs: Annotated[float, Meta(ge=-96.0, le=0.0)] = -40.0
+    silence_dbfs: Annotated[float, Meta(ge=-96.0, le=0.0)] = Rule().silence_dbfs
 
 
 class MessagesSettings(_Stage, frozen=True, kw_only=True):
@@ -414,3 +447,27 @@ class Settings(_Stage, frozen=True, kw_only=True):
         if self.translate.keep_up is not None:
             return self.translate.keep_up
         return self.is_live or self.input.kafka.topic is not None
+
+    @property
+    def finals_only(self) -> bool:
+        """Whether only finished sentences are captioned: by default, of a recording that nobody watches."""
+        if self.translate.finals_only is not None:
+            return self.translate.finals_only
+        if self.input.audio is None or self.is_live or self.translate.keep_up is not None:
+            return False
+        output = self.output
+        own = [given.partition("=")[0] for given in output.sinks]
+        written = [one.of for name, one in SINKS.items() if getattr(output, name)]
+        written += [SINKS[name].of for name in own]
+        # Somebody who names a file for every update wants all of them.
+        records_updates = output.summary or any(step in ("partials", "records") for step in written)
+        is_watched = self.web.enabled or (output.terminal and not written)
+        return not (records_updates or is_watched or output.kafka != KafkaOutput())
+
+    @property
+    def translates_together(self) -> bool:
+        """Whether sentences share passes: those of a recording, which ends, so nobody waits for them."""
+        is_recording = self.input.audio is not None and not self.is_live
+        # For health, a sentence that waits for others would be a stall.
+        is_monitored = self.metrics.listen is not None
+        return self.finals_only and is_recording and self.translate.rooms is None and not is_monitored

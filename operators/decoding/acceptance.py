@@ -1,7 +1,7 @@
 """Acceptance rules: how many tokens of a proposed block are accepted, given the model's distributions.
 
-A rule is a class and an entry in `_RULES`, by which the settings and the command line name it. Below are the
-defaults: which rules suit a model.
+A rule is a class that `rule` gives its name, its help and the form of its number; the settings and the
+command line find it by that (`RULES`). Below are the defaults: which rules suit a model.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,8 @@ import numpy as np
 from typing_extensions import override
 
 from operators.decoding.forward import Logits
+from operators.errors import UsageError
+from operators.parts import Parts
 
 
 class Acceptance(Protocol):
@@ -40,6 +42,36 @@ class Acceptance(Protocol):
         return place
 
 
+class RulePart(NamedTuple):
+    """A rule that ``--accept NAME`` names."""
+
+    name: str
+    #: Makes the rule from the number behind its name. Without one it gets the bias, which is for ``bias``.
+    make: Callable[[float], Acceptance]
+    #: What it accepts.
+    help: str
+    #: The letter that stands for the number, and an example; empty without a number.
+    letter: str = ""
+    example: str = ""
+    #: The form of the number. What else it has to be, `make` says with a `ValueError`.
+    pattern: str = r"[0-9]{1,2}(\.[0-9]{1,9})?"
+
+    def named(self, number: str) -> str:
+        """Its name with a number, or with what stands for one."""
+        return f"{self.name}-{number}" if self.letter else self.name
+
+
+def rule(name: str, help: str, **about: str) -> Callable[[Callable[[float], Acceptance]], RulePart]:
+    """Decorate what makes a rule; ``about`` are other fields of `RulePart`.
+
+    Args:
+        name: Its name, with a letter for its number if it has one: ``worth-P``.
+        help: What it accepts, in a few words.
+    """
+    kind, _, letter = name.partition("-")
+    return lambda make: RulePart(kind, make, help, letter, **about)
+
+
 class ExactAcceptance(Acceptance):
     """Accepts only the most likely token: the output is that of greedy decoding."""
 
@@ -49,6 +81,10 @@ class ExactAcceptance(Acceptance):
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
         """Never, because the rule is asked only where the tokens differ."""
         return False
+
+
+EXACT = ExactAcceptance()
+exact = rule("exact", "only the model's own choice")(lambda _bias: EXACT)
 
 
 class BiasedAcceptance(Acceptance):
@@ -72,47 +108,7 @@ class BiasedAcceptance(Acceptance):
         return self._rule.accepts(row, best, proposed)
 
 
-class DistanceAcceptance(Acceptance):
-    """Acceptance within a distance of the best token (Stern et al. 2018, section 5.2), in probability.
-
-    Their distance is between pixel values. Words have no such scale except their probability: a token is
-    accepted if p_best - p_proposed <= distance.
-    """
-
-    def __init__(self, distance: float) -> None:
-        """``distance`` is from 0, which is exact, to 1, which accepts everything."""
-        if not 0.0 <= distance <= 1.0:
-            raise ValueError(f"distance {distance} is not between 0 and 1")
-        self._distance = distance
-        self.is_exact = distance == 0.0
-
-    @override
-    def accepts(self, row: Logits, best: int, proposed: int) -> bool:
-        """Whether the proposed token is close enough to the best one."""
-        if self._distance in (0.0, 1.0):
-            return self._distance == 1.0
-        shortfall = 1.0 - float(np.exp(row[proposed] - row[best]))
-        # p_best is at most 1: where the ratio alone decides, no sum over the vocabulary is needed.
-        if shortfall <= self._distance:
-            return True
-        p_best = 1.0 / float(np.exp(row - row[best]).sum())
-        return p_best * shortfall <= self._distance
-
-
-class TopAcceptance(Acceptance):
-    """Acceptance of the k most likely tokens (Stern et al. 2018, section 5.1)."""
-
-    def __init__(self, k: int) -> None:
-        """``k`` of 1 is exact."""
-        if k < 1:
-            raise ValueError(f"top {k} holds no token")
-        self._k = k
-        self.is_exact = k == 1
-
-    @override
-    def accepts(self, row: Logits, best: int, proposed: int) -> bool:
-        """Whether fewer than k tokens are likelier than the proposed one."""
-        return self._k > 1 and int(np.count_nonzero(row > row[proposed])) < self._k
+bias = rule("bias", "what the bias makes the most probable token")(BiasedAcceptance)
 
 
 class WorthAcceptance(Acceptance):
@@ -152,6 +148,65 @@ class WorthAcceptance(Acceptance):
         return count - erased if net[erased - 1] > 0.0 else count
 
 
+worth = rule(
+    "worth-P", "all before the place where cutting the draft gains more than P nats for each erased token",
+    example="0.6",
+)(WorthAcceptance)  # fmt: skip
+
+
+class TopAcceptance(Acceptance):
+    """Acceptance of the k most likely tokens (Stern et al. 2018, section 5.1)."""
+
+    def __init__(self, k: int) -> None:
+        """``k`` of 1 is exact."""
+        if k < 1:
+            raise ValueError(f"top {k} holds no token")
+        self._k = k
+        self.is_exact = k == 1
+
+    @override
+    def accepts(self, row: Logits, best: int, proposed: int) -> bool:
+        """Whether fewer than k tokens are likelier than the proposed one."""
+        return self._k > 1 and int(np.count_nonzero(row > row[proposed])) < self._k
+
+
+top = rule("top-K", "one of the K most probable tokens", example="2", pattern="[1-9][0-9]{0,5}")(
+    lambda k: TopAcceptance(int(k))
+)
+
+
+class DistanceAcceptance(Acceptance):
+    """Acceptance within a distance of the best token (Stern et al. 2018, section 5.2), in probability.
+
+    Their distance is between pixel values. Words have no such scale except their probability: a token is
+    accepted if p_best - p_proposed <= distance.
+    """
+
+    def __init__(self, distance: float) -> None:
+        """``distance`` is from 0, which is exact, to 1, which accepts everything."""
+        if not 0.0 <= distance <= 1.0:
+            raise ValueError(f"distance {distance} is not between 0 and 1")
+        self._distance = distance
+        self.is_exact = distance == 0.0
+
+    @override
+    def accepts(self, row: Logits, best: int, proposed: int) -> bool:
+        """Whether the proposed token is close enough to the best one."""
+        if self._distance in (0.0, 1.0):
+            return self._distance == 1.0
+        shortfall = 1.0 - float(np.exp(row[proposed] - row[best]))
+        # p_best is at most 1: where the ratio alone decides, no sum over the vocabulary is needed.
+        if shortfall <= self._distance:
+            return True
+        p_best = 1.0 / float(np.exp(row - row[best]).sum())
+        return p_best * shortfall <= self._distance
+
+
+within = rule(
+    "within-D", "a probability within D of the best", example="0.1", pattern=r"(0(\.[0-9]+)?|1(\.0+)?)"
+)(DistanceAcceptance)
+
+
 class MinimumBlock(Acceptance):
     """Accepts the first tokens of a block whatever the model says (Stern et al., 5.3).
 
@@ -179,42 +234,37 @@ class MinimumBlock(Acceptance):
         return unseen + self._rule.accepted_length(rows[unseen:], choices[unseen:], proposed[unseen:])
 
 
-EXACT = ExactAcceptance()
+RULES = Parts(RulePart, what="an acceptance rule", package=__name__, group="surtitle.rules", usual="bias")
 
 
-class _Rule(NamedTuple):
-    #: Makes the rule from the bias and the number in its name.
-    make: Callable[[float, float], Acceptance]
-    #: The letter that stands for the number, a pattern for it, and an example; empty without a number.
-    letter: str = ""
-    pattern: str = ""
-    example: str = ""
+def pattern() -> str:
+    """A regular expression for the names of rules."""
+    return "|".join(one.named(one.pattern) for one in RULES.values())
 
 
-_RULES = {
-    "bias": _Rule(lambda bias, _number: BiasedAcceptance(bias)),
-    "exact": _Rule(lambda _bias, _number: EXACT),
-    "worth": _Rule(lambda _bias, price: WorthAcceptance(price), "P", r"[0-9]{1,2}(\.[0-9]{1,9})?", "0.6"),
-    "top": _Rule(lambda _bias, k: TopAcceptance(int(k)), "K", r"[1-9][0-9]{0,5}", "2"),
-    "within": _Rule(
-        lambda _bias, distance: DistanceAcceptance(distance), "D", r"(0(\.[0-9]+)?|1(\.0+)?)", "0.1"
-    ),
-}
+def names() -> str:
+    """The names of rules, with a letter for each number."""
+    return ", ".join(one.named(one.letter) for one in RULES.values())
 
-_NUMBERED = {kind: rule for kind, rule in _RULES.items() if rule.letter}
-#: A regular expression for the names of rules.
-PATTERN = "^({})$".format(
-    "|".join(f"{kind}-{rule.pattern}" if rule.letter else kind for kind, rule in _RULES.items())
-)
-#: The names of rules in words, a letter for each number; and with examples.
-NAMES = ", ".join(f"{kind}-{rule.letter}" if rule.letter else kind for kind, rule in _RULES.items())
-DESCRIPTION = f"{NAMES} (such as {', '.join(f'{kind}-{rule.example}' for kind, rule in _NUMBERED.items())})"
+
+def description() -> str:
+    """The same, with examples."""
+    return f"{names()} (such as {', '.join(one.named(one.example) for one in RULES.values() if one.letter)})"
+
+
+def meanings() -> str:
+    """What each rule accepts."""
+    return "; ".join(f"``{one.named(one.letter)}``, {one.help}" for one in RULES.values())
 
 
 def acceptance(name: str, bias: float) -> Acceptance:
-    """The rule of this name, which must match `PATTERN`; only the rule ``bias`` uses ``bias``."""
+    """The rule of this name; only a rule without a number uses ``bias``. Raises `UsageError`."""
     kind, _, number = name.partition("-")
-    return _RULES[kind].make(bias, float(number or 0))
+    part = RULES[kind]
+    try:
+        return part.make(float(number) if part.letter else bias)
+    except ValueError as error:
+        raise UsageError(f"the acceptance rule {name} cannot be: {error}; correct its number") from None
 
 
 #: Beta of the paper (Zeng et al., section 4).

@@ -73,6 +73,33 @@ def nonempty(method: Method, task: Task) -> Method:
     return adjusted(method, task, forbid_nothing)
 
 
+# The end of a sentence, and of what may enclose it.
+_ENDED = regex.compile(r"[.!?…。！？؟।։።]\p{P}*\s*$")
+#: An answer with this many tokens for each of the source's may end as it likes: more would be invented.
+_FULL_LENGTH = 2
+
+
+def whole(method: Method, task: Task, text: str) -> Method:
+    """The method on the same task, with no end before that of the sentence, if the source ``text`` has one.
+
+    A model that was trained to withhold what is not certain also withholds the end of a complete sentence
+    that looks unfinished: "Which obtained at that time." Nothing would ever add it.
+    """
+    if not _ENDED.search(text):
+        return method
+    most = _FULL_LENGTH * len(task.source)
+
+    def forbid_end(row: Logits, output: tuple[int, ...]) -> None:
+        if int(row.argmax()) not in task.stop or len(output) >= most:
+            return
+        if _ENDED.search(spelled(output, task.piece)):
+            return
+        while np.isfinite(row[best := int(row.argmax())]) and best in task.stop:
+            row[best] = -np.inf
+
+    return adjusted(method, task, forbid_end)
+
+
 # Digits, and single marks or spaces between them.
 _FIGURE = regex.compile(r"\d(?:[\p{P}\p{Zs}]?\d)*+")
 _MARK = regex.compile(r"[\p{P}\p{Zs}]")

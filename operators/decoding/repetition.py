@@ -44,7 +44,6 @@ def repetition(
     Args:
         piece: Spells a token; without it, no token is part of a figure, and any place is the end of a word.
         figure_tokens: The minimum of tokens where the phrase has only digits and what stands between them.
-        times: The minimum number of repetitions.
     """
     for end in range(begin + 1, len(tokens) + 1):
         kept = _ends_in_repetition(tokens[:end], piece, figure_tokens, times)

@@ -9,23 +9,23 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from operators.decoding.adjusted import ending_figures, nonempty
+from operators.decoding.adjusted import ending_figures, nonempty, whole
 from operators.decoding.commit import CommitRule
-from operators.decoding.conditioning import Conditioning
+from operators.decoding.conditioning import Conditioning, is_closing, split_source
 from operators.decoding.decoder import Decode, Decoder
 from operators.decoding.drive import Cost
 from operators.decoding.forward import Decoded, Method, Task, output_limit
-from operators.decoding.judgement import judge
 from operators.decoding.pieces import decode_pieces, strip_pieces
 from operators.decoding.terms import Leaning, with_terms
-from operators.decoding.windows import split_source
 from operators.events import Effort
 from operators.glossary import Glossary
 from operators.lexicon import Dictionary
 from operators.prompts.prompt import Prompt
 from operators.text import cleaned
-from operators.trouble import ModelTrouble, Trouble
+from operators.trouble import ModelTrouble, Trouble, judge
 
+# Scripts without a mark at the end of a sentence.
+_UNMARKED = frozenset(("Thai", "Lao", "Khmer", "Myanmar", "Tibetan"))
 #: Outputs kept per stream for lookup drafts, and the number of streams for which outputs are kept.
 _MAX_RECENT = 16
 _MAX_STREAMS = 1024
@@ -261,7 +261,11 @@ class Translator:
         if terms := self._leaning.terms(text):
             method = with_terms(method, task, terms, self._prompt.vocabulary.piece)
         method = ending_figures(method, task, text)
-        decoded, cost = yield Decode(key, nonempty(method, task) if must_speak else method, is_final)
+        if must_speak:
+            method = nonempty(method, task)
+            if _UNMARKED.isdisjoint(settings.scripts):
+                method = whole(method, task, text)
+        decoded, cost = yield Decode(key, method, is_final)
         effort = Effort(
             drafted=decoded.drafted,
             accepted=decoded.accepted,
@@ -305,6 +309,8 @@ class Translator:
             draft = ()
         if settings.draft_mask and not is_final:
             draft = draft[: -settings.draft_mask]
+        if settings.conditioning.close and not is_final:
+            draft = self._open(draft)
         committed = 0
         if not (is_final and settings.finals_differ):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
@@ -323,6 +329,16 @@ class Translator:
             recent=tuple(self._recent.get(_within(_within(key)), ())),
             piece=self._prompt.vocabulary.piece,
         )
+
+    def _open(self, draft: tuple[int, ...]) -> tuple[int, ...]:
+        """The draft without closing marks, which answer a full stop that nobody said.
+
+        As a draft they are likely to stay, and what was said since waits behind them.
+        """
+        end = len(draft)
+        while end and is_closing(self._prompt.vocabulary.piece(draft[end - 1]).decode(errors="replace")):
+            end -= 1
+        return draft[:end]
 
     def _join(self, windows: Sequence[Window]) -> tuple[tuple[int, ...], tuple[str, ...]]:
         tokens: list[int] = []

@@ -1,9 +1,13 @@
-"""How long the tokens of a segment stayed, derived from lengths and erasures alone.
+"""What became of the words that viewers read: how long they stayed, and whether they were ever said.
 
 Update i keeps the first L(i-1) - E(i) tokens of the update before it and has L(i) tokens. An erasure record
 contains no more, and this is enough to know when every token came and when it was erased.
+
+Papers on re-translation score only finals, and erasure counts removed tokens, whatever replaced them. So the
+words of updates before the final are judged by it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -74,3 +78,39 @@ def _kept(steps: Sequence[Step]) -> list[int]:
         kept.append(max(0, min(before - step.erased, step.length)))
         before = step.length
     return kept
+
+
+class Support(NamedTuple):
+    """Words of updates before the finals."""
+
+    words: int
+    #: Words that no final contains.
+    unsupported: int
+
+
+def support(partial: Sequence[str], finals: Sequence[Sequence[str]]) -> Support:
+    """How many words of an update the whole source supports: those that one of ``finals`` contains as often.
+
+    Position does not matter, because a longer source may move a word. This is the complement of the clipped
+    unigram precision (Papineni et al. 2002, section 2.1) of an update against the segment's finals. Words
+    without letters or digits do not count; case is ignored.
+    """
+    said, *final = (Counter(_words(text)) for text in (partial, *finals))
+    count = said.total()
+    kept = sum(min(times, max((one[word] for one in final), default=0)) for word, times in said.items())
+    return Support(count, count - kept)
+
+
+def pooled(parts: Sequence[Support]) -> float | None:
+    """The share of unsupported words among all; None without words."""
+    words = sum(part.words for part in parts)
+    return sum(part.unsupported for part in parts) / words if words else None
+
+
+def final_prefix(partial: Sequence[str], final: Sequence[str]) -> Sequence[str]:
+    """The start of ``final``, as long as ``partial``; all of it if ``partial`` is longer."""
+    return final[: len(partial)]
+
+
+def _words(text: Sequence[str]) -> list[str]:
+    return [word.casefold() for word in text if any(map(str.isalnum, word))]

@@ -25,7 +25,7 @@ _MAX_RATIO = 1.6
 MAX_SPREAD = 1.35
 #: They also are if other programs take more than this share of the cores, however evenly: while both of two
 #: cores are needed elsewhere, one thread is faster than two.
-_MAX_OTHERS = 0.1
+MAX_OTHERS = 0.1
 TURNS = 5
 _BUDGET_S = 2.2
 #: The share of `tune`'s time that finding the threads takes.
@@ -88,7 +88,7 @@ def tune(
         done=lambda fraction: done(_THREADS_SHARE * fraction),
     )
     others = (others_s() - others_began) / max(1e-9, (clock() - began) * cores)
-    if not threads.is_steady or others > _MAX_OTHERS:
+    if not threads.is_steady or others > MAX_OTHERS:
         return Tuning(cores, is_steady=False)
     ubatch = choose(
         UBATCHES,

@@ -2,13 +2,15 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
+from operators.decoding.acceptance import BIAS
 from operators.errors import UsageError
 from operators.extras import Extra
 from operators.languages import Language, is_language, language
@@ -33,7 +35,7 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     update_interval_s: Annotated[float, Meta(gt=0.0, le=60.0)] = 0.5
     #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
     #: hypothesis. Finals are not biased.
-    bias: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.2
+    bias: Annotated[float, Meta(ge=0.0, le=1.0)] = BIAS
     #: Minimum probability of the last word that these two show of an unfinished segment.
     certainty: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.7
     #: Threads of these two; absent for the number of cores, at most two.
@@ -68,9 +70,16 @@ class RecognizerPart(NamedTuple):
     make: Make
     #: Checks the settings before a model is loaded, given whether sound comes at the pace of speech.
     check: Callable[[RecognizerSettings, Language, bool], None] = lambda *_asked: None
+    #: What ``doctor`` says of it, a sentence without a full stop, found out in a process of its own after
+    #: `check`; raises `SurtitleError` with what to do. Without this, the recogniser is made and closed.
+    examine: Callable[[RecognizerSettings, Language], str] | None = None
     #: Settings of its own, in the table ``[recognize.NAME]``.
     settings: type[msgspec.Struct] | None = None
+    #: Variables of the environment that it reads, and what for.
+    variables: Mapping[str, str] = MappingProxyType({})
     extra: Extra | None = None
+    #: A recording of speech that comes with it.
+    recording: Callable[[], Path] | None = None
     #: Whether it decodes growing windows, so that ``bench-speech`` can measure it.
     is_windowed: bool = False
     #: Whether rooms may be in different languages.

@@ -20,9 +20,16 @@ from typing_extensions import override
 
 from operators.errors import InputError, UsageError, is_folder
 from operators.events import SAMPLE_RATE, AudioChunk
-from operators.extras import Extra, installing
+from operators.extras import Extra
 from operators.languages import Language
-from operators.recognizers.part import Observe, RecognizerSettings, check_published, named_model, recognizer
+from operators.recognizers.part import (
+    USUAL,
+    Observe,
+    RecognizerSettings,
+    check_published,
+    named_model,
+    recognizer,
+)
 from operators.recognizers.protocol import Hypothesis, Recognizer
 
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
@@ -58,11 +65,10 @@ class VoskRecognizer(Recognizer):
         update_interval_s: Seconds of audio between two hypotheses, from 0.1 to 10.
 
     Raises:
-        UsageError: if the package is not installed.
         InputError: if the folder is not such a model.
     """
 
-    def __init__(self, *, model_path: str | Path, update_interval_s: float = 0.5) -> None:
+    def __init__(self, *, model_path: str | Path, update_interval_s: float = USUAL.update_interval_s) -> None:
         if not 0.1 <= update_interval_s <= 10:
             raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
         self._library = _library()
@@ -173,12 +179,8 @@ def part(settings: RecognizerSettings, _spoken: Language, _observe: Observe) -> 
 
 
 def _library() -> Any:
-    try:
-        import vosk
-    except ImportError as error:
-        raise UsageError(
-            f"the recogniser 'vosk' is not installed; install it with: {installing('vosk')}"
-        ) from error
+    import vosk
+
     # It would print what it loads on the user's terminal.
     vosk.SetLogLevel(-1)
     return vosk

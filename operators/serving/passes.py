@@ -1,9 +1,10 @@
-"""The model interface of a scheduler: passes that answer the requests of several segments."""
+"""The model interface of a scheduler: passes that answer several segments, and how many tokens fill one."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from operators.decoding.forward import Forward, Logits
+from operators.decoding.pass_cost import PassCosts
 from operators.trouble import ModelTrouble
 
 
@@ -50,3 +51,15 @@ class Passes(Protocol):
     def release(self, key: str) -> None:
         """Free what ``key`` holds; unknown keys are ignored."""
         ...
+
+
+#: A token may cost more than in the cheapest pass by this share, because the last bit of throughput would
+#: make every room wait longer.
+_NEARLY = 0.1
+
+
+def fill_of(costs: PassCosts) -> int:
+    """The smallest pass whose cost per token is near the minimum, among passes up to the largest measured."""
+    each = [costs.of(tokens) / tokens for tokens in range(1, costs.tokens[-1] + 1)]
+    bearable = (1 + _NEARLY) * min(each)
+    return next(tokens for tokens, ms in enumerate(each, 1) if ms <= bearable)

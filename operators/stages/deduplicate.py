@@ -15,8 +15,7 @@ from typing_extensions import override
 
 from operators.clock import LagClock
 from operators.events import MAX_COUNT, MAX_SECONDS, Caption, Partial, Translation, happened_s
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 
 E = TypeVar("E", bound=Partial | Translation | Caption)
 
@@ -176,7 +175,6 @@ def deduplicate(
     A recogniser that was started again counts its segments from 0. What it says continues the stream.
 
     Args:
-        step_id: Unique id.
         up: Events about segments, of any number of streams.
         repeated: Called with each event that is dropped.
         tell: Called with a sentence for the user when a stream has another session.

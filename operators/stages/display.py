@@ -5,6 +5,8 @@ the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan 
 everything.
 """
 
+from collections.abc import Callable
+
 import regex
 from bytewax import operators as op
 from bytewax.dataflow import Stream, operator
@@ -14,13 +16,12 @@ from operators.text import CLUSTER
 
 
 @operator
-def display(step_id: str, up: Stream[Translation], mask_k: int) -> Stream[Caption]:
+def display(step_id: str, up: Stream[Translation], mask_k: int | Callable[[str], int]) -> Stream[Caption]:
     """Decide which part of each translation the viewer sees.
 
     Args:
-        step_id: Unique id.
         up: Translations of any number of streams.
-        mask_k: Tokens to withhold from an unfinished translation.
+        mask_k: Tokens to withhold from an unfinished translation; or gives them for a stream.
 
     Example:
         >>> from bytewax import operators as op
@@ -37,7 +38,8 @@ def display(step_id: str, up: Stream[Translation], mask_k: int) -> Stream[Captio
         >>> shown[0].shown, shown[0].withheld
         ('Es war', ' gut')
     """
-    return op.map("mask", up, lambda translation: caption(translation, mask_k))
+    of_stream = mask_k if callable(mask_k) else lambda _stream: mask_k
+    return op.map("mask", up, lambda translation: caption(translation, of_stream(translation.stream)))
 
 
 def caption(translation: Translation, mask_k: int) -> Caption:

@@ -10,8 +10,7 @@ from typing_extensions import override
 
 from operators.events import Caption, ErasureRecord
 from operators.metrics.erasure import ErasureMeter, ErasureState
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 
 
 @operator
@@ -26,7 +25,6 @@ def measure(
     The sums of a stream are kept until it is over or has been silent for a day.
 
     Args:
-        step_id: Unique id.
         up: Captions of any number of streams.
         meter: Makes the meter of one stream, given its name, from its saved state.
         is_over: Whether a stream is known to be over; asked once in a while.

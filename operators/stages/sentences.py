@@ -13,8 +13,7 @@ from typing_extensions import override
 from operators.events import Partial
 from operators.sentences.joining import Sentences, SentencesState
 from operators.stages.recognize import Pause
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 
 # Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
 _LOOK_S = 0.25
@@ -46,7 +45,6 @@ def sentences(
     sentence, so a resumed run goes on with it.
 
     Args:
-        step_id: Unique id.
         up: Partials of any number of streams and the pauses of their sound; those of one stream in order.
         make: Makes what joins the segments of a stream; None if a segment is taken for a sentence.
         now: The present on the clock of a stream, given its name, in seconds, for speech that comes as it is

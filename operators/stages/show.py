@@ -22,10 +22,7 @@ def show(
     Delivery: at least once; after a resume, captions since the last snapshot are drawn again.
 
     Args:
-        step_id: Unique id.
         up: Captions of any number of streams.
-        draw: Shows a batch of captions before it returns.
-        clock: Says when they were shown.
 
     Example:
         >>> from bytewax import operators as op

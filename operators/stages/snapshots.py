@@ -1,6 +1,9 @@
-"""Serialises the states of stages; compact, because all open states are stored every second."""
+"""The state of a stage's streams: its compact form in a snapshot, and when it is forgotten."""
 
 import zlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import TypeVar
 
 import msgspec
@@ -16,3 +19,37 @@ def pack(state: msgspec.Struct) -> bytes:
 def unpack(packed: bytes, kind: type[S]) -> S:
     """Unpack a state; its schema is the one stored in the recovery folder."""
     return msgspec.msgpack.decode(zlib.decompress(packed), type=kind)
+
+
+#: Seconds of silence after which a stream is forgotten.
+FORGOTTEN_AFTER_S = 86_400.0
+# Time between two looks at the silence of a stream. Bytewax looks at the wall clock, which may be set: then a
+# look comes early or late, but a stream is forgotten by the monotonic clock.
+_LOOK = timedelta(seconds=60)
+
+
+class Silence:
+    """The silence of one stream. A stage is to call `is_long` at each `look_at`."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        """The stream was just heard; a resumed run begins anew to count. ``now`` gives seconds."""
+        self._now = now
+        self.broken()
+
+    def broken(self) -> None:
+        """The stream was heard."""
+        self._heard_s = self._now()
+        self._look_later()
+
+    @property
+    def look_at(self) -> datetime:
+        """When to look next."""
+        return self._look_at
+
+    def is_long(self) -> bool:
+        """Whether the stream is to be forgotten; if not, there will be another look."""
+        self._look_later()
+        return self._now() - self._heard_s >= FORGOTTEN_AFTER_S
+
+    def _look_later(self) -> None:
+        self._look_at = datetime.now(UTC) + _LOOK

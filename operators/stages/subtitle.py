@@ -9,7 +9,7 @@ from bytewax.dataflow import Stream, operator
 from bytewax.operators import KeyedStream, StatefulBatchLogic
 from typing_extensions import override
 
-from operators.events import Caption
+from operators.events import Caption, Partial
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Columns, Shown, SubtitleWriter, WriterState
 
@@ -25,7 +25,7 @@ _MAX_UNDERWAY_S = 1.0
 @operator
 def subtitle(
     step_id: str,
-    up: Stream[Caption],
+    up: Stream[Caption | Partial] | Stream[Caption],
     shown: Shown,
     columns: Columns,
     now: Callable[[], float] | None = None,
@@ -33,8 +33,7 @@ def subtitle(
     """Make subtitles from captions. All have the same key, because the cues of a file form one sequence.
 
     Args:
-        step_id: Unique id.
-        up: Captions of any number of streams.
+        up: Captions of any number of streams, and partials of sentences that only tell what was spoken when.
         shown: Which text to show.
         columns: Columns of a line in each language.
         now: The present on the streams' clock, for live captions: then cues do not wait for the end of a
@@ -55,11 +54,11 @@ def subtitle(
         >>> len(cues) > 0
         True
     """
-    keyed: KeyedStream[Caption] = op.key_on("key", up, lambda _caption: "subtitles")
+    keyed: KeyedStream[Caption | Partial] = op.key_on("key", up, lambda _caption: "subtitles")
     return op.stateful_batch("cues", keyed, lambda state: _Cues(SubtitleWriter(shown, columns, state), now))
 
 
-class _Cues(StatefulBatchLogic[Caption, Cue, WriterState]):
+class _Cues(StatefulBatchLogic[Caption | Partial, Cue, WriterState]):
     def __init__(self, writer: SubtitleWriter, now: Callable[[], float] | None) -> None:
         self._writer = writer
         self._now = now
@@ -67,7 +66,7 @@ class _Cues(StatefulBatchLogic[Caption, Cue, WriterState]):
         self._asked_s = 0.0
 
     @override
-    def on_batch(self, values: list[Caption]) -> tuple[list[Cue], bool]:
+    def on_batch(self, values: list[Caption | Partial]) -> tuple[list[Cue], bool]:
         cues = self._writer.take(values)
         self._due_s = self._writer.due_s
         return cues, StatefulBatchLogic.RETAIN

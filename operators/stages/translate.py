@@ -12,8 +12,7 @@ from typing_extensions import override
 from operators.clock import Clock
 from operators.decoding.translator import Translates
 from operators.events import Partial, Translation
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
 
 # Bytewax compares this time with the wall clock, which may be set back; this time is always in the past.
@@ -38,10 +37,8 @@ def translate(
     makes a step. The state of a segment is freed with its final, or if its stream is silent for a day.
 
     Args:
-        step_id: Unique id.
         up: Partials of any number of streams.
         translator: Gives the process's translator; called on the worker, not when the flow is built.
-        clock: Says when a translation was done.
         keep_up: Translate only the newest waiting partial of a segment, instead of each.
         note: Called with the outcome of each update: what was wrong, and details for a person.
 
@@ -76,13 +73,7 @@ def translate(
 
 class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
     def __init__(
-        self,
-        translator: Translates,
-        clock: Clock,
-        state: StageState,
-        note: Note,
-        *,
-        keep_up: bool,
+        self, translator: Translates, clock: Clock, state: StageState, note: Note, *, keep_up: bool
     ) -> None:
         self._translator = translator
         self._clock = clock

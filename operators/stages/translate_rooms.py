@@ -16,8 +16,7 @@ from operators.serving import rooms
 from operators.serving.rooms import Done
 from operators.serving.segments import Translated
 from operators.serving.thread import RoomsThread
-from operators.stages.silence import Silence
-from operators.stages.snapshots import pack, unpack
+from operators.stages.snapshots import Silence, pack, unpack
 from operators.stages.translation import MAX_OPEN, Note, OpenSegment, StageState, Update, no_note
 from operators.stages.wake_ups import WakeUps, wake
 
@@ -46,13 +45,9 @@ def translate_rooms(
     is translated again after a resume.
 
     Args:
-        step_id: Unique id.
-        flow: The dataflow of ``up``.
         up: Partials of any number of streams.
         served: Gives the process's rooms; called on the worker, not when the flow is built.
-        clock: Says when a translation was done.
         note: Called with the outcome of each update: what was wrong, and details for a person.
-        processes: Number of processes of the cluster.
     """
     wake_ups = WakeUps()
 

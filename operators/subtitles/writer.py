@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from operators.events import Caption
+from operators.events import Caption, Partial
 from operators.subtitles.breaking import CueText, Text, split
 from operators.subtitles.timing import GAP_MS, MAX_CUE_MS, Cue, Speech, Spoken, place
 from operators.text import cleaned
@@ -63,7 +63,6 @@ class SubtitleWriter:
 
     Args:
         shown: The text to show: source, translation (target) or both.
-        columns: Columns of a line.
         state: That of an earlier writer.
     """
 
@@ -73,8 +72,8 @@ class SubtitleWriter:
         self.state = state or WriterState()
         self._blocks = self._blocks_of(self.state.held)
 
-    def take(self, captions: Iterable[Caption]) -> list[Cue]:
-        """The cues that further captions of any stream settle."""
+    def take(self, captions: Iterable[Caption | Partial]) -> list[Cue]:
+        """The cues that further captions of any stream settle; partials only tell what was spoken when."""
         return [cue for caption in captions for cue in self._take(caption)]
 
     def release(self) -> list[Cue]:
@@ -89,14 +88,17 @@ class SubtitleWriter:
         last = self._cues(self.state.held, None)[-1]
         return (max(last.end_ms, self.state.held.speech.end_ms) + _SILENCE_MS) / 1000
 
-    def _take(self, caption: Caption) -> list[Cue]:
+    def _take(self, caption: Caption | Partial) -> list[Cue]:
+        if isinstance(caption, Partial):
+            self._heard(caption, caption.text)
+            return []
         final = Final(
             source=cleaned(caption.source) if self._shown != "target" else "",
             target=cleaned(caption.text) if self._shown != "source" else "",
             start_s=caption.start_s,
             end_s=caption.end_s,
         )
-        heard = self._heard(caption)
+        heard = self._heard(caption, caption.source)
         if not (final.source.strip() or final.target.strip()):
             return []
         due_s = self.due_s
@@ -107,9 +109,9 @@ class SubtitleWriter:
             self._blocks = self._blocks_of(self.state.held)
         return settled
 
-    def _heard(self, caption: Caption) -> tuple[Spoken, ...]:
+    def _heard(self, caption: Caption | Partial, source: str) -> tuple[Spoken, ...]:
         """How much of a segment was heard when, until now; what the recogniser revises, it may hear anew."""
-        speech, amount = Speech.at(caption.start_s, caption.end_s), len(caption.source)
+        speech, amount = Speech.at(caption.start_s, caption.end_s), len(source)
         open_ones = dict(self.state.heard)
         known = [
             one

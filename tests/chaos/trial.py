@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -215,14 +215,3 @@ def follow(numbers: Sequence[int], *, is_joined: bool) -> bool:
 def records(path: Path) -> list[Any]:
     """What a file holds, which is whole, whatever it is."""
     return cues(path) if path.suffix in (".srt", ".vtt") else list(lines(path))
-
-
-@contextlib.contextmanager
-def draining(process: "subprocess.Popen[str]") -> Iterator[None]:
-    """Nothing reads what a process writes; its pipes are closed at the end."""
-    try:
-        yield
-    finally:
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()

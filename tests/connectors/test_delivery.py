@@ -26,7 +26,7 @@ from connectors.jsonl.source import JsonlSource
 from connectors.kafka.sink import KafkaEventSink
 from connectors.kafka.source import KafkaEventSource
 from connectors.microphone.source import MicrophoneSource
-from connectors.rooms.source import RoomsSource
+from connectors.rooms.registry import RoomsSource
 from connectors.sinks.jsonl import JsonlSink
 from connectors.sinks.subtitles import SubtitleSink
 from connectors.sinks.wav import WavSink

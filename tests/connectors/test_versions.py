@@ -13,7 +13,7 @@ from connectors.jsonl.files import event_type_of, validate
 from connectors.jsonl.lines import EVENT_TYPES
 from connectors.jsonl.source import JsonlPosition
 from connectors.microphone.source import MicrophonePosition
-from connectors.recovery.folder import SCHEMA
+from connectors.recovery import SCHEMA
 from connectors.sinks.subtitles import SubtitlePosition
 from connectors.sinks.wav import WavPosition
 from operators.decoding.translator import SegmentState, Window

@@ -4,13 +4,14 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 import srt as srt_reader
 import webvtt
@@ -21,26 +22,82 @@ from connectors.exports.simulstream import write_simulstream
 from connectors.jsonl.files import read_events
 from connectors.sinks.subtitles import VTT_HEADER, srt, vtt
 from connectors.terminal.drawing import open_screen
-from connectors.view.rows import settled
+from connectors.view import settled
 from connectors.web.messages import Languages
 from connectors.web.protocol import StreamLog
 from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.captions.shared import Shared
-from flows.pages.report.gather import Gathered
 from flows.pages.report.page import page
-from flows.pages.report.reading import Reading
+from flows.pages.report.reading import Gathered, Reading
 from flows.running.dataflow import run
 from flows.settings.loading import load_settings
-from operators.decoding.translator import SegmentState
+from operators.decoding.acceptance import BiasedAcceptance
+from operators.decoding.decoder import OneAtATime
+from operators.decoding.forward import Logits
+from operators.decoding.ssbd import ssbd
+from operators.decoding.translator import SegmentState, Translator, TranslatorSettings
 from operators.events import Caption, ErasureRecord, Partial, SegmentEvent, Translation
 from operators.languages import language
 from operators.metrics.tokenizers import tokenizer
+from operators.models.pool import SessionPool
+from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.stages.display import caption, mask_tail
 from operators.subtitles.writer import Columns, SubtitleWriter
 from operators.text import cleaned, wrap
 from tests.connectors.terminal.emulator import Tty
-from tests.echo import echo_translator
+
+_END, _HEAD, _TAIL = 256, 257, 258
+
+
+class Bytes:
+    """A vocabulary of bytes."""
+
+    begin: list[int] = []  # noqa: RUF012 - a property in the protocol
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:  # noqa: ARG002 - the protocol
+        return list(text.encode())
+
+    def piece(self, token: int) -> bytes:
+        return bytes([token]) if token < 256 else b""
+
+    def is_end(self, token: int) -> bool:
+        return token == _END
+
+
+class EchoStore:
+    """A `SequenceStore` whose model says the source again, byte by byte."""
+
+    def __init__(self, sequences: int) -> None:
+        self.held: list[list[int]] = [[] for _ in range(sequences)]
+
+    def copy_sequence(self, source: int, target: int) -> None:
+        self.held[target] = list(self.held[source])
+
+    def cut_sequence(self, sequence: int, length: int) -> None:
+        del self.held[sequence][length:]
+
+    def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
+        held = self.held[sequence]
+        assert start == len(held), "a pass must go on where the cache ends"
+        held += tokens
+        logits = np.zeros((rows, _TAIL + 1), np.float32)
+        if _TAIL in held:
+            tail = held.index(_TAIL)
+            answer = [*held[1:tail], _END]
+            for row in range(rows):
+                said = len(held) - rows + row - tail
+                logits[row, answer[said] if 0 <= said < len(answer) else _END] = 9
+        return logits
+
+
+def echo_translator() -> Translator:
+    """A translator on that model."""
+    prompt = Prompt(Bytes(), (_HEAD,), "", (_TAIL,), EndOfTurn(Bytes()))
+    settings = TranslatorSettings(max_source=192, max_output=408)
+    pool = SessionPool(EchoStore(5), prompt.head, 4)
+    return Translator(prompt, OneAtATime(pool), lambda task: ssbd(task, BiasedAcceptance(0.0)), settings)
+
 
 NASTY = [
     "\x1b[2J", "\x1b]0;pwned\x07", "\x1b]8;;http://x\x1b\\", "\x9b31m", "\x90q\x9c", "\x9d", "\x07", "\x08",

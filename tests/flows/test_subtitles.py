@@ -13,6 +13,7 @@ from flows.captions.graph import build
 from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
+from operators.events import Caption
 from tests.program import surtitle
 from tests.subtitled import caption
 
@@ -82,3 +83,30 @@ def test_settings_that_cannot_be_are_refused(tmp_path: Path) -> None:
     build(make_parts(settings))  # a device may be written by many
     with pytest.raises(UsageError, match=r"^--subtitles: .neither. is not one of its values"):
         load_settings(None, {"output": {"subtitles": "neither"}})
+
+
+def test_a_recording_that_nobody_watches_is_translated_by_whole_sentences(
+    speech: Path, small: list[str], tmp_path: Path
+) -> None:
+    fast, old = tmp_path / "fast", tmp_path / "old"
+    for folder, options in ((fast, ()), (old, ("--every-update",))):
+        folder.mkdir()
+        done = surtitle(
+            "file", speech, *small, *options, "--quiet", "--subtitles", "source",
+            "--captions", folder / "captions.jsonl", "--srt", folder / "talk.srt",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    said, grown = (
+        [msgspec.json.decode(line, type=Caption) for line in path.read_bytes().splitlines()]
+        for path in (fast / "captions.jsonl", old / "captions.jsonl")
+    )
+    assert all(one.is_final for one in said)
+    assert [one.source for one in said] == [one.source for one in grown if one.is_final] != []
+    assert len(grown) > len(said)
+    fast_cues, old_cues = (
+        [(cue.content, cue.start) for cue in srt_reader.parse((folder / "talk.srt").read_text())]
+        for folder in (fast, old)
+    )
+    # Sentences begin at the same times; the parts of a long one as the pauses in it tell.
+    assert fast_cues[0] == old_cues[0]
+    assert [text for text, _ in fast_cues] == [text for text, _ in old_cues]

@@ -70,7 +70,7 @@ def test_ctrl_c_leaves_a_clean_screen_with_what_was_open_and_the_summary(tmp_pat
 STUCK = """
 import time
 from threading import Event
-from connectors.view.status import Status
+from connectors.view import Status
 from connectors.terminal.drawing import open_screen
 from flows.running.interrupts import interrupt_sets
 

@@ -15,8 +15,8 @@ from connectors.jsonl.source import JsonlSource
 from connectors.models.template import read_template
 from connectors.web.hub import Hub
 from connectors.web.messages import Languages, Message
+from flows.captions.files import begin_outputs, held_outputs
 from flows.captions.graph import build
-from flows.captions.outputs import begin_outputs, held_outputs
 from flows.captions.parts import make_parts
 from flows.cli.report import report
 from flows.measuring.drafts.command import bench_drafts
@@ -183,7 +183,7 @@ def check_drafts(data: bytes, folder: Path) -> None:
     """Trajectories are replayed."""
     path, printed = written(folder, "trajectories.jsonl", data), io.StringIO()
     with refused_clearly(path), contextlib.redirect_stdout(printed):
-        bench_drafts(replay=path, json=folder / "out.json", markdown=folder / "out.md")
+        bench_drafts.command(replay=path, json=folder / "out.json", markdown=folder / "out.md")
         msgspec.json.decode((folder / "out.json").read_bytes())
     assert printed.getvalue().replace("\n", "").isprintable()
 

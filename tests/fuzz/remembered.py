@@ -7,8 +7,8 @@ from unittest import mock
 import msgspec
 
 from connectors.machine.tuning import remember, remembered
-from connectors.recovery.folder import RecoveryFolder
-from connectors.scoring.journal import Journal
+from connectors.recovery import RecoveryFolder
+from connectors.scoring import Journal
 from flows.measuring.methods.trials import MethodUpdate, SegmentTrial
 from operators.events import Effort
 from operators.models.tuning import Tuning

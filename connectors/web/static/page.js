@@ -73,6 +73,9 @@ function runPage() {
             if (now.segments !== before.segments || now.language !== before.language) {
                 view.show(now);
                 follower.keep();
+                // Of captions in the spoken language there is no second one to show.
+                const isOne = now.language.source !== "" && now.language.source === now.language.target;
+                for (const one of document.querySelectorAll(".two")) one.hidden = isOne;
                 by("empty").hidden = [...now.segments.values()].some(({ text, source }) => text || source);
                 announce(by("announcer"), finished(before, now).map(({ text }) => text), now.language.target);
             }

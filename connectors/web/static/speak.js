@@ -35,6 +35,8 @@ async function offer() {
             by(side).replaceChildren(...offered[side].map(({ name, code }) => new Option(name, code, false, code === kept.opening?.[side])));
             by(side).disabled = offered[side].length < 2;
         }
+        // Without a language to choose, captions are in the one that is spoken.
+        for (const one of document.querySelectorAll(".other")) one.hidden = offered.to.length === 0;
         by("room").value = kept.opening?.room ?? by("room").value;
     } catch {
         say("The captions’ server does not answer. Trying again…");
@@ -51,7 +53,7 @@ async function offer() {
 
 // What the form asks for.
 function opening() {
-    return { room: by("room").value.trim() || "room", from: by("from").value, to: by("to").value };
+    return { room: by("room").value.trim() || "room", from: by("from").value, to: by("to").value || undefined };
 }
 
 // The key of the room that this window had before it was loaded again, unless the form asks for another one.

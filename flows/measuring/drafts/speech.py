@@ -9,7 +9,7 @@ from typing import NamedTuple
 from flows.measuring.clips import Clip, read_clips, samples, sign_clips
 from flows.measuring.drafts.results import Costs, Drafts
 from flows.measuring.drafts.ways import Sweep, Way, compared_on, ways
-from flows.measuring.runner import running
+from flows.measuring.results import running
 from operators.decoding.drafts import Drafter
 from operators.decoding.drive import drive
 from operators.decoding.forward import Task

@@ -12,7 +12,7 @@ import msgspec
 
 from flows.engine.translation import Engine, open_engine
 from flows.measuring.drafts.results import Costs, Drafts
-from flows.measuring.runner import running
+from flows.measuring.results import running
 from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.texts import Corpus
 from flows.settings.schema import TranslateSettings

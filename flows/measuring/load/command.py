@@ -28,8 +28,7 @@ _MAX_ROOMS = 1000
 def loadgen(
     overrides: Overrides,
     recording: Annotated[
-        Path,
-        typer.Argument(help="What each room says: a wav or flac file, or partials (JSONL)."),
+        Path, typer.Argument(help="What each room says: a wav or flac file, or partials (JSONL).")
     ],
     server: Annotated[
         str | None,
@@ -60,8 +59,7 @@ def loadgen(
     from flows.measuring.load.run import plot as plotted
     from flows.measuring.load.run import run_loads
     from flows.measuring.playback import Load
-    from flows.measuring.results import publish
-    from flows.measuring.runner import files_of, running
+    from flows.measuring.results import files_of, publish, running
 
     numbers = integers("--rooms", rooms)
     if any(not 1 <= number <= _MAX_ROOMS for number in numbers):

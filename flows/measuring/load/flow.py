@@ -39,10 +39,8 @@ class FlowTarget:
         """Prepare loads of at most ``most_rooms``.
 
         Args:
-            settings: Those of the flow.
             says: What is said in the rooms.
             event_type: The type of these events. Delays count from partials, or else from the speech.
-            most_rooms: Maximum number of rooms.
             stop: When set, the rooms fall silent.
         """
         translate = replace(settings.translate, rooms=most_rooms)

@@ -8,13 +8,12 @@ from time import monotonic
 
 from connectors.kafka.exchange import Exchange, Topic
 from flows.captions.kafka import check_topics, input_cluster, output_cluster
-from flows.measuring.load.memory import told_memory_mb
-from flows.measuring.load.target import Meter
+from flows.measuring.load.target import Meter, told_memory_mb
 from flows.measuring.playback import Due, Load, partials
 from flows.settings.schema import Settings
 from operators.errors import UsageError
 from operators.events import Caption, Partial
-from operators.serving.recording import Recording
+from operators.serving.simulation import Recording
 
 # Seconds to wait for the next caption after the rooms have fallen silent.
 _PATIENCE_S = 60.0

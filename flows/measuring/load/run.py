@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flows.measuring.load.memory import growth_mb, sampled
-from flows.measuring.load.target import Meter, Target
+from flows.measuring.load.target import Meter, Target, growth_mb, sampled
 from flows.measuring.playback import Load
 from flows.measuring.plot import COLOURS, Panel, Points, picture, up_to
-from flows.measuring.results import Column, Results, Row, tabulated
-from flows.measuring.runner import Runner
+from flows.measuring.results import Column, Results, Row, Runner, tabulated
 from flows.measuring.signature import sign
 from flows.pages.table import Table
 from operators.errors import InputError, SurtitleError

@@ -11,8 +11,8 @@ from flows.measuring.subjects import Json, Limit, Markdown, Skip, subject
 from flows.settings.lists import floats, integers, numbers_or, words
 from flows.settings.loading import warn_of_unused_bias
 from flows.settings.options import MODEL, Group, Override, Overrides, asks_for, declared, override, takes
-from flows.settings.schema import TranslateSettings
-from operators.decoding.acceptance import NAMES
+from flows.settings.schema import MASK_K, TranslateSettings
+from operators.decoding.acceptance import names
 from operators.errors import UsageError
 from operators.option import Option
 
@@ -37,7 +37,9 @@ GRID: Group = (
         "method", "Any of surtitle's methods.", "--methods", f"retranslate,{TranslateSettings().method}"
     ),
     _crossed("bias", "SSBD's biases, 0 to 1.", default=override("translate", "bias").default),
-    _crossed("mask_k", "Tokens withheld from the display; they cost no run.", stage="display"),
+    _crossed(
+        "mask_k", "Tokens withheld from the display; they cost no run.", stage="display", default=f"{MASK_K}"
+    ),
     _crossed("draft_mask", "Tokens cut from the end of SSBD's draft."),
     _crossed("commit", "Clear passes after which a token is committed; 0: never."),
     _crossed(
@@ -49,7 +51,7 @@ GRID: Group = (
         "final_bias", "SSBD's biases at a segment's last update; 'same' for the others' bias.",
         default="what suits the model", parse=numbers_or(float, same="same"),
     ),
-    _crossed("accept", f"Acceptance rules: {NAMES}; auto is what suits the model."),
+    _crossed("accept", f"Acceptance rules: {names()}; auto is what suits the model."),
     _crossed("min_block", "Minimum length of a verified block."),
     _crossed(
         "proposal_bias", "Biases towards tokens proposed after the divergence; 'same' for the others'.",

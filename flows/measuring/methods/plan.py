@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from flows.settings.loading import load_settings
 from flows.settings.methods import METHODS as PARTS
-from flows.settings.schema import METHOD_NAMES, PROPOSING, SPECULATIVE, DisplaySettings, TranslateSettings
+from flows.settings.schema import MASK_K, METHOD_NAMES, PROPOSING, SPECULATIVE, TranslateSettings
 from operators.decoding.acceptance import BIAS
 from operators.errors import UsageError
 
@@ -30,7 +30,7 @@ class Grid(NamedTuple):
 
     method: Sequence[str] = (BASELINE, USUAL.method)
     bias: Sequence[float | None] = (USUAL.bias,)
-    mask_k: Sequence[int] = (DisplaySettings().mask_k,)
+    mask_k: Sequence[int] = (MASK_K,)
     commit: Sequence[int] = (USUAL.commit,)
     commit_gap: Sequence[float] = (USUAL.commit_gap,)
     keep: Sequence[bool] = (USUAL.keep,)

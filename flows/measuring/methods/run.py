@@ -11,18 +11,15 @@ from platformdirs import user_cache_path
 
 from connectors.files.distinct import check_distinct
 from connectors.files.output import make_folder
-from connectors.scoring.external import check_comet, comet_scores, tokenizer_on_disk
-from connectors.scoring.journal import Journal
+from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
 from flows.engine.translation import Engine, conditioning, open_engine
 from flows.measuring.methods.command import BenchJob
 from flows.measuring.methods.paper import PaperRun, paper_tables
 from flows.measuring.methods.plan import USUAL, Plan, columns_of
-from flows.measuring.methods.plots import plots
 from flows.measuring.methods.scores import MethodRow, Scorer, mean_delay_s
-from flows.measuring.methods.tables import tables
+from flows.measuring.methods.tables import plots, tables
 from flows.measuring.methods.trials import Likelihood, SegmentTrial, run_trials, warm_up
-from flows.measuring.results import Results, publish
-from flows.measuring.runner import Runner, files_of, running
+from flows.measuring.results import Results, Runner, files_of, publish, running
 from flows.measuring.signature import of_engine, of_texts, sign
 from flows.measuring.texts import Corpus, load_corpus
 from flows.settings.schema import TranslateSettings

@@ -17,7 +17,7 @@ from operators.decoding.conditioning import Conditioning
 from operators.events import Effort
 from operators.glossary import Occurrence, times_said
 from operators.metrics.erasure import erasure
-from operators.metrics.partials import final_prefix, pooled, support
+from operators.metrics.lifespans import final_prefix, pooled, support
 from operators.metrics.summary import Percentiles
 from operators.metrics.tokenizers import Tokenizer, tokenizer
 

@@ -10,7 +10,10 @@ from flows.measuring.subjects import Json, subject
 from flows.settings.lists import shares
 from flows.settings.schema import TranslateSettings
 from operators.errors import InputError, UsageError
-from operators.recognizers.part import USUAL
+from operators.recognizers.part import RECOGNIZERS, USUAL
+
+#: The recognisers that decode growing windows.
+MEASURED = tuple(one.name for one in RECOGNIZERS.values() if one.is_windowed)
 
 
 @subject("bench-speech")
@@ -22,7 +25,7 @@ def bench_speech(
     speech_model: Annotated[
         Path | None, typer.Option(help="Folder of the speech model.", show_default="moonshine's English one")
     ] = None,
-    recognizer: Annotated[str, typer.Option(help="moonshine or whisper.")] = USUAL.engine,
+    recognizer: Annotated[str, typer.Option(help=f"{' or '.join(MEASURED)}.")] = USUAL.engine,
     spoken: Annotated[
         str, typer.Option("--from", help="Language of the speech.")
     ] = TranslateSettings().source,
@@ -47,12 +50,9 @@ def bench_speech(
     """
     # Imported here because other commands do not need it and should start fast.
     from flows.measuring.clips import read_clips, samples, sign_clips
-    from flows.measuring.results import Results, publish
-    from flows.measuring.runner import running
-    from flows.measuring.speech.engine import open_engine
-    from flows.measuring.speech.native import NativeLibrary
+    from flows.measuring.results import Results, publish, running
     from flows.measuring.speech.scores import native_row, rows, tables
-    from flows.measuring.speech.trial import run_trial, ways_of
+    from flows.measuring.speech.trial import NativeLibrary, open_engine, run_trial, ways_of
     from operators.recognizers.moonshine.recognizer import bundled_model
 
     biases, certainties = shares("--bias", bias), shares("--certainty", certainty)

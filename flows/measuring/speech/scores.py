@@ -3,14 +3,31 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import regex
+
 from flows.measuring.results import Column, Row, tabulated
-from flows.measuring.speech.native import NativeTrial
-from flows.measuring.speech.trial import RecordingTrial
+from flows.measuring.speech.trial import NativeTrial, RecordingTrial
 from flows.pages.table import Table
 from operators.metrics.erasure import erasure
-from operators.metrics.word_errors import spoken_words, word_errors
 from operators.recognizers.windowed.method import SpeechMethod
 from operators.text import common_prefix
+
+_WORDS = regex.compile(r"[\p{L}\p{N}']+")
+
+
+def spoken_words(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case, without punctuation; a hyphenated word is two words."""
+    return tuple(_WORDS.findall(text.lower().replace("’", "'")))
+
+
+def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
+    """The fewest substitutions, insertions and deletions that turn ``said`` into ``heard`` (Levenshtein)."""
+    row = list(range(len(heard) + 1))
+    for number, word in enumerate(said, start=1):
+        before, row[0] = row[0], number
+        for place, other in enumerate(heard, start=1):
+            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (word != other))
+    return row[-1]
 
 
 class SpeechRow(Row, frozen=True, kw_only=True):

@@ -1,13 +1,33 @@
-"""Decodes the same windows in several ways, in turns, and records the results."""
+"""Decodes the same windows in several ways, in turns, on a recogniser; its own library is a baseline."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from flows.engine.recognition import check_recognizer, make_recognizer
+from flows.measuring.speech.command import MEASURED
+from operators.errors import UsageError
 from operators.events import SAMPLE_RATE
+from operators.recognizers.moonshine.recognizer import bundled_model
+from operators.recognizers.part import RecognizerSettings, unobserved
 from operators.recognizers.windowed.drafting import DraftingTranscriber, steady_text
 from operators.recognizers.windowed.method import SpeechMethod
+from operators.recognizers.windowed.recognizer import WindowedRecognizer
 from operators.recognizers.windowed.segmenter import Samples, Segmenter, Window, silero
+
+
+def open_engine(name: str, folder: Path | None, spoken: str, threads: int) -> DraftingTranscriber:
+    """What decodes the windows of that recogniser. Raises `SurtitleError` if it or its model is missing."""
+    if name not in MEASURED:
+        raise UsageError(f"--recognizer: {name!r} cannot be measured; choose {' or '.join(MEASURED)}")
+    model = None if folder is None else str(folder)
+    settings = RecognizerSettings(engine=name, model=model, threads=threads)
+    check_recognizer(settings, spoken=spoken, is_live=False)
+    recognizer = make_recognizer(settings, spoken=spoken, observe=unobserved)
+    assert isinstance(recognizer, WindowedRecognizer), "it says so"
+    assert isinstance(recognizer.transcriber, DraftingTranscriber), "it decodes with drafts"
+    return recognizer.transcriber
 
 
 class WindowUpdate(NamedTuple):
@@ -109,3 +129,61 @@ def run_trial(
         for way in [*ways[first:], *ways[:first]]:
             way.decode(window, encoded.again())
     return RecordingTrial(tuple(way.updates for way in ways), detector_s, encoder_s)
+
+
+#: Without this flag, the library transcribes by its own clock.
+_FORCE_UPDATE = 1
+
+
+class NativeUpdate(NamedTuple):
+    """A line of the library's transcript after an update."""
+
+    line: int
+    text: str
+    is_final: bool
+
+
+class NativeTrial(NamedTuple):
+    """One recording, recognised by the library."""
+
+    updates: list[NativeUpdate]
+    seconds: float
+
+
+class NativeLibrary:
+    """Moonshine's library with its included model.
+
+    It leaks about 15 MB per minute of speech, which is acceptable in a benchmark.
+    """
+
+    def __init__(self) -> None:
+        from moonshine_voice import ModelArch, Transcriber
+
+        self._transcriber: Any = Transcriber(str(bundled_model()), ModelArch.TINY)
+
+    def recognize(self, audio: Samples, interval_s: float) -> NativeTrial:
+        """Recognise a recording as if live, with an update after each interval, but as fast as possible."""
+        began = perf_counter()
+        stream = self._transcriber.create_stream(update_interval=3600.0)
+        stream.start()
+        updates: list[NativeUpdate] = []
+        size = round(interval_s * SAMPLE_RATE)
+        finished = 0
+        for at in range(0, len(audio), size):
+            stream.add_audio(audio[at : at + size].tolist(), SAMPLE_RATE)
+            lines = stream.update_transcription(_FORCE_UPDATE).lines
+            updates += _updates(lines, finished)
+            finished = sum(line.is_complete for line in lines)
+        lines = stream.stop().lines
+        updates += _updates(lines, finished)
+        seconds = perf_counter() - began
+        stream.close()
+        return NativeTrial(updates, seconds)
+
+
+def _updates(lines: Sequence[Any], finished: int) -> list[NativeUpdate]:
+    return [
+        NativeUpdate(number, line.text, line.is_complete)
+        for number, line in enumerate(lines)
+        if number >= finished
+    ]

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from flows.pages.report.gather import Gathered
-from flows.pages.svg import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.report.reading import Gathered
 from operators.metrics.report import StreamFigures
 
 #: Maximum number of bars.

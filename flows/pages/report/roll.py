@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.report.gather import Detail, Moment
-from flows.pages.svg import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.document import Scale, drawing, line, rect, tag, text, ticks
+from flows.pages.report.reading import Detail, Moment
 from operators.metrics.lifespans import Lifespan, blocks
 from operators.text import cleaned
 

@@ -9,9 +9,18 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from flows.pages.svg import rect, tag, text
-from flows.pages.trace.overview import Placed, flowing, token_words
-from flows.pages.trace.picture import LETTERS, MIN_WIDTH, Label, Labels, Picture, chip
+from flows.pages.document import rect, tag, text
+from flows.pages.trace.picture import (
+    LETTERS,
+    MIN_WIDTH,
+    Label,
+    Labels,
+    Picture,
+    Placed,
+    chip,
+    flowing,
+    token_words,
+)
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from flows.pages.svg import line, rect, tag, text
-from flows.pages.trace.overview import token_words
+from flows.pages.document import line, rect, tag, text
 from flows.pages.trace.picture import (
     LETTER,
     MIN_CELL,
@@ -23,6 +22,7 @@ from flows.pages.trace.picture import (
     chip,
     chip_width,
     standing,
+    token_words,
 )
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Decoding, LogitsRow, Pass

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from flows.pages.table import Table, console, print_table
-from flows.pages.trace.overview import name
 from flows.pages.trace.page import signature, summary
-from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, safe
+from flows.pages.trace.picture import LETTERS, MEANINGS, Labels, name, safe
 from operators.decoding.forward import Origin
 from operators.decoding.trace import Trace, UpdateTrace
 from operators.errors import printable

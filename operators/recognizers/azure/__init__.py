@@ -1,13 +1,18 @@
 """Azure's speech service as a recogniser that survives lost connections."""
 
 from operators.errors import UsageError
-from operators.extras import Extra, needs_extra
+from operators.extras import Extra
 from operators.languages import Language
-from operators.recognizers.azure.settings import AzureSettings, check_spoken, service
+from operators.recognizers.azure.settings import (
+    KEY_VARIABLE,
+    REGION_VARIABLE,
+    AzureSettings,
+    check_spoken,
+    locale,
+    service,
+)
 from operators.recognizers.part import Observe, RecognizerSettings, recognizer
 from operators.recognizers.protocol import Recognizer
-
-_EXTRA = Extra("azure", "recognition by Azure", ("azure",))
 
 
 def _check(settings: RecognizerSettings, spoken: Language, is_live: bool) -> None:
@@ -15,11 +20,19 @@ def _check(settings: RecognizerSettings, spoken: Language, is_live: bool) -> Non
     check_spoken(settings.own, spoken)
     if not is_live:
         raise UsageError("Azure accepts audio only at the pace of speech: add --realtime")
-    with needs_extra(_EXTRA, "the recogniser azure"):
-        import operators.recognizers.azure.recognizer  # noqa: F401
 
 
-@recognizer("azure", check=_check, settings=AzureSettings, extra=_EXTRA, is_multilingual=True)
+def _examine(settings: RecognizerSettings, spoken: Language) -> str:
+    # A connection would cost money.
+    place, tag = service(settings.own).place, locale(settings.own, spoken)
+    return f"Azure has a key for {place}, which was not tried; it is asked for {tag}"
+
+
+@recognizer(
+    "azure", check=_check, examine=_examine, settings=AzureSettings, is_multilingual=True,
+    extra=Extra("azure", "recognition by Azure", ("azure.cognitiveservices.speech",)),
+    variables={f"{KEY_VARIABLE}, {REGION_VARIABLE}": "Key and region for --recognizer azure."},
+)  # fmt: skip
 def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
     """The part for the settings."""
     from operators.recognizers.azure.recognizer import AzureRecognizer

@@ -1,5 +1,7 @@
 """Moonshine: a small encoder-decoder speech model, decoded with its last hypothesis as the draft."""
 
+from pathlib import Path
+
 from operators.errors import UsageError
 from operators.languages import Language, language
 from operators.recognizers.part import Observe, RecognizerSettings, check_published, recognizer
@@ -27,7 +29,13 @@ def _terms(spoken: Language) -> tuple[str, str] | None:
     return f"Moonshine's model for {spoken.name}", licence
 
 
-@recognizer("moonshine", check=_check, is_windowed=True, terms=_terms)
+def _recording() -> Path:
+    from operators.recognizers.moonshine.recognizer import bundled_recording
+
+    return bundled_recording()
+
+
+@recognizer("moonshine", check=_check, is_windowed=True, terms=_terms, recording=_recording)
 def part(settings: RecognizerSettings, spoken: Language, observe: Observe) -> Recognizer:
     """The part for the settings."""
     from operators.recognizers.moonshine.recognizer import moonshine_recognizer

@@ -12,6 +12,7 @@ from typing_extensions import override
 from operators.errors import UsageError
 from operators.events import SAMPLE_RATE, AudioChunk
 from operators.observed import RecognizerChanged
+from operators.recognizers.part import USUAL
 from operators.recognizers.protocol import Hypothesis, Recognizer
 from operators.recognizers.windowed.segmenter import (
     Samples,
@@ -23,6 +24,8 @@ from operators.recognizers.windowed.segmenter import (
 )
 from operators.trouble import ModelTrouble
 
+#: Maximum seconds between two hypotheses of an utterance.
+MAX_INTERVAL_S = 10.0
 # A larger jump in the audio is not due to rounding: a microphone lost samples, or the machine slept.
 _MIN_GAP_S = 0.05
 
@@ -50,12 +53,12 @@ class WindowedRecognizer(Recognizer):
         self,
         transcriber: Transcriber,
         *,
-        update_interval_s: float = 0.5,
+        update_interval_s: float = USUAL.update_interval_s,
         observe: Callable[[RecognizerChanged], None] = lambda _changed: None,
         make_detector: Callable[[], VoiceDetector] = silero,
         rules: SegmentRules | None = None,
     ) -> None:
-        if not 0.1 <= update_interval_s <= 10:
+        if not 0.1 <= update_interval_s <= MAX_INTERVAL_S:
             raise UsageError(f"update_interval_s is {update_interval_s}; give a value from 0.1 to 10 seconds")
         self.transcriber = transcriber
         self._interval_s = update_interval_s

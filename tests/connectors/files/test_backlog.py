@@ -13,16 +13,18 @@ import pytest
 import soundfile
 
 from connectors.files import backlog as backlogs
-from connectors.files.backlog import Backlog
+from connectors.files.backlog import Backlog, FileSink
 from connectors.files.output import WriteError
 from connectors.files.records import Held
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.files import validate
 from connectors.sinks.jsonl import JsonlSink
+from connectors.sinks.part import SINKS, Step
 from connectors.sinks.subtitles import SubtitleSink
-from connectors.sinks.wav import WavSink
-from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial
+from operators.events import SAMPLE_RATE, AudioChunk, Event, Partial, Translation
+from operators.metrics.erasure import ErasureMeter
 from operators.subtitles.timing import Cue
+from tests.flows.talk import captions
 
 
 def partial(segment: int) -> Partial:
@@ -195,21 +197,58 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 CUES = [Cue(2000 * number, 2000 * number + 1000, (f"Satz {number}",)) for number in range(4)]
 
 
-def sinks(folder: Path, watch: OutputWatch) -> dict[str, tuple[Any, Callable[[int], Any]]]:
-    """Each kind of file, opened, and how a record of it is made."""
+def chunk(number: int) -> AudioChunk:
+    return AudioChunk(stream="talk", start_s=number / 10, pcm=bytes([number + 1, 0]) * (SAMPLE_RATE // 10))
 
-    def chunk(number: int) -> AudioChunk:
-        return AudioChunk(
-            stream="talk", start_s=number / 10, pcm=bytes([number + 1, 0]) * (SAMPLE_RATE // 10)
-        )
 
-    made: dict[str, tuple[Any, Callable[[int], Any]]] = {
-        "out.jsonl": (JsonlSink(folder / "out.jsonl", watch=watch), partial),
-        "out.srt": (SubtitleSink(folder / "out.srt", "srt", watch=watch), CUES.__getitem__),
-        "out.vtt": (SubtitleSink(folder / "out.vtt", "vtt", watch=watch), CUES.__getitem__),
-        "out.wav": (WavSink(folder / "out.wav", watch=watch), chunk),
+def translation(number: int) -> Translation:
+    return Translation(
+        stream="talk", segment=number, revision=0, is_final=True, source="It was", text="Es war",
+        tokens=(1, 2), pieces=("Es", " war"), start_s=0.2, end_s=0.6, arrival_s=0.7, ready_s=0.9,
+    )  # fmt: skip
+
+
+FINALS = [caption for caption in captions() if caption.is_final]
+#: Makes the record of a number from 0 to 3 that a sink of a step takes.
+RECORDS: dict[Step, Callable[[int], Any]] = {
+    "audio": chunk,
+    "partials": partial,
+    "sentences": partial,
+    "translations": translation,
+    "captions": FINALS.__getitem__,
+    "cues": CUES.__getitem__,
+    "records": lambda number: ErasureMeter("13a").record(FINALS[number]),
+}
+Opened = dict[str, tuple[Any, Callable[[int], Any]]]
+
+
+def sinks(folder: Path, watch: OutputWatch, resume: Any = None) -> Opened:
+    """Each sink that there is, opened, and how a record of it is made; ``resume`` is a state of each."""
+    made = {one.name: one.make(folder / one.name, watch=watch) for one in SINKS.values()}
+    opened = {
+        name: sink.build_part("out", "part", resume and resume[name])
+        for name, sink in made.items()
+        if isinstance(sink, FileSink)
     }
-    return {name: (sink.build_part("out", "part", None), make) for name, (sink, make) in made.items()}
+    return {name: (part, RECORDS[SINKS[name].of]) for name, part in opened.items()}
+
+
+def test_a_run_that_is_killed_and_resumed_leaves_the_file_of_an_unbroken_one(
+    tmp_path: Path, watch: OutputWatch
+) -> None:
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    states = {}
+    for folder in (whole, resumed):
+        folder.mkdir()
+        for name, (part, make) in sinks(folder, watch).items():
+            part.write_batch([make(0), make(1)])
+            states[name] = part.snapshot()
+            part.write_batch([make(2), make(3)])
+            part.close()
+    for name, (part, make) in sinks(resumed, watch, states).items():
+        part.write_batch([make(2), make(3)])
+        part.close()
+        assert (whole / name).read_bytes() == (resumed / name).read_bytes() != b""
 
 
 @pytest.mark.usefixtures("hurried")
@@ -253,11 +292,11 @@ def test_what_was_on_the_disk_when_a_file_was_deleted_or_cut_short_is_missing(
         part.write_batch([make(2)])
         part.close()
         assert f"{name} was deleted or truncated and is started again: it lacks 2 records" in told[-1]
-    assert [one.span.records for one in watch.missing()] == [2, 2, 2, 2]
-    assert validate(tmp_path / "out.jsonl", Partial) == 1
-    assert (tmp_path / "out.srt").read_text().startswith("1\n00:00:04,000")
-    assert (tmp_path / "out.vtt").read_text().startswith("WEBVTT\n\n00:00:04.000")
-    sound, _ = soundfile.read(tmp_path / "out.wav", dtype="int16")
+    assert [one.span.records for one in watch.missing()] == [2] * len(SINKS)
+    assert validate(tmp_path / "partials", Partial) == 1
+    assert (tmp_path / "srt").read_text().startswith("1\n00:00:04,000")
+    assert (tmp_path / "vtt").read_text().startswith("WEBVTT\n\n00:00:04.000")
+    sound, _ = soundfile.read(tmp_path / "audio", dtype="int16")
     assert sorted(set(sound[:3200])) == [0]
     assert np.array_equal(sound[3200:], np.full(1600, 3))
 
@@ -285,12 +324,12 @@ def test_what_is_no_file_in_the_place_of_one_holds_up_nobody_and_what_was_lost_i
         put(tmp_path / name)
         part.write_batch([make(2)])
         assert "cannot be written" in told[-1]
-        assert name == "out.wav" or said in told[-1]
+        assert name == "audio" or said in told[-1]
         take_away(tmp_path / name)
         part.write_batch([make(3)])
         part.close()
         assert told[-1] == f"{tmp_path / name} can be written again; it lacks {watch.missing()[-1].span}"
-    assert [one.span.records for one in watch.missing()] == [2, 2, 2, 2]
+    assert [one.span.records for one in watch.missing()] == [2] * len(SINKS)
 
 
 @pytest.mark.parametrize("is_readable", [True, False])

@@ -24,7 +24,7 @@ def test_what_was_read_is_written_as_it_was(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["ä", 7, True, 0.5, ["a", "b"], np.arange(3, dtype=np.int32)])
 def test_values_come_back(value: object) -> None:
     back = decode(encode(value))  # type: ignore[arg-type]
-    assert np.array_equal(back, value) if isinstance(value, np.ndarray) else back == value  # type: ignore[arg-type]
+    assert np.array_equal(back, value) if isinstance(value, np.ndarray) else back == value
 
 
 def test_tensors_of_a_type_that_is_not_known_are_copied(path: Path, tmp_path: Path) -> None:

@@ -1,19 +1,17 @@
 """What may be handed to llama.cpp, and what is told apart from it before."""
 
-import ctypes
 import os
 import struct
 import time
 from contextlib import suppress
 from pathlib import Path
 
-import llama_cpp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.gguf import header as gguf_header
-from connectors.gguf.header import TENSOR_BLOCKS, check_gguf
+from connectors.gguf.header import check_gguf
 from operators.errors import InputError
 
 
@@ -161,11 +159,3 @@ def test_a_file_without_permission_to_read_is_named(model: Path) -> None:
     model.chmod(0)
     with pytest.raises(InputError, match="Permission denied"):
         check_gguf(model)
-
-
-def test_block_sizes_are_those_of_the_library_that_reads_the_model() -> None:
-    ggml = ctypes.CDLL(str(Path(llama_cpp.__file__).parent / "lib" / "libggml-base.so"))
-    ggml.ggml_blck_size.restype = ctypes.c_int64
-    ggml.ggml_type_size.restype = ctypes.c_size_t
-    for kind, sizes in TENSOR_BLOCKS.items():
-        assert (ggml.ggml_blck_size(kind), ggml.ggml_type_size(kind)) == sizes

@@ -14,7 +14,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.testing import TestingSink
 
-from connectors.files import line_reader
+from connectors.files import contents
 from connectors.files.records import Held
 from connectors.jsonl.files import validate
 from connectors.jsonl.source import JsonlPosition, JsonlSource
@@ -67,13 +67,13 @@ def test_a_run_that_rejects_nothing_leaves_no_rejected_lines_of_another_run(tmp_
 
 
 def test_a_line_that_is_too_long_is_never_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_reader, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(contents, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr("connectors.jsonl.lines.MAX_LINE_BYTES", 1000)
     long = line(text="x" * 5000)
     path = write(tmp_path / "p.jsonl", line(), long, b" " * 5000 + b"\n", line(revision=1))
     with pytest.raises(InputError, match="line 2: expected at most 1,000 bytes in a line, found more"):
         validate(path, Partial)
-    with line_reader.LineReader(path) as lines:
+    with contents.LineReader(path) as lines:
         assert max(map(len, lines)) == 1001
         assert lines.number == 4
     source = JsonlSource(path, Partial, skip_bad=True)

@@ -31,10 +31,7 @@ def test_a_variable_is_set_for_the_child_only(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("code", "failure"),
     [
-        (
-            "import os\nos.kill(os.getpid(), 11)",
-            Failure("was killed by SIGSEGV", killed_by=signal.SIGSEGV),
-        ),
+        ("import os\nos.kill(os.getpid(), 11)", Failure("was killed by SIGSEGV", killed_by=signal.SIGSEGV)),
         ("raise ValueError('no sound')", Failure("ended with 1: ValueError: no sound")),
         ("print('not JSON')", Failure("ended with 0: ")),
         ("", Failure("ended with 0: ")),

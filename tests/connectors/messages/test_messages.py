@@ -12,7 +12,7 @@ import pytest
 
 from connectors.messages.log import NOTICE, JsonMessages
 from connectors.terminal.drawing import open_screen
-from connectors.view.status import Status
+from connectors.view import Status
 
 EVERYBODY = """
 import ctypes, logging, os, sys, threading, warnings

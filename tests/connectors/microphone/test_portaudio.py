@@ -56,8 +56,7 @@ def test_only_what_can_be_recorded_from_is_listed() -> None:
 
 @pytest.mark.usefixtures("sound")
 @pytest.mark.parametrize(
-    ("wanted", "index"),
-    [(None, 1), (2, 2), ("2", 2), ("usb", 2), ("laptop mic", 1), ("LAPTOP", 1)],
+    ("wanted", "index"), [(None, 1), (2, 2), ("2", 2), ("usb", 2), ("laptop mic", 1), ("LAPTOP", 1)]
 )
 def test_a_device_goes_by_its_index_or_a_part_of_its_name(wanted: str | int | None, index: int) -> None:
     assert find_device(wanted).index == index

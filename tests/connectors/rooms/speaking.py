@@ -167,10 +167,14 @@ class Speaker:
 
 @contextmanager
 def serving(
-    *, token: str | None = None, patience: ClientTimeouts | None = None, **limits: Any
+    *,
+    token: str | None = None,
+    patience: ClientTimeouts | None = None,
+    written: tuple[str, ...] = ("German", "Hebrew"),
+    **limits: Any,
 ) -> Iterator[Serving]:
-    spoken, written = (language("English"),), (language("German"), language("Hebrew"))
-    rooms = RoomRegistry(RoomLimits(**limits), spoken, written)
+    """A server of rooms in English; captions are in the first ``written`` language, or else in English."""
+    rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), tuple(map(language, written)))
     hub = Hub(Languages(source="en", target="de"), is_private=True, patience=patience)
     server = WebServer(hub, port=0, token=token, speakers=RoomServer(rooms, hub))
     flow = Flow(rooms, hub)

@@ -118,6 +118,16 @@ def test_a_connection_that_breaks_again_and_again_loses_no_sound(served: Serving
     assert page.evaluate("window.connections") == [True, False, True, False, True]
 
 
+def test_without_translation_no_language_of_the_captions_is_asked_for(browser: Browser) -> None:
+    with serving(rooms=1, written=()) as served, _open(browser, served) as page:
+        expect(page.get_by_label("You speak")).to_have_text("English")
+        expect(page.get_by_role("heading", name="Speak, and be read", exact=True)).to_be_visible()
+        expect(page.get_by_label("Captions in")).to_be_hidden()
+        _speak(page)
+        expect(page.locator("#captions")).to_have_attribute("lang", "en")
+        expect(page.locator("#captions .source").first).to_be_hidden()
+
+
 def test_a_speaker_speaks_until_stop_and_may_begin_again(served: Serving, page: Page) -> None:
     said = complaints(page)
     expect(page.get_by_label("Captions in")).to_have_text("GermanHebrew")

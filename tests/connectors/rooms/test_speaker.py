@@ -268,9 +268,9 @@ def test_a_socket_needs_the_token_and_a_page_of_this_server() -> None:
 def test_a_connection_that_became_a_socket_is_not_closed_as_idle(
     served: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("connectors.http.connection.Connection.idle_timeout_s", 0.1)
+    monkeypatch.setattr("connectors.http.connection.Connection.idle_timeout_s", 0.5)
     with served.speaker({}) as speaker:
         speaker.open()
-        time.sleep(0.3)
+        time.sleep(0.7)
         speaker.socket.send(SECOND)
         speaker.until(lambda: speaker.page.text == ["32000"])

@@ -152,15 +152,6 @@ def test_half_a_cue_is_taken_back_when_the_disk_fills_up(path: Path, monkeypatch
     part.close()
 
 
-def test_a_full_disk_is_an_output_error() -> None:
-    part = partition(Path("/dev/full"), SubtitlePosition(size=1))
-    with pytest.raises(OutputError, match="/dev/full cannot be written: No space left"):
-        part.write_batch([CUE])
-    part.close()
-    with pytest.raises(OutputError, match="/dev/full cannot be written: No space left"):
-        partition(Path("/dev/full"))  # where the header does not fit
-
-
 # A run that is killed
 
 FINALS = [caption(f"Satz Nummer {n} ist nun zu Ende.", 2 * n, 2 * n + 1.5, segment=n) for n in range(40)]

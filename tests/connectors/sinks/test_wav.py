@@ -84,20 +84,6 @@ def test_what_was_not_heard_is_silence_so_that_times_stay(tmp_path: Path) -> Non
     assert next(one.start_s for one in chunks if any(one.pcm)) == 0.5
 
 
-def test_a_resumed_run_goes_on_where_the_snapshot_was(tmp_path: Path) -> None:
-    path, samples = tmp_path / "talk.wav", noise(4800)
-    first = partition(path)
-    first.write_batch([chunk(0.0, samples[:1600])])
-    snapshot = first.snapshot().position
-    first.write_batch([chunk(0.1, noise(1600, seed=8)), chunk(0.2, noise(1600, seed=9))])
-    kill(first)
-    second = partition(path, snapshot)
-
-    assert np.array_equal(read(path), samples[:1600])
-    second.write_batch([chunk(0.1, samples[1600:])])
-    assert np.array_equal(read(path), samples)
-
-
 def test_a_file_that_was_cut_meanwhile_is_not_resumed(tmp_path: Path) -> None:
     path = tmp_path / "talk.wav"
     first = partition(path)

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.terminal.drawing import open_screen, redraw
-from connectors.view.rows import CaptionRow, row_width
-from connectors.view.status import Status
+from connectors.view import CaptionRow, Status, row_width
 from operators.errors import OutputError
 from operators.events import Caption
 from operators.text import wrap
@@ -269,10 +268,7 @@ def test_wide_characters_become_question_marks_as_narrow_as_they_are_drawn() -> 
 
 
 @given(
-    st.lists(
-        st.tuples(st.text("ab ", max_size=30).map(str.strip), st.booleans(), st.booleans()),
-        max_size=15,
-    )
+    st.lists(st.tuples(st.text("ab ", max_size=30).map(str.strip), st.booleans(), st.booleans()), max_size=15)
 )
 @settings(max_examples=80)
 def test_all_finals_stand_above_the_open_caption_in_order(script: list[tuple[str, bool, bool]]) -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 # Does to a screen what the test writes into a pipe.
 DRIVER = """
 import itertools, json, os, sys, time
-from connectors.view.status import Status
+from connectors.view import Status
 from connectors.terminal.drawing import open_screen
 from operators.events import Caption
 

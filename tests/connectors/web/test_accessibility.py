@@ -5,10 +5,8 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web_pages import Visit, _browser, _captions, _first_page, _visit, speak
+from tests.web_pages import Visit, speak
 from tests.web_stand_in import CaptionServer
-
-__all__ = ["_browser", "_captions", "_first_page", "_visit"]
 
 PAGES = {"index": "/", "page": "/streams/talk?source=1", "control": "/streams/talk/control"}
 

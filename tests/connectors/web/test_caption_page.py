@@ -4,20 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.web_pages import (
-    GERMAN,
-    Visit,
-    _browser,
-    _captions,
-    _first_page,
-    _visit,
-    expect_shown,
-    shown,
-    speak,
-)
+from tests.web_pages import GERMAN, Visit, expect_shown, shown, speak
 from tests.web_stand_in import CaptionServer
-
-__all__ = ["_browser", "_captions", "_first_page", "_visit"]
 
 # Writes down everything that changes in the captions from now on.
 _WATCH = """() => {
@@ -287,3 +275,11 @@ def test_a_day_of_captions_does_not_fill_the_memory(captions: CaptionServer, vis
         captions.say(segment, f"Satz {segment}.", final=True)
     expect(shown(page).last).to_have_text("Satz 499.")
     expect(shown(page)).to_have_count(400)
+
+
+def test_captions_in_the_spoken_language_offer_no_second_one(captions: CaptionServer, visit: Visit) -> None:
+    captions.language = {"source": "en", "target": "en", "target_dir": "ltr"}
+    captions.say(0, "The tour begins at ten.", final=True)
+    page = visit(f"{captions.page}?source=1")
+    expect_shown(page, "The tour begins at ten.")
+    expect(page.get_by_role("button", name="Both languages")).to_be_hidden()

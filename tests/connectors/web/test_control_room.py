@@ -4,10 +4,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.web_pages import ENGLISH, GERMAN, Visit, _browser, _captions, _first_page, _visit, speak
+from tests.web_pages import ENGLISH, GERMAN, Visit, speak
 from tests.web_stand_in import CaptionServer
-
-__all__ = ["_browser", "_captions", "_first_page", "_visit"]
 
 
 def _figures(**changes: Any) -> dict[str, Any]:

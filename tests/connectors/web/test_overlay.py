@@ -11,21 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.connectors.web.browser import caption
 from tests.connectors.web.serving import Served
-from tests.web_pages import (
-    GERMAN,
-    Visit,
-    _browser,
-    _captions,
-    _first_page,
-    _visit,
-    expect_shown,
-    shown,
-    speak,
-)
+from tests.web_pages import GERMAN, Visit, expect_shown, shown, speak
 from tests.web_stand_in import CaptionServer
-
-__all__ = ["_browser", "_captions", "_first_page", "_visit"]
-
 
 # What OBS runs in a page with a source's custom CSS: `BrowserClient::OnLoadEnd` in obs-browser.
 _CUSTOM_CSS = """css => {

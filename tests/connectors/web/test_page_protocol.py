@@ -6,10 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
-from tests.web_pages import Visit, _browser, _captions, _first_page, _visit
+from tests.web_pages import Visit
 from tests.web_stand_in import CaptionServer
-
-__all__ = ["_browser", "_captions", "_first_page", "_visit"]
 
 _APPLY = """async (messages) => {
     const { applied, NOTHING } = await import("/static/protocol.js");

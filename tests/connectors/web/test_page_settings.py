@@ -5,10 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web_pages import Visit, _browser, _captions, _first_page, _visit, shown, speak
+from tests.web_pages import Visit, shown, speak
 from tests.web_stand_in import CaptionServer
-
-__all__ = ["_browser", "_captions", "_first_page", "_visit"]
 
 
 def _pixels(page: Page) -> float:

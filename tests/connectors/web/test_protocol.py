@@ -1,14 +1,17 @@
 """A client that comes at any moment and misses any events ends with the same text as all others."""
 
+import asyncio
 import math
+from threading import Lock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.view.status import Status
+from connectors.view import Status
 from connectors.web.messages import Languages, RunState, figures_after, state_of
 from connectors.web.protocol import Bounds, StreamLog
+from connectors.web.streams import Client, Followed
 from operators.events import Caption, Erasure, ErasureRecord, Latency
 from operators.text import cleaned
 from tests.connectors.web.browser import Page, caption
@@ -231,3 +234,24 @@ def test_the_end_tells_the_last_figures_first_and_whoever_comes_later_learns_of_
 )
 def test_a_level_that_is_none_is_null(level: float | None, told: float | None) -> None:
     assert state_of(Status(state="listening", level_dbfs=level), None).level_dbfs == told
+
+
+def test_a_connection_that_breaks_between_any_two_events_of_a_reminder_loses_nothing() -> None:
+    log = StreamLog("run", Languages(source="en", target="de"), "listening")
+
+    async def received() -> bytes:
+        client = Client(Followed(log), None, lambda: None)
+        await client.next(Lock())
+        for text in ("Guten", "Guten Morgen"):
+            log.caption(caption(text))
+        client.remind()
+        return await client.next(Lock())
+
+    events = asyncio.run(received()).split(b"\n\n")[:-1]
+    assert len(events) == 3
+    for count in range(len(events) + 1):
+        page = Page()
+        page.last_id = "run-0"
+        page.take(b"\n\n".join(events[:count]))
+        page.take(log.arrival(page.last_id)[1])
+        assert (page.text, page.snapshots) == (["Guten Morgen"], 0), count

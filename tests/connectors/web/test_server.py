@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from connectors.http.connection import Connection
-from connectors.view.status import Status
+from connectors.view import Status
 from connectors.web.hub import ClientTimeouts, Hub
 from connectors.web.protocol import Bounds
 from connectors.web.server import WebServer

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from contextlib import suppress
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
@@ -15,7 +14,7 @@ from connectors.jsonl.source import JsonlSource
 from connectors.microphone.source import MicrophoneSource
 from flows.captions.inputs import Input, ReadAhead, make_input
 from flows.captions.job import job
-from flows.running.process import ALONE
+from flows.running.dataflow import ALONE
 from flows.settings.loading import load_settings
 from operators.clock import VirtualClock, WallClock
 from operators.errors import UsageError
@@ -86,21 +85,6 @@ def test_a_microphone_is_found_but_not_opened_until_it_is_heard_and_can_be_let_g
     given.close()
     with pytest.raises(UsageError, match="no such"):
         made(microphone="no such")
-
-
-def test_lines_that_were_put_aside_are_complained_of_at_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "captions.jsonl"
-    path.write_bytes(CAPTIONS.read_bytes() + b"no event\nnor this\n")
-    given = made(captions=str(path), skip_bad=True)
-    assert given.complaint() is None
-    assert isinstance(given.source, JsonlSource)
-    part = given.source.build_part("in", "file", None)
-    with suppress(StopIteration):
-        while True:
-            part.next_batch()
-    part.close()
-    complaint = f"2 lines were not valid and put aside in {path}.rejected; the others were used"
-    assert given.complaint() == complaint
 
 
 def test_a_replay_waits_for_what_it_handed_over_to_be_measured() -> None:

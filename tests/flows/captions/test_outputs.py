@@ -16,8 +16,8 @@ from connectors.files.output import check_writable
 from connectors.files.watch import OutputWatch
 from connectors.jsonl.files import validate
 from connectors.sinks.jsonl import JsonlSink
+from flows.captions.files import begin_outputs, held_outputs, hold_outputs
 from flows.captions.job import flow, job
-from flows.captions.outputs import begin_outputs, held_outputs, hold_outputs
 from flows.captions.parts import make_parts
 from flows.settings.loading import load_settings
 from flows.settings.schema import OutputSettings
@@ -135,10 +135,7 @@ def test_what_is_standard_output_is_written_as_it_comes(tmp_path: Path, mode: st
         assert ('"signature"' in text) == ("--summary" in options)
 
 
-@pytest.mark.parametrize(
-    ("name", "redirected"),
-    [("/dev/stderr", "2>>"), ("/dev/fd/7", "7>>")],
-)
+@pytest.mark.parametrize(("name", "redirected"), [("/dev/stderr", "2>>"), ("/dev/fd/7", "7>>")])
 def test_whatever_a_run_was_started_with_is_written_as_it_comes(
     tmp_path: Path, name: str, redirected: str
 ) -> None:

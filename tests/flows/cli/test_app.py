@@ -195,14 +195,14 @@ def test_a_mistake_that_a_stage_finds_ends_the_process_without_a_panic(tmp_path:
 def test_bad_lines_are_put_aside_and_the_others_translated(tmp_path: Path, small: list[str]) -> None:
     mixed = tmp_path / "mixed.jsonl"
     lines = PARTIALS.read_text().splitlines()
-    mixed.write_text("\n".join([*lines[:3], "not json", *lines[3:]]) + "\n")
+    mixed.write_text("\n".join([*lines[:3], "not json", *lines[3:], "nor this"]) + "\n")
     captions = tmp_path / "captions.jsonl"
     done = surtitle(
         "replay", mixed, *small, "--sentences", "off", "--skip-bad", "--captions", captions, "--quiet"
     )
     assert done.returncode == 3
-    assert "1 line" in done.stderr
-    assert (tmp_path / "mixed.jsonl.rejected").read_text() == "not json\n"
+    assert f"2 lines were not valid and put aside in {mixed}.rejected; the others were used" in done.stderr
+    assert (tmp_path / "mixed.jsonl.rejected").read_text() == "not json\nnor this\n"
     assert len(events(captions)) == len(lines)
 
 

@@ -1,6 +1,9 @@
-"""A recogniser, a sink and a decoding method of another package: found by entry point, or named by module."""
+"""The parts of docs/extend.md in a package of their own: found by entry point, or named by module."""
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import wave
 import zipfile
@@ -12,77 +15,21 @@ from hatchling.builders.wheel import WheelBuilder
 from tests.program import ROOT, SURTITLE
 from tests.tiny_gguf import pieces, write_model
 
-PROJECT = """
+PAGE = (ROOT / "docs" / "extend.md").read_text()
+#: The modules of the page, by file name.
+MODULES = dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+(ENTRY_POINTS,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+PROJECT = f"""
 [build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
 [project]
-name = "counting"
+name = "rehearsing"
 version = "1.0"
-[project.entry-points."surtitle.recognizers"]
-counting = "counting:part"
-[project.entry-points."surtitle.sinks"]
-table = "counting:table"
-[project.entry-points."surtitle.methods"]
-looking-up = "counting:looking_up"
+[tool.hatch.build.targets.wheel]
+include = ["*.py"]
+{ENTRY_POINTS}
 """
-CODE = '''
-import msgspec
-
-from connectors import FileSink
-from connectors.files.records import LinesFile
-from connectors.sinks.part import sink
-from flows.settings.methods import method
-from operators import Hypothesis
-from operators.decoding.recycling import NGrams
-from operators.errors import UsageError
-from operators.recognizers.part import recognizer
-
-
-class Settings(msgspec.Struct, frozen=True):
-    """Counting."""
-
-    #: Where to begin.
-    first: int = 1
-
-
-def check(settings, spoken, is_live):
-    if spoken.code != "en":
-        raise UsageError(f"counting knows no {spoken.name}")
-
-
-@recognizer("counting", settings=Settings, check=check)
-class part:
-    """Hears a number in each second."""
-
-    def __init__(self, settings, spoken, observe):
-        self.segment, self.first = 0, (settings.own or Settings()).first
-
-    def accept(self, chunk):
-        at, text = self.segment, f"{self.first + self.segment}."
-        if chunk.start_s + chunk.duration_s < at + 0.999:
-            return []
-        self.segment += 1
-        return [Hypothesis(segment=at, text=text, is_final=True, start_s=at, end_s=at + 0.9)]
-
-    def finish(self):
-        return []
-
-    def close(self):
-        pass
-
-
-@method("looking-up")
-def looking_up(asked):
-    return [NGrams(asked.task, asked.length)]
-
-
-@sink("table", of="captions", help="Write the captions as a table (CSV).")
-class table(FileSink):
-    def open_file(self, position, file):
-        row = lambda one: f"{one.segment};{one.source}\\n".encode()
-        return LinesFile(self.path, position or 0, file, row)
-'''
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +37,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder into which the package is installed, with what its runs need."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     (source / "pyproject.toml").write_text(PROJECT)
-    (source / "counting").mkdir()
-    (source / "counting" / "__init__.py").write_text(CODE)
+    for name, code in MODULES.items():
+        (source / name).write_text(code)
+    shutil.copy(ROOT / "docs" / "examples" / "own_benchmark.py", source)
     (wheel,) = WheelBuilder(str(source)).build(directory=str(source), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(target)
     write_model(target / "tiny.gguf", pieces({}))
+    (target / "script.txt").write_text("Good morning.\nGood night.\n")
     with wave.open(str(target / "talk.wav"), "wb") as speech:
         speech.setparams((1, 2, 16_000, 0, "NONE", ""))
         speech.writeframes(b"\0\x20\0\xe0" * 16_000)
@@ -113,32 +62,67 @@ def surtitle(*arguments: str, cwd: Path, path: Path) -> "subprocess.CompletedPro
 FILE = ("file", "talk.wav", "--model", "tiny.gguf", "--threads", "1", "--sentences", "off", "--quiet")
 
 
-def test_a_package_that_is_installed_adds_a_recogniser_a_sink_a_method_their_options_and_settings(
+SCRIPT = ("--recognizer", "script", "--speech-model", "script.txt")
+
+
+def heard(table: Path) -> list[list[str]]:
+    """The start and the speech of each line of a table."""
+    return [[line.split("\t")[0], line.split("\t")[2]] for line in table.read_text().splitlines()]
+
+
+def test_a_package_that_is_installed_adds_its_parts_with_their_options_settings_and_help(
     installed: Path,
 ) -> None:
-    (installed / "own.toml").write_text("[recognize.counting]\nfirst = 7\n")
+    (installed / "own.toml").write_text("[recognize.script]\nline_s = 0.5\n")
     done = surtitle(
-        *FILE, "--recognizer", "counting", "--table", "out.csv", "--settings", "own.toml",
-        "--method", "looking-up",
+        *FILE, *SCRIPT, "--table", "out.tsv", "--settings", "own.toml", "--method", "looking-up",
+        "--accept", "ratio-0.5",
         cwd=installed, path=installed,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert (installed / "out.csv").read_text() == "0;7.\n1;8.\n"
+    assert heard(installed / "out.tsv") == [["0.00", "Good morning."], ["0.50", "Good night."]]
     helped = surtitle("file", "--help", cwd=installed, path=installed).stdout
-    assert "--table" in helped
-    assert "counting" in helped
-    assert "looking-up" in helped
-    refused = surtitle(*FILE, "--recognizer", "counting", "--from", "German", cwd=installed, path=installed)
-    assert refused.stderr == "surtitle: counting knows no German\n"
+    assert all(word in helped for word in ("--table", "script", "looking-up", "ratio-R"))
+    absent = ["--recognizer", "script", "--speech-model", "none"]
+    for options, code, sentence in (
+        (absent, 3, "none: there is no such script; name a text"),
+        (
+            [*SCRIPT, "--accept", "ratio-0"],
+            2,
+            "the acceptance rule ratio-0 cannot be: ratio 0.0 is not above",
+        ),
+    ):
+        refused = surtitle(*FILE, *options, cwd=installed, path=installed)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (code, 1)
+        assert refused.stderr.startswith(f"surtitle: {sentence}")
 
 
-def test_a_module_that_nobody_installed_is_named_with_the_part_in_it(installed: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(CODE)
-    options = ["--recognizer", "mine:part", "--sink", f"mine:table={tmp_path / 'out.csv'}"]
+def test_the_doctor_says_what_a_recogniser_says_of_itself(installed: Path) -> None:
+    done = surtitle("doctor", "--quick", "--json", *SCRIPT, cwd=installed, path=installed)
+    (found,) = [one for one in json.loads(done.stdout)["checks"] if one["subject"] == "recogniser"]
+    assert found["findings"] == [{"verdict": "ok", "sentence": "The script has 2 lines", "remedy": ""}]
+
+
+def test_a_benchmark_of_a_package_is_a_command(installed: Path) -> None:
+    done = surtitle("bench-words", "script.txt", "--json", "words.json", cwd=installed, path=installed)
+    assert done.returncode == 0, done.stderr
+    assert [row["words"] for row in json.loads((installed / "words.json").read_text())["rows"]] == [2, 2]
+
+
+def test_modules_that_nobody_installed_are_named_with_the_parts_in_them(
+    installed: Path, tmp_path: Path
+) -> None:
+    for name, code in MODULES.items():
+        (tmp_path / f"own_{name}").write_text(code)
+    options = [
+        "--recognizer", "own_script:script", "--speech-model", "script.txt",
+        "--sink", f"own_table:table={tmp_path / 'out.tsv'}", "--accept", "own_ratio:ratio-0.5",
+    ]  # fmt: skip
     for said in ("", "surtitle: there was nothing to caption\n"):
         done = surtitle(*FILE, *options, "--recovery", str(tmp_path / "run"), cwd=installed, path=tmp_path)
         assert (done.returncode, done.stderr) == (0, said)
-        assert (tmp_path / "out.csv").read_text() == "0;1.\n1;2.\n", "a run that is resumed goes on with it"
+        lines = heard(tmp_path / "out.tsv")
+        assert lines == [["0.00", "Good morning."], ["1.00", "Good night."]], "a resumed run goes on"
 
 
 @pytest.mark.parametrize(
@@ -163,11 +147,10 @@ def test_what_is_no_part_is_refused_in_a_sentence(
 
 
 def test_a_package_that_cannot_be_loaded_is_named_at_the_start(installed: Path, tmp_path: Path) -> None:
-    entry_points = installed / "counting-1.0.dist-info" / "entry_points.txt"
     (tmp_path / "broken-1.dist-info").mkdir()
     (tmp_path / "broken-1.dist-info" / "METADATA").write_text("Name: broken\nVersion: 1\n")
-    text = entry_points.read_text().replace("counting:", "broken:")
-    (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(text)
+    broken = "[surtitle.methods]\nlooking-up = broken:looking_up\n"
+    (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(broken)
     done = surtitle("--help", cwd=installed, path=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(

@@ -9,10 +9,14 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from flows.doctor import microphone, model, recognizer
+from connectors.callback import CallbackSink
+from connectors.sinks.part import SinkPart
+from flows.doctor import microphone, model, part
 from flows.doctor.examination import checked
 from flows.doctor.finding import Checked, Finding, as_json, print_checked, print_verdict, works
+from flows.settings.loading import load_settings
 from flows.settings.schema import TranslateSettings
+from operators.languages import Direction
 from tests.virtual_microphone import VirtualMicrophone
 
 
@@ -49,6 +53,7 @@ def test_a_check_that_fails_is_a_finding() -> None:
     assert (finding.verdict, "RuntimeError: no legs" in finding.sentence) == ("warning", True)
 
 
+GERMAN = Direction.of("English", "German")
 RESULTS = [
     Checked("desk", (Finding.ok("It stands on three legs"),), Facts()),
     Checked("chair", (Finding.warning("It creaks", "oil it with one or two drops of good oil"),), Facts()),
@@ -61,7 +66,7 @@ def test_findings_are_wrapped_between_words(columns: int) -> None:
     console = Console(file=io.StringIO(), width=columns)
     for result in [*RESULTS, BROKEN]:
         print_checked(console, result)
-    print_verdict(console, RESULTS, "German")
+    print_verdict(console, RESULTS, GERMAN)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, shown.splitlines())) <= columns
     words = " ".join(shown.split())
@@ -75,7 +80,7 @@ def test_the_last_line_says_whether_captions_will_work() -> None:
         ([*RESULTS, BROKEN], "Captions will not work yet: see lamp."),
     ]:
         console = Console(file=io.StringIO(), width=80)
-        print_verdict(console, results, "German")
+        print_verdict(console, results, GERMAN)
         assert console.file.getvalue().strip() == line  # type: ignore[attr-defined]
 
 
@@ -152,6 +157,18 @@ def test_a_model_that_takes_too_long_is_a_problem() -> None:
 
 
 def test_a_spoken_language_that_the_default_recogniser_does_not_know_is_a_problem() -> None:
-    (finding,) = recognizer.judge(recognizer.look("German", 60.0), "German")
+    german = part.Given(None, {"translate": {"from": "German"}})
+    (finding,) = part.judge(part.look("recogniser", german, 60.0))
     assert (finding.verdict, finding.sentence) == ("problem", "The default recogniser knows English only")
     assert finding.remedy.startswith("choose --recognizer whisper, azure or vosk for German")
+
+
+spool = SinkPart(
+    "spool", CallbackSink, "captions", "Spool.", examine=lambda path: f"The spool {path} answers"
+)
+
+
+def test_a_sink_that_is_named_says_its_own_line() -> None:
+    settings = load_settings(None, {"output": {"sinks": [f"{__name__}:spool=x"], "captions": "c.jsonl"}})
+    assert part.subjects(settings) == ["recogniser", "sink-0"]
+    assert part.sentence("sink-0", settings) == "The spool x answers"

@@ -9,9 +9,9 @@ from flows.doctor import (
     memory,
     microphone,
     model,
+    part,
     ports,
     processor,
-    recognizer,
     speed,
     terminal,
 )
@@ -21,9 +21,9 @@ from flows.doctor.finding import Checked, Finding, Verdict, from_error
 from flows.doctor.memory import MemoryFacts
 from flows.doctor.microphone import MicrophoneFacts
 from flows.doctor.model import ModelFacts
+from flows.doctor.part import PartFacts
 from flows.doctor.ports import Port, PortFacts
 from flows.doctor.processor import Library, ProcessorFacts
-from flows.doctor.recognizer import RecognizerFacts
 from flows.doctor.speed import SpeedFacts
 from flows.doctor.terminal import TerminalFacts
 
@@ -163,9 +163,9 @@ def test_the_speed(change: dict[str, object], verdict: Verdict, words: str) -> N
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
-def test_the_recogniser() -> None:
-    assert recognizer.judge(RecognizerFacts(), "en")[0].sentence.endswith("it recognises English")
-    found = recognizer.judge(RecognizerFacts("it is missing; install it"), "en")
+def test_a_part_that_cannot_be_used_is_a_problem() -> None:
+    assert part.judge(PartFacts(sentence="It recognises English")) == [Finding.ok("It recognises English")]
+    found = part.judge(PartFacts("it is missing; install it"))
     assert found == [Finding("problem", "It is missing", "install it")]
 
 

@@ -57,11 +57,7 @@ def test_azure_has_a_locale_for_every_language_that_surtitle_knows() -> None:
     [
         ("moonshine", None, "the default recogniser knows English only; choose --recognizer .* for French"),
         ("moonshine", bundled_model(), "tiny-en: by its name, this model recognises English, and French is"),
-        (
-            "vosk",
-            Path("vosk-model-small-cn-0.22"),
-            "this model recognises Chinese, and French is to be",
-        ),
+        ("vosk", Path("vosk-model-small-cn-0.22"), "this model recognises Chinese, and French is to be"),
         ("vosk", None, "vosk comes without a model: name the folder of one with --speech-model"),
         ("whisper", TINY_EN, "this Whisper model knows English only; name a multilingual one for French"),
         ("whisper", None, "whisper comes without a model: name the folder of one with --speech-model"),

@@ -1,16 +1,23 @@
 """A translator from its settings: any model file, any template, one way to translate."""
 
+import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from connectors.models.terms import tell_non_commercial
+from flows.engine.dictionary import open_dictionary, open_lexicon
+from flows.engine.recognition import tell_terms
 from flows.engine.translation import open_engine, translator_settings
 from flows.measuring.methods.plan import columns_of
 from flows.settings.schema import TranslateSettings
 from operators.decoding.translator import SegmentState, Translator
 from operators.errors import InputError, UsageError
+from operators.lexicon import Wanted
 from operators.prompts.prompt import Prompt
+from tests.program import surtitle
 from tests.tiny_gguf import CONTROL, USER_DEFINED, Tokens, byte_pairs, pieces, write_model
 from tests.toy import ToyVocabulary
 
@@ -124,3 +131,87 @@ def test_a_final_keeps_the_bias_unasked_only_with_a_model_that_knows_unfinished_
     settings = TranslateSettings(bias=0.2, final_bias=chosen)
     assert translator_settings(settings, prompt(knows_unfinished=knows)).finals_differ == differ
     assert (columns_of(settings, knows_unfinished=knows)["final_bias"] != 0.2) == differ
+
+
+def found(word: str, **settings: str) -> list[str]:
+    """The translations of a word between common ones; "no dictionary" if there is none."""
+    opened = open_dictionary(TranslateSettings(**settings), open_lexicon)  # type: ignore[arg-type]
+    if opened is None:
+        return ["no dictionary"]
+    wanted: tuple[Wanted, ...] = opened.occurring(["and", word, "and"])
+    return [translation.text for one in wanted for translation in one.translations]
+
+
+def test_the_german_captions_model_has_a_lexicon_and_other_models_and_directions_have_none() -> None:
+    assert found("prices")[0] == "Preise"
+    assert found("the") == []
+    assert found("Pohamba") == ["Pohamba"]
+    for settings in ({"model": "base"}, {"target": "French"}, {"source": "German", "target": "English"}):
+        assert found("prices", **settings) == ["no dictionary"]
+    assert found("prices", dictionary="none") == ["no dictionary"]
+
+
+def test_a_file_adds_words_and_without_a_list_of_common_words_no_name_is_copied(tmp_path: Path) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_text("feral\twild\nprices\tRuhm\n")
+    own = str(path)
+    assert found("feral", dictionary=own) == ["wild"]
+    assert found("prices", dictionary=own)[0] == "Preise"
+    assert found("feral", dictionary=own, model="base", target="French") == ["wild"]
+    assert found("Pohamba", dictionary=own, target="French") == []
+
+
+PARTIALS = Path(__file__).parents[2] / "samples" / "partials.jsonl"
+
+
+def test_the_terms_of_a_language_model_are_told_once(tmp_path: Path) -> None:
+    model = write_model(
+        tmp_path / "x.gguf", pieces({}), general_name="Tower Plus 2B", general_license="cc-by-nc-sa-4.0"
+    )
+    command = ["replay", PARTIALS, "--model", model, "--threads", 1, "--quiet"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    said = [surtitle(*command, env=environment).stderr for _start in range(2)]
+    sentence = "surtitle: Tower Plus 2B is for non-commercial use (cc-by-nc-sa-4.0); read its terms"
+    assert said[0].startswith(sentence)
+    assert said[0].count("\n") == 1
+    assert said[1] == ""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_terms_of_moonshines_models_are_told_once_for_each_language(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    for spoken in ("English", "Korean", "ko", "Spanish", "French"):
+        tell_terms("moonshine", spoken)
+    assert [message.partition(" is for non-commercial")[0] for message in caplog.messages] == [
+        "Moonshine's model for Korean",
+        "Moonshine's model for Spanish",
+    ]
+    assert "(Moonshine Community License, www.moonshine.ai/license)" in caplog.text
+
+
+def test_terms_are_told_again_where_nothing_can_be_remembered(
+    cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    cache.write_text("a file in the place of the folder")
+    for _start in range(2):
+        tell_non_commercial("Tower", "CC BY-NC")
+    assert len(caplog.messages) == 2
+
+
+def test_terms_that_nobody_could_read_are_told_later(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, logger="connectors.models.terms")
+    tell_non_commercial("Tower", "CC BY-NC")
+    assert not cache.exists()
+    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="connectors.models.terms")
+    tell_non_commercial("Tower", "CC BY-NC")
+    assert len(caplog.messages) == 1

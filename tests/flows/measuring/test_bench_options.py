@@ -36,7 +36,7 @@ def test_with_no_options_the_product_is_measured_as_it_runs_by_default(asked: An
     baseline, product = plan.variants
     assert baseline.method == "retranslate"
     assert product == usually.translate
-    assert plan.masks == (usually.display.mask_k,)
+    assert plan.masks == (usually.display.withheld(usually.translate.direction),)
 
 
 def test_help_calls_default_what_the_settings_call_so() -> None:
@@ -49,7 +49,7 @@ def test_help_calls_default_what_the_settings_call_so() -> None:
         for key, value in msgspec.to_builtins(stage).items()
         if key in options and value is not None and not isinstance(value, bool)
     }
-    assert {"commit", "accept", "mask_k", "to", "from", "sure"} <= usually.keys()
+    assert {"commit", "accept", "to", "from", "sure"} <= usually.keys()
     shown = {key: options[key].default or options[key].show_default for key in usually}
     assert shown == usually
 

@@ -1,18 +1,159 @@
-"""What a measuring command writes and prints keeps its names: fields for programs, columns for people."""
+"""Tables, the paper's tables and plots of any subject, on rows made by hand; a subject is one folder."""
 
 import json
 import re
+import shutil
+import sys
+import xml.etree.ElementTree as ET
+from copy import copy
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import soundfile
+import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
+import flows.measuring
 from flows.cli.app import app
+from flows.measuring.methods.paper import BIASES, GRIDS, MASKS, PaperRun, paper_tables
+from flows.measuring.methods.plan import Grid, columns_of, make_plan
+from flows.measuring.methods.scores import MethodRow, Times
+from flows.measuring.methods.tables import label, plots, sweep, tables
+from flows.measuring.subjects import SUBJECTS, Subject
+from flows.pages.table import Table
+from operators.metrics.summary import Percentiles
 from operators.recognizers.moonshine.recognizer import bundled_model
 from tests.program import ROOT
 from tests.tiny_gguf import pieces, write_model
+
+
+def row(settings: dict[str, Any], mask_k: int, **figures: Any) -> MethodRow:
+    bias = settings["bias"] or 0.0
+    given = {
+        **{"speedup": 1 + bias, "speedup_range": (1 + bias, 1.1 + bias), "tps_ratio": 1.5, "chrf": 30.0},
+        **{"tokens_per_second": 50.0, "bleu": 9.0, "comet": None, "chrf_p": 0.04, "chrf_of_baseline": 80.0},
+        **{"ne_raw": 2.0 - bias, "ne_shown": 1.0, "ne_raw_mean": 2.0 - bias, "ne_shown_mean": 0.5},
+        **{"accepted_over_drafted": 0.9, "accepted_over_output": bias, "passes": 3, "passes_per_token": 0.3},
+        **{"ms_per_update": Percentiles(10.0, 20.0), "updates": 4, "final_accepted_over_drafted": 0.5},
+        **{"ms_of_final": Times(9.0, 8.0, 1.0), "ms_of_partial": Times(5.0, 4.0, 1.0), "delay_s": None},
+        **{
+            "chrf_of_baseline_partials": 70.0,
+            "chrf_of_final_prefix": 60.0,
+            "unsupported": 0.25,
+            "cut": 0.02,
+            "proposed_over_output": 0.2,
+            "taken_over_output": 0.1,
+            "passes_saved": 3.5,
+            "speedup_simulated": 3.0,
+        },
+    }
+    return MethodRow(**settings, mask_k=mask_k, **{**given, **figures})
+
+
+def rows(**figures: Any) -> list[MethodRow]:
+    plan = make_plan({}, GRIDS)
+    return [row(columns_of(one), mask, **figures) for one, mask in product(plan.variants, plan.masks)]
+
+
+def made(*, target: str = "German", corpus: str = "a.txt|updates:3-words", **figures: Any) -> PaperRun:
+    """A run of the paper's tables."""
+    signature = {"model": {"file": "model.gguf"}, "corpus": corpus, "tokenizer": "13a"}
+    return PaperRun(rows(**figures), signature, "English", target, "a.txt")
+
+
+RECORDED = "talk.jsonl|updates:recorded"
+
+
+def lines(table: Table) -> dict[str, tuple[str, ...]]:
+    """The cells of each line; those of a language are named after it."""
+    named, pair = {}, ""
+    for name, *cells in table.rows:
+        pair = name if "→" in name else pair
+        if name != pair:
+            named[f"{pair} {name}".strip()] = tuple(cells)
+    return named
+
+
+def test_tables_2_and_6_have_the_papers_lines_with_our_own_cells_before_the_papers() -> None:
+    table, *_, other = paper_tables(made())
+    ours, theirs = lines(table), lines(other)
+    assert (
+        [*ours]
+        == [*theirs]
+        == [f"en→{to} {method}" for to in ("de", "zh", "ja") for method in ("RT", "SSBD")]
+    )
+    assert table.columns == ("", *("COMET", "NE", "A/D", "A/O", "TPS", "×") * 3)
+    assert table.groups == (("here", 6), ("Tower+ 2B", 6), ("Qwen3 4B", 6))
+    assert ours["en→de SSBD"] == (
+        "–", "0.50", "90.0", "20.0", "50", "1.50",
+        "0.877", "0.77", "79.0", "63.1", "101", "1.69", "0.843", "0.82", "74.7", "58.9", "74", "1.53",
+    )  # fmt: skip
+    assert ours["en→de RT"][6:12] == ("0.877", "1.17", "", "", "60", "1.00")
+    assert ours["en→ja SSBD"][:6] == ("–",) * 6
+    assert theirs["en→zh SSBD"][6:] == (
+        "0.824", "1.71", "74.5", "53.8", "84", "1.42", "0.833", "1.84", "67.5", "48.5", "59", "1.28"
+    )  # fmt: skip
+
+
+def test_what_a_recogniser_said_fills_table_6_and_not_table_2() -> None:
+    table, *_, other = paper_tables(made(corpus=RECORDED, target="Japanese"))
+    assert lines(table)["en→ja SSBD"][:6] == ("–",) * 6
+    assert lines(other)["en→ja SSBD"][1:6] == ("0.50", "90.0", "20.0", "50", "1.50")
+
+
+def test_a_language_that_the_paper_has_not_gets_lines_of_its_own() -> None:
+    table = paper_tables(made(target="French"))[0]
+    assert lines(table)["en→fr SSBD"] == ("–", "0.50", "90.0", "20.0", "50", "1.50", *[""] * 12)
+
+
+def test_tables_3_and_4_have_the_papers_lines_and_figures() -> None:
+    _, biases, masks, _ = paper_tables(made(comet=0.81234))
+    assert [*lines(biases)] == ["RT", "0", "0.1", "0.2", "0.3", "0.4", "0.5", "1", "CD"]
+    assert lines(biases)["0.3"] == (
+        "0.812", "0.50", "90.0", "30.0", "1.50", "1.30", "30.0", "0.870", "0.83", "77.3", "61.4", "1.58"
+    )  # fmt: skip
+    assert {lines(biases)[name][7:] for name in ("0.5", "1", "CD")} == {
+        ("0.742", "0.00", "100", "77.5", "2.10")
+    }
+    assert [*lines(masks)] == [
+        "no mask", *(f"mask-{k} in the draft" for k in MASKS), *(f"display-only mask-{k}" for k in MASKS),
+    ]  # fmt: skip
+    assert lines(masks)["mask-5 in the draft"][7:] == ("0.881", "0.34", "84.5", "47.2", "1.39")
+
+
+def test_a_line_below_says_which_command_fills_a_dash() -> None:
+    run = made()._replace(reference="a.de", options=("--limit", "9"))
+    table, *_, other = paper_tables(run)
+    assert (
+        table.notes[0] == "en→zh: surtitle bench a.txt --reference TRANSLATION --to Chinese --limit 9 --paper"
+    )
+    assert other.notes == (
+        "Not measured in this run: surtitle bench PARTIALS.jsonl --to German --limit 9 --paper",
+    )
+    comet = "COMET: surtitle bench a.txt --reference a.de --to German --limit 9 --comet MODEL.ckpt --paper"
+    assert comet in run.closing()
+    assert not any("COMET:" in line for line in made(comet=0.8).closing())
+    assert any("tokens of 13a" in line for line in run.closing())
+    flores = run._replace(signature={**run.signature, "tokenizer": "flores101"})
+    assert not any("tokens of" in line for line in flores.closing()[:-2])
+
+
+@pytest.mark.parametrize("corpus", ["a.txt|updates:3-words", RECORDED])
+def test_the_tables_fit_a_terminal_of_100_columns_with_each_group_over_its_columns(corpus: str) -> None:
+    run = made(corpus=corpus, comet=0.8, tokens_per_second=987.0, accepted_over_drafted=1.0)
+    for table in paper_tables(run):
+        console = Console(width=100, record=True, force_terminal=False)
+        with console.capture() as printed:
+            console.print(table.rich())
+        heading, columns, *cells = printed.get().splitlines()
+        assert len(cells) == len(table.rows)
+        assert max(map(len, (heading, columns, *cells))) <= 100
+        starts = [place for place in range(len(columns)) if columns.startswith("COMET", place)]
+        assert [heading.index(name) for name, _ in table.groups] == starts
+
 
 PARTIALS = ROOT / "tests" / "samples" / "partials.jsonl"
 KEPT: dict[str, dict[str, list[str]]] = json.loads(Path(__file__).with_name("kept.json").read_text())
@@ -76,3 +217,99 @@ def test_a_command_keeps_the_fields_of_its_json_and_the_columns_of_its_tables(
     found = sorted(fields(json.loads((folder / "out.json").read_text())))
     shown = printed(result.stdout.replace(str(folder), "."))
     assert {"fields": found, "printed": shown} == KEPT[named]
+
+
+def test_speed_has_a_line_for_each_run_and_quality_one_for_each_mask_too() -> None:
+    speed, times, passes, quality, partials = tables(rows())
+    assert len(speed.rows) == len(make_plan({}, GRIDS).variants)
+    assert len(times.rows) == len(passes.rows) == len(partials.rows) == len(speed.rows)
+    assert len(quality.rows) == 3 * len(speed.rows)
+    assert speed.rows[0][:2] == ("retranslate", "1.00")
+    assert partials.rows[0] == ("retranslate", "60.0", "25.0 %", "2.0 %")
+    assert "BLEU" in quality.columns
+    assert "BLEU" not in tables(rows(chrf=None))[3].columns
+    assert "COMET" in tables(rows(comet=0.8))[3].columns
+
+
+def test_markdown_has_as_many_cells_in_each_line() -> None:
+    for table in (*tables(rows()), *paper_tables(made())):
+        lines = [line for line in table.markdown().splitlines() if line.startswith("|")]
+        assert len({line.count("|") for line in lines}) == 1
+        assert len(lines) == len(table.rows) + 2
+
+
+def test_a_label_has_the_bias_and_what_is_not_as_the_product_runs_by_default() -> None:
+    grid = Grid(("ssbd",), (0.0, 0.2), (3,), (0, 1), accept=("bias", "worth-0.6", "exact", "top-2"))
+    plan = make_plan({}, [grid, Grid(final_bias=("same",))])
+    assert [label(row(columns_of(one), 3), mask=False) for one in plan.variants] == [
+        "retranslate",
+        "ssbd β=0 commit=0", "ssbd accept=worth-0.6 commit=0", "ssbd accept=exact commit=0",
+        "ssbd accept=top-2 commit=0",
+        "ssbd β=0", "ssbd accept=worth-0.6", "ssbd accept=exact", "ssbd accept=top-2",
+        "ssbd β=0.2 commit=0", "ssbd β=0.2", "ssbd β=0.2 final β=0.2",
+    ]  # fmt: skip
+
+
+def test_a_picture_against_the_bias_takes_the_longest_sweep() -> None:
+    plan = make_plan({}, [Grid(accept=("worth-0.6", "bias")), *GRIDS])
+    mixed = [row(columns_of(one), mask) for one, mask in product(plan.variants, plan.masks)]
+    assert tuple(one.bias for one in sweep(mixed, 0)) == BIASES
+    assert "bias.svg" in plots([one for one in mixed if one.bias is None or one.bias == 0.2], "caption")
+
+
+@pytest.mark.parametrize(
+    "grid", [Grid(("ssbd",), accept=("worth-0.6", "top-2")), Grid(("continuous",)), Grid(("retranslate",))]
+)
+def test_without_a_bias_there_is_the_picture_that_needs_none(grid: Grid) -> None:
+    plan = make_plan({}, [grid])
+    assert [*plots([row(columns_of(one), 3) for one in plan.variants], "caption")] == ["acceptance.svg"]
+
+
+def test_pictures_are_valid_and_the_same_figures_give_the_same_file() -> None:
+    drawn = plots(rows(), "model & machine")
+    assert [*drawn] == ["acceptance.svg", "bias.svg"]
+    for picture in drawn.values():
+        assert ET.fromstring(picture).tag.endswith("svg")
+        assert "model &amp; machine" in picture
+    assert plots(rows(), "model & machine") == drawn
+    assert len(plots(rows(chrf=None), "caption")) == 2
+
+
+def test_a_higher_speedup_stands_higher_in_the_picture_under_a_number_that_the_legend_explains() -> None:
+    plan = make_plan({}, [Grid(("ssbd",), (0.2, 0.4), accept=("bias",))])
+    picture = ET.fromstring(plots([row(columns_of(one), 3) for one in plan.variants], "")["acceptance.svg"])
+    heights = {one.text: float(one.get("y", 0)) for one in picture.iter() if one.text}
+    assert heights["1"] > heights["2"] > heights["3"]
+    assert {"1  retranslate", "2  ssbd β=0.2", "3  ssbd β=0.4"} <= heights.keys()
+
+
+@pytest.fixture
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
+    """The example of the documentation, in a folder of its own."""
+    folder = tmp_path / "added" / "words"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    shutil.copy(ROOT / "docs" / "examples" / "own_benchmark.py", folder / "command.py")
+    monkeypatch.setattr(flows.measuring, "__path__", [*flows.measuring.__path__, str(folder.parent)])
+    fresh = copy(SUBJECTS)
+    vars(fresh).pop("_known", None)
+    found = dict(fresh)
+    for name in ("flows.measuring.words", "flows.measuring.words.command"):
+        monkeypatch.delitem(sys.modules, name)
+    assert sorted(found) == ["bench", "bench-drafts", "bench-rooms", "bench-speech", "bench-words", "loadgen"]
+    return found["bench-words"]
+
+
+def test_a_folder_in_the_package_is_a_command_with_the_files_and_tables_of_all(
+    added: Subject, tmp_path: Path
+) -> None:
+    (tmp_path / "talk.txt").write_text("It was the best of times\nit was the worst\n")
+    app, written = typer.Typer(), tmp_path / "words.json"
+    app.command(added.name)(added.command)
+    done = CliRunner().invoke(app, [str(tmp_path / "talk.txt"), "--json", str(written)])
+    assert done.exit_code == 0, done.output
+    results = json.loads(written.read_text())
+    assert [row["words"] for row in results["rows"]] == [6, 4]
+    assert results["signature"]["corpus"] == "talk.txt"
+    assert done.output.splitlines()[0] == "Words"
+    assert "corpus  talk.txt" in done.output

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from connectors.files.contents import read_lines
-from connectors.scoring.journal import Journal
+from connectors.scoring import Journal
 from flows.engine.methods import method
 from flows.engine.translation import translator_settings
 from flows.measuring.methods.plan import Grid, make_plan

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from connectors.messages.log import NOTICE
-from connectors.view.status import Status
+from connectors.view import Status
 from flows.observe.audience import Audience
 from flows.observe.observer import Observers
 from flows.settings.loading import load_settings

@@ -2,11 +2,15 @@
 
 import logging
 import math
+from io import StringIO
 
 import msgspec
 import numpy as np
 import pytest
+from typing_extensions import override
 
+from connectors.terminal.screen import Lines
+from connectors.view import Status
 from flows.observe.live_status import LiveStatus, RecordingProgress, StatusLine
 from flows.observe.observer import Observers
 from flows.running.waiting import Waiting
@@ -23,8 +27,19 @@ from operators.observed import (
     SoundLost,
     UpdateMeasured,
 )
-from tests.flows.observe.seen import SeenStatus
 from tests.flows.talk import captions
+
+
+class SeenStatus(Lines):
+    """Remembers each status, in order."""
+
+    def __init__(self) -> None:
+        super().__init__(StringIO())
+        self.seen: list[Status] = []
+
+    @override
+    def status(self, status: Status) -> None:
+        self.seen.append(status)
 
 
 def test_the_position_in_a_recording_is_the_status_of_the_screen() -> None:

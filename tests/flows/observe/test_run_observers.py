@@ -1,16 +1,37 @@
-"""Who looks on at a run goes by its settings."""
+"""Those who look on at a run: which there are, what they are told, and what the user is told by them."""
 
+import logging
+import sys
 from io import StringIO
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from connectors.messages.log import NOTICE
 from connectors.terminal.screen import Lines
-from flows.observe.run_observers import RunObservers
+from flows.observe.observer import Observers
+from flows.observe.run_observers import Messages, RunObservers
 from flows.settings.loading import load_settings
 from operators.errors import UsageError
-from operators.observed import CaptionShown, PartialHeard, RunBegan, SoundHeard
+from operators.losses import Losses
+from operators.observed import (
+    CaptionShown,
+    MicrophoneChanged,
+    ModelAnswered,
+    Observed,
+    OutputChanged,
+    PartialHeard,
+    RecognizerChanged,
+    RecordingTruncated,
+    RunBegan,
+    RunEnded,
+    SoundHeard,
+    SoundLost,
+    SpeechCut,
+)
+from operators.trouble import Trouble
+from tests.program import completed
 
 
 def observers(**raw: dict[str, Any]) -> RunObservers:
@@ -60,3 +81,134 @@ def test_an_empty_name_is_no_folder_for_the_files_of_rooms() -> None:
     made = observers(input={"rooms": True}, rooms={"folder": ""}, web={"enabled": True, "port": 0})
     assert made.audience is not None
     assert made.audience._files is None
+
+
+CAPTIONS = str(Path(__file__).parents[2] / "samples" / "captions.jsonl")
+# A defect of ours in what looks on.
+BROKEN = """
+import sys
+from flows.cli import app as cli
+from flows.observe.summary import Profile
+def observe(*_arguments):
+    raise KeyError("a defect")
+Profile.observe = observe
+sys.argv = ["surtitle", "replay", sys.argv[1], "--profile"]
+cli.main()
+"""
+
+
+class Remembering:
+    """Remembers what it was told."""
+
+    def __init__(self, *takes: type) -> None:
+        self.takes = frozenset(takes)
+        self.told: list[Observed] = []
+
+    def observe(self, event: Observed) -> None:
+        self.told.append(event)
+
+
+class Failing(Remembering):
+    """Fails at each event."""
+
+    def observe(self, event: Observed) -> None:
+        super().observe(event)
+        raise KeyError("a defect")
+
+
+def test_each_is_told_the_events_that_it_takes_in_their_order() -> None:
+    both, one, none = Remembering(RunBegan, SoundLost), Remembering(RunBegan), Remembering()
+    observers = Observers(both, one, none)
+    lost = SoundLost(Losses(dropped_s=1.0))
+    for event in (RunBegan(), lost, RunEnded()):
+        observers.observe(event)
+    assert both.told == [RunBegan(), lost]
+    assert one.told == [RunBegan()]
+    assert none.told == []
+
+
+def test_what_nobody_takes_is_wanted_by_nobody() -> None:
+    observers = Observers(Remembering(SoundHeard), Remembering(SoundLost))
+    assert [kind for kind in get_args(Observed) if observers.wants(kind)] == [SoundHeard, SoundLost]
+
+
+def test_one_that_fails_is_told_of_once_and_left_out_and_the_others_are_told_all(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    before, failing, after = (
+        Remembering(RecognizerChanged),
+        Failing(RecognizerChanged),
+        Remembering(RecognizerChanged),
+    )
+    observers = Observers(before, failing, after)
+    assert not observers.have_failed
+    events: list[Observed] = [RecognizerChanged("lost"), RecognizerChanged("connected again")]
+    for event in events:
+        observers.observe(event)
+    assert observers.have_failed
+    assert before.told == after.told == events
+    assert failing.told == events[:1]
+    (message,) = caplog.records
+    assert message.levelno == logging.ERROR
+    assert message.getMessage() == "Failing failed and is not used any more; captions continue"
+    assert message.exc_info is not None
+    assert isinstance(message.exc_info[1], KeyError)
+
+
+def test_a_defect_in_what_looks_on_costs_no_caption_and_is_reported_when_the_run_is_over() -> None:
+    done = completed([sys.executable, "-c", BROKEN, CAPTIONS], timeout=120)
+    assert done.returncode == 70
+    assert "segments  4 of 11 updates" in done.stdout
+    assert done.stderr.count("Traceback") == 1
+    assert "surtitle: Profile failed and is not used any more; captions continue" in done.stderr
+    assert done.stderr.endswith("please report the lines above\n")
+
+
+def told(caplog: pytest.LogCaptureFixture, *events: Observed) -> Messages:
+    caplog.set_level(logging.INFO)
+    messages = Messages()
+    observers = Observers(messages)
+    for event in events:
+        observers.observe(event)
+    return messages
+
+
+def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
+    messages = told(
+        caplog,
+        MicrophoneChanged("the microphone is gone", 1.0),
+        RecognizerChanged("the connection is lost"),
+        SpeechCut("a text was cut"),
+        SpeechCut("another text was cut"),
+        OutputChanged("log.jsonl", "log.jsonl cannot be written", True),
+        OutputChanged("log.jsonl", "log.jsonl can be written again", False),
+        ModelAnswered(None, "segment talk/0"),
+        ModelAnswered(Trouble.EMPTY, "segment talk/1"),
+        ModelAnswered(Trouble.EMPTY, "segment talk/2"),
+        ModelAnswered(None, "segment talk/3"),
+    )
+    assert [vars(record)["event"] for record in caplog.records] == [
+        "microphone_changed", "recognizer_changed", "speech_cut", "write_failed", "write_recovered",
+        "model_trouble",
+    ]  # fmt: skip
+    assert {record.levelno for record in caplog.records} == {NOTICE}
+    assert caplog.messages[:3] == [
+        "the microphone is gone",
+        "the connection is lost",
+        "a text was cut; further cases are only counted",
+    ]
+    assert vars(caplog.records[3])["output"] == "log.jsonl"
+    assert "segment talk/1" in caplog.messages[-1]
+    assert messages.complaints() == []
+
+
+def test_what_was_wrong_with_what_came_in_is_kept_for_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    messages = told(
+        caplog,
+        RecordingTruncated("talk.wav ends after 3.2 s"),
+        ModelAnswered(Trouble.FAILED_PASS, "segment talk/0"),
+    )
+    truncated, broken = messages.complaints()
+    assert truncated == "talk.wav ends after 3.2 s"
+    assert "no answer to the last update" in broken
+    assert not any("talk.wav" in message for message in caplog.messages)

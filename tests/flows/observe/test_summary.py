@@ -35,12 +35,7 @@ def complaint(given: dict[str, Any], peak: float | None, updates: int) -> str | 
     [
         (AUDIO, LOUD, 5, None),
         (AUDIO, LOUD, 0, "nothing was recognised in talks/talk.wav; check that somebody speaks there, in Fr"),
-        (
-            AUDIO,
-            QUIET,
-            0,
-            "is so quiet, -50 dBFS at its loudest, that nothing was recognised; make it",
-        ),
+        (AUDIO, QUIET, 0, "is so quiet, -50 dBFS at its loudest, that nothing was recognised; make it"),
         (AUDIO, QUIET, 5, "words may be missing; .* with `ffmpeg -i talk.wav -af loudnorm talk-loud.wav`"),
         (AUDIO, 0.0, 0, "talks/talk.wav is silent, so there are no captions; record or export it again"),
         (AUDIO, None, 0, "there was nothing to caption"),

@@ -1,6 +1,7 @@
 """Settings come from one file, the command line wins, and mistakes are named."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,3 +110,26 @@ def test_a_bias_that_was_given_in_vain_is_told_once(
 def test_a_wrong_value_of_an_option_is_told_with_the_name_of_the_option() -> None:
     with pytest.raises(UsageError, match=r"^--threads: give a whole number of at least 1$"):
         load_settings(None, {"translate": {"threads": 0}})
+
+
+@pytest.mark.parametrize(
+    ("more", "is_so"),
+    [
+        ({}, True),
+        ({"output": {"captions": "c.jsonl"}}, True),
+        ({"output": {}}, False),  # the terminal is all that there is
+        ({"output": {"srt": "talk.srt", "log": "log.jsonl"}}, False),
+        ({"output": {"srt": "talk.srt", "summary": "summary.json"}}, False),
+        ({"output": {"srt": "talk.srt", "kafka": {"captions": "captions"}}}, False),
+        ({"web": {"enabled": True}}, False),
+        ({"input": {"audio": "talk.wav", "realtime": True}}, False),
+        ({"input": {"partials": "partials.jsonl"}}, False),
+        ({"translate": {"keep_up": False}}, False),
+        ({"translate": {"finals_only": True}, "web": {"enabled": True}}, True),
+    ],
+)
+def test_only_recordings_that_nobody_watches_are_captioned_by_whole_sentences(
+    more: dict[str, Any], is_so: bool
+) -> None:
+    given = {"input": {"audio": "talk.wav"}, "output": {"srt": "talk.srt"}}
+    assert load_settings(None, given | more).finals_only == is_so

@@ -6,13 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import (
+    BIAS,
     EXACT,
+    RULES,
     Acceptance,
     BiasedAcceptance,
     DistanceAcceptance,
     MinimumBlock,
     TopAcceptance,
     WorthAcceptance,
+    acceptance,
 )
 
 rows = st.integers(0, 2**32 - 1).map(
@@ -48,6 +51,17 @@ def test_the_strictest_of_every_rule_is_exact(row: np.ndarray) -> None:
         WorthAcceptance(0.0),
     )
     assert all(taken(rule, row) == exact for rule in rules)
+
+
+@given(drafts, blocks, st.sampled_from([one.named(one.example) for one in RULES.values()]))
+def test_every_rule_accepts_what_the_model_would_say_and_a_beginning_of_a_draft_however_it_is_split(
+    rows: np.ndarray, proposed: list[int], name: str
+) -> None:
+    rule, own = acceptance(name, BIAS), rows.argmax(axis=1).tolist()
+    assert standing(rule, rows, own) == len(own)
+    accepted = standing(rule, rows, proposed)
+    assert 0 <= accepted <= len(proposed)
+    assert standing(rule, rows, proposed[:accepted]) == accepted
 
 
 @given(rows, st.integers(1, 9))

@@ -1,4 +1,4 @@
-"""A figure that repeats itself ends where the longest one of the source does, and the sentence goes on."""
+"""Rules for answers of all models: figures end, and so do sentences."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
-from operators.decoding.adjusted import ending_figures
+from operators.decoding.adjusted import ending_figures, whole
 from operators.decoding.drive import drive
 from operators.decoding.forward import Logits, Task
 from operators.decoding.greedy import retranslate
@@ -69,3 +69,39 @@ def test_an_output_does_not_depend_on_its_draft(prompt: list[int], draft: list[i
     verified = ssbd(task, BiasedAcceptance(0.0))
     got, _ = drive(ending_figures(verified, task, source), PrefixSession(ToyCache()))
     assert (got.tokens, got.cut) == (want.tokens, want.cut)
+
+
+class StopsShort(ToyCache):
+    """Would say ``answer`` but prefers to end after ``held`` letters of it."""
+
+    def __init__(self, answer: str, held: int) -> None:
+        super().__init__(128)
+        self.answer, self.held = answer, held
+
+    def _row(self, prefix: Sequence[int]) -> Logits:
+        row = np.zeros(self.vocabulary, np.float32)
+        said = len(prefix) - 1
+        row[ord(self.answer[said]) if said < len(self.answer) else END] = 1
+        row[END] += 2 * (said >= self.held)
+        return row
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "want"),
+    [
+        ("Which was so.", "Das war so.", "Das war so."),
+        ("Which was so!", "Er war so! Und dann", "Er war so!"),
+        ("Which was", "Das war so.", "Das"),
+        ("It is.", "Es ist und ist und bleibt", "Es ist und i"),
+    ],
+)
+@pytest.mark.parametrize("drafted", [0, 2, 3])
+def test_a_final_ends_where_its_sentence_does_unless_the_model_goes_on_and_on(
+    source: str, answer: str, want: str, drafted: int
+) -> None:
+    draft = tuple(map(ord, answer[:drafted]))
+    stop, written = frozenset([END]), tuple(map(ord, source))
+    task = Task([1], draft, stop, 400, source=written, piece=lambda token: chr(token).encode())
+    session = PrefixSession(StopsShort(answer, 3))
+    decoded, _ = drive(whole(ssbd(task, BiasedAcceptance(0.0)), task, source), session)
+    assert "".join(map(chr, decoded.tokens)) == want

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from operators.decoding.acceptance import BiasedAcceptance
 from operators.decoding.commit import CommitRule
+from operators.decoding.conditioning import Conditioning, split_source
 from operators.decoding.decoder import OneAtATime
 from operators.decoding.forward import Logits, Method, Task
 from operators.decoding.greedy import retranslate
 from operators.decoding.pieces import decode_pieces
 from operators.decoding.ssbd import ssbd
 from operators.decoding.translator import Output, SegmentState, Translator, TranslatorSettings, Window
-from operators.decoding.windows import split_source
 from operators.glossary import Glossary, spelling
 from operators.lexicon import Dictionary, Translation, lexicon_of
 from operators.models.pool import SessionPool
@@ -343,3 +343,30 @@ def test_a_term_that_the_speaker_takes_back_is_no_longer_leaned_to() -> None:
     before, with_term, after = said(model, ["a b", "a b f", "a b"])
     assert with_term[:4] == (4, 5, 6, 4)
     assert after == before != with_term
+
+
+@pytest.mark.parametrize(
+    ("close", "is_final", "draft"),
+    [(True, False, (2, 3)), (True, True, (2, 3, 6, 6)), (False, False, (2, 3, 6, 6))],
+)
+def test_a_full_stop_that_answers_our_own_is_no_draft_for_what_was_said_since(
+    close: bool, is_final: bool, draft: tuple[int, ...]
+) -> None:
+    class Marks(ToyVocabulary):
+        def piece(self, token: int) -> bytes:
+            return b"." if token == 6 else super().piece(token)
+
+    vocabulary, drafts = Marks(), list[tuple[int, ...]]()
+    prompt = Prompt(vocabulary, (1, 2), " ", (3,), EndOfTurn(vocabulary))
+
+    def method(task: Task) -> Method:
+        drafts.append(tuple(task.draft))
+        return retranslate(task)
+
+    settings = TranslatorSettings(max_source=100, max_output=40, conditioning=Conditioning(close=close))
+    pool = SessionPool(ToyStore(3), prompt.head, 2)
+    output = (2, 3, 6, 6)
+    spelled = b"".join(map(vocabulary.piece, output)).decode()
+    state = SegmentState((Window((1,), output, (0,) * 4, spelled),))
+    Translator(prompt, OneAtATime(pool), method, settings).update("s/0", state, "a b", is_final=is_final)
+    assert drafts == [draft]

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.events import Caption
+from operators.metrics import tokenizers
 from operators.metrics.erasure import ErasureMeter, erasure
 from operators.metrics.summary import SummaryMeter
+from operators.metrics.tokenizers import erasure_signature
 from tests.subtitled import caption
 
 words = st.lists(st.sampled_from("abc"), max_size=5).map(tuple)
@@ -86,3 +88,14 @@ def test_segments_that_never_end_are_counted_as_they_stand_and_forgotten() -> No
     assert len(measure.state.open) == 1024
     assert measure.state.raw.length == 2 * (1200 - 1024)
     assert last.raw.ne_stream == 0
+
+
+def test_a_further_room_gets_its_signature_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    signature = erasure_signature("13a", 2)
+
+    def read(_name: str) -> str:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(tokenizers, "version", read)
+    assert erasure_signature("13a", 2) == signature
+    assert signature.startswith("tok:13a|aggr:pooled|mask:2|sacrebleu:")

@@ -1,12 +1,15 @@
-"""Matrices in ggml's types: the same bytes as the gguf package writes, and K-quants, which it does not."""
+"""Matrices in ggml's types: what the gguf package reads and writes, and K-quants, which it does not write."""
+
+from contextlib import suppress
 
 import numpy as np
 import pytest
-from gguf import GGMLQuantizationType
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+from gguf.quants import dequantize as reference_numbers
 from gguf.quants import quantize as reference
 
 from operators.errors import UsageError
-from operators.models.quantize import dequantize, quantize
+from operators.models.quantize import block_of, dequantize, quantize
 from operators.models.tensor_types import USUAL, group_of, number_of, parse_types
 
 MATRIX = np.random.default_rng(0).normal(size=(3, 512)).astype(np.float32)
@@ -24,6 +27,23 @@ def test_numbers_come_back_as_exactly_as_their_type_can(kind: str, error: float)
     number = number_of(kind, 512)
     back = dequantize(quantize(MATRIX, number).reshape(3, -1), number)
     assert np.abs(back - MATRIX).mean() < error
+
+
+# No file has tensors of Q8_1, and the package counts 40 bytes for its 36.
+@pytest.mark.parametrize("kind", [one for one in GGML_QUANT_SIZES if one.name != "Q8_1"])
+def test_blocks_and_numbers_are_those_of_the_gguf_package(kind: GGMLQuantizationType) -> None:
+    assert block_of(kind) == GGML_QUANT_SIZES[kind]
+    rows = np.random.default_rng(0).integers(64, size=(3, 2 * block_of(kind)[1]), dtype=np.uint8)
+    # Each of the two lacks types that no model is stored in.
+    with suppress(NotImplementedError):
+        assert np.allclose(dequantize(rows, kind), reference_numbers(rows, kind))
+
+
+@pytest.mark.parametrize("kind", [4, 99, 2**32 - 1])
+def test_a_type_that_ggml_does_not_know_has_no_blocks_and_no_numbers(kind: int) -> None:
+    assert block_of(kind) == (0, 0)
+    with pytest.raises(NotImplementedError):
+        dequantize(np.zeros((1, 32), np.uint8), kind)
 
 
 def test_rows_that_no_block_fills_get_the_next_type() -> None:

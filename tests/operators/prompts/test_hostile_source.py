@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.decoding.windows import split_source
+from operators.decoding.conditioning import split_source
 from operators.models.llama_model import LlamaModel
 from operators.prompts.prompt import Prompt
 from operators.prompts.select import TemplateName, select_prompt

@@ -1,21 +1,13 @@
-"""Vosk is an extra: what it needs is asked for in one sentence."""
+"""What is no model of Vosk's is refused in one sentence."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from operators.errors import InputError, UsageError
+from operators.errors import InputError
 from operators.recognizers.vosk import VoskRecognizer
 from tests.operators.recognizers.test_protocol import VOSK_MODEL
-
-
-def test_without_the_package_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vosk", None)
-
-    with pytest.raises(UsageError, match=r"pip install 'surtitle\[vosk\]'"):
-        VoskRecognizer(model_path=VOSK_MODEL)
 
 
 def test_a_folder_that_is_no_model_is_refused_with_what_is_missing(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
-"""Which of the waiting requests share the next pass."""
+"""Which of the waiting requests share the next pass: who is next in a line, and when a pass is full."""
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.decoding.pass_cost import FLAT, PassCosts
-from operators.serving.line import PATIENCE
+from operators.serving.line import PATIENCE, Line
 from operators.serving.order import PassTimes, select
+from operators.serving.passes import fill_of
 
 #: As on two cores: two single tokens cost more together than one after the other, sixteen far less.
 CORES = PassTimes(PassCosts((1, 2, 4, 8, 16, 32), (7.5, 17.0, 25.0, 38.0, 55.0, 100.0)), 14)
@@ -67,3 +69,72 @@ def test_a_final_is_not_held_up_by_long_drafts_that_began_before_it() -> None:
 def test_where_a_pass_costs_the_same_for_any_number_all_that_fit_are_in_it() -> None:
     crowd = [Waits(8, place) for place in range(12)]
     assert select(crowd, PassTimes(FLAT, 64), 99) == crowd[:8]
+
+
+moves = st.lists(st.tuples(st.integers(0, 5), st.booleans()) | st.none(), max_size=60)
+
+
+@given(moves)
+def test_everybody_leaves_once_for_each_time_that_they_joined(steps: list[tuple[int, bool] | None]) -> None:
+    line, waiting = Line[int](), set[int]()
+    for step in steps:
+        if step is not None:
+            line.join(step[0], is_final=step[1])
+            waiting.add(step[0])
+        elif waiting:
+            waiting.remove(line.next())
+        assert len(line) == len(waiting)
+        assert all(item in line for item in waiting)
+    assert {line.next() for _ in range(len(line))} == waiting
+    with pytest.raises(IndexError):
+        line.next()
+
+
+def test_finals_come_first_and_then_who_has_waited_longest() -> None:
+    line = Line[str]()
+    for item, is_final in (("a", False), ("b", True), ("c", False), ("d", True)):
+        line.join(item, is_final=is_final)
+    assert [line.next() for _ in range(4)] == ["b", "d", "a", "c"]
+
+
+def test_whoever_waits_moves_up_with_a_final_and_never_back() -> None:
+    line = Line[str]()
+    for item, is_final in (("a", False), ("b", False), ("b", True), ("b", False), ("a", False)):
+        line.join(item, is_final=is_final)
+    assert [line.next() for _ in range(2)] == ["b", "a"]
+
+
+@given(st.integers(1, 5))
+def test_finals_without_end_let_others_by(others: int) -> None:
+    line = Line[int]()
+    for number in range(others):
+        line.join(number, is_final=False)
+    left = []
+    for number in range(100, 100 + (PATIENCE + 1) * others):
+        line.join(number, is_final=True)
+        left.append(line.next())
+    assert [item for item in left if item < 100] == list(range(others))
+
+
+@pytest.mark.parametrize(
+    ("costs", "fill"),
+    [
+        # Each token costs the same: there is nothing to wait for.
+        (PassCosts((1, 2, 64), (10.0, 20.0, 640.0)), 1),
+        # From 16 tokens on it costs the same again.
+        (PassCosts((1, 16, 64), (10.0, 16.0, 64.0)), 14),
+        # A pass costs the same whatever is in it, as on a GPU: as much as there is.
+        (PassCosts((1, 512), (1.0, 1.0)), 466),
+    ],
+)
+def test_a_pass_is_filled_up_to_where_a_token_stops_getting_cheaper(costs: PassCosts, fill: int) -> None:
+    assert fill_of(costs) == fill
+
+
+@given(st.lists(st.floats(0.1, 1000.0), min_size=1, max_size=8))
+def test_no_pass_has_tokens_that_are_much_cheaper(ms: list[float]) -> None:
+    costs = PassCosts(tuple(2**n for n in range(len(ms))), tuple(sorted(ms)))
+    fill = fill_of(costs)
+    assert 1 <= fill <= costs.tokens[-1]
+    best = min(costs.of(tokens) / tokens for tokens in range(1, costs.tokens[-1] + 1))
+    assert costs.of(fill) / fill <= 1.1 * best * (1 + 1e-9)

@@ -1,22 +1,23 @@
 """Rooms that talk at the same time: what is overtaken, what never is, and what is remembered."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState
 from operators.serving.rooms import Done, Update
 from operators.serving.segments import SegmentRooms, Translated
-from operators.trouble import ModelTrouble, Trouble
+from operators.trouble import Trouble
 from tests.operators.serving.toy_rooms import (
     alone,
+    by_segment,
+    fail,
     methods,
     scheduler,
     talks,
+    tokens_alone,
     toy_rooms,
-    translate_alone,
 )
 from tests.toy import ToyStore
 
@@ -45,11 +46,8 @@ def test_what_is_translated_is_what_one_room_alone_would_get_of_the_same_updates
             done += rooms.step()
     done += finish(rooms)
 
-    want = translate_alone(alone(method), [one.update for one in done])
-    got: dict[tuple[str, int], list[tuple[int, ...]]] = {}
-    for one in done:
-        got.setdefault((one.update.room, one.update.segment), []).append(one.made.output.tokens)
-    assert got == {key: [output.tokens for output in outputs] for key, outputs in want.items()}
+    want = tokens_alone(alone(method), [one.update for one in done])
+    assert by_segment(done) == want
     # Finals are never shed, and what is shed is counted, where it was overtaken.
     assert [one for one in updates if one.is_final] == sorted(
         (one.update for one in done if one.update.is_final), key=updates.index
@@ -149,20 +147,13 @@ def test_a_segment_that_is_forgotten_frees_its_sessions_and_begins_anew() -> Non
 
 
 def test_an_update_whose_pass_fails_keeps_its_last_caption_and_ends_no_other() -> None:
-    class Failing(ToyStore):
-        is_broken = False
-
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if self.is_broken and sequence == 1:
-                raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
-            return super().evaluate(sequence, tokens, start, rows)
-
-    store = Failing(5)
+    store = ToyStore(5)
     rooms = toy_rooms(scheduler(4, 64, store))
     for room in "ab":
         rooms.hand_in(update("a", room=room))
     before = {one.update.room: one.made.output.tokens for one in finish(rooms)}
-    store.is_broken = True  # the first sequence is that of the first room
+    # The first sequence is that of the first room.
+    store.before = lambda sequence, tokens: sequence == 1 and fail(sequence, tokens)
     for room in "ab":
         rooms.hand_in(update("a b", room=room))
     done = {one.update.room: one.made.output for one in finish(rooms)}

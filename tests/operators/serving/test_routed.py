@@ -11,15 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState
 from operators.serving.rooms import Done, Update
 from operators.serving.routed import RoutedRooms
 from operators.serving.scheduler import Scheduler
 from operators.serving.segments import Translated
 from operators.serving.thread import RoomsThread
-from operators.trouble import ModelTrouble, Trouble
-from tests.operators.serving.toy_rooms import alone, scheduler, talks, toy_rooms, translate_alone
+from operators.trouble import Trouble
+from tests.operators.serving.toy_rooms import (
+    Segments,
+    alone,
+    by_segment,
+    fail,
+    scheduler,
+    talks,
+    tokens_alone,
+    toy_rooms,
+)
 from tests.toy import ToyStore
 
 Routed = RoutedRooms[SegmentState, Translated]
@@ -52,33 +60,22 @@ def finish(rooms: Routed) -> list[Done[SegmentState, Translated]]:
 @given(talks(), st.integers(1, 3))
 @settings(max_examples=30)
 def test_each_room_gets_what_its_model_alone_makes_of_it(updates: list[Update], sessions: int) -> None:
-    want: dict[tuple[str, int], list[Any]] = {}
+    want: Segments = {}
     for number, method in enumerate(METHODS):
         own = [update for update in updates if place(update.room) == number]
-        want |= translate_alone(alone(method), own)
+        want |= tokens_alone(alone(method), own)
     rooms = routed(scheduler(sessions, 16), scheduler(sessions, 16))
     for update in updates:
         rooms.hand_in(update)
-    got: dict[tuple[str, int], list[tuple[int, ...]]] = {}
-    for one in finish(rooms):
-        got.setdefault((one.update.room, one.update.segment), []).append(one.made.output.tokens)
-    assert got == {key: [one.tokens for one in outputs] for key, outputs in want.items()}
+    assert by_segment(finish(rooms)) == want
 
 
 def test_models_with_work_take_turns_pass_by_pass() -> None:
     order: list[int] = []
-
-    class Noting(ToyStore):
-        number = 0
-
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            order.append(self.number)
-            return super().evaluate(sequence, tokens, start, rows)
-
-    stores = [Noting(2), Noting(2)]
+    stores = [ToyStore(2), ToyStore(2)]
     rooms = routed(*(scheduler(1, 16, store) for store in stores))
-    stores[1].number = 1
-    order.clear()
+    stores[0].before = lambda _sequence, _tokens: order.append(0)
+    stores[1].before = lambda _sequence, _tokens: order.append(1)
     for room in ("a0", "a1"):
         rooms.hand_in(said("a b c", room))
     finish(rooms)
@@ -110,17 +107,9 @@ def test_segments_are_restored_and_forgotten_on_the_model_of_their_room() -> Non
 
 
 def test_trouble_with_one_model_is_in_the_results_of_its_rooms_alone() -> None:
-    class Failing(ToyStore):
-        is_broken = False
-
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if self.is_broken:
-                raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
-            return super().evaluate(sequence, tokens, start, rows)
-
-    store = Failing(3)
+    store = ToyStore(3)
     rooms = routed(scheduler(2, 16), scheduler(2, 16, store))
-    store.is_broken = True
+    store.before = fail
     for room in ("a0", "a1"):
         rooms.hand_in(said("a b", room))
     troubles = {one.update.room: one.made.output.trouble for one in finish(rooms)}
@@ -128,18 +117,15 @@ def test_trouble_with_one_model_is_in_the_results_of_its_rooms_alone() -> None:
 
 
 def test_a_defect_in_one_model_reaches_all_who_wait_and_does_not_end_the_thread() -> None:
-    class Broken(ToyStore):
-        is_broken = False
+    defects = [KeyError("a defect")]
 
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if self.is_broken:
-                self.is_broken = False
-                raise KeyError("a defect")
-            return super().evaluate(sequence, tokens, start, rows)
+    def break_once(_sequence: int, _tokens: Sequence[int]) -> None:
+        if defects:
+            raise defects.pop()
 
-    store = Broken(3)
+    store = ToyStore(3)
     rooms, results = routed(scheduler(2, 16), scheduler(2, 16, store)), SimpleQueue[Any]()
-    store.is_broken = True
+    store.before = break_once
     rooms.hand_in(said("a b", "a0"))
     rooms.hand_in(said("a b", "a1"))
     with pytest.raises(KeyError):
@@ -156,20 +142,15 @@ def test_a_defect_in_one_model_reaches_all_who_wait_and_does_not_end_the_thread(
 def test_stopping_ends_all_models_after_the_pass_in_progress() -> None:
     waits, may_go_on = Event(), Event()
 
-    class Held(ToyStore):
-        is_ready = False
+    def hold(_sequence: int, _tokens: Sequence[int]) -> None:
+        assert not waits.is_set(), "no other pass is made"
+        waits.set()
+        assert may_go_on.wait(60)
 
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if self.is_ready:
-                assert not waits.is_set(), "no other pass is made"
-                waits.set()
-                assert may_go_on.wait(60)
-            return super().evaluate(sequence, tokens, start, rows)
-
-    stores = [Held(2), Held(2)]
+    stores = [ToyStore(2), ToyStore(2)]
     rooms, results = routed(*(scheduler(1, 16, store) for store in stores)), SimpleQueue[Any]()
     for store in stores:
-        store.is_ready = True
+        store.before = hold
     thread = RoomsThread(rooms)
     for number, room in enumerate(("a0", "a1", "b0", "b1")):
         thread.hand_in(said("a b c", room, number=number), results.put)

@@ -17,8 +17,17 @@ from operators.serving.rooms import Done, Update
 from operators.serving.scheduler import Scheduler
 from operators.serving.segments import Translated
 from operators.serving.thread import RoomsThread
-from operators.trouble import ModelTrouble, Trouble
-from tests.operators.serving.toy_rooms import alone, methods, scheduler, talks, toy_rooms, translate_alone
+from operators.trouble import Trouble
+from tests.operators.serving.toy_rooms import (
+    alone,
+    by_segment,
+    fail,
+    methods,
+    scheduler,
+    talks,
+    tokens_alone,
+    toy_rooms,
+)
 from tests.toy import ToyStore
 
 Result = Done[SegmentState, Translated] | Exception
@@ -44,7 +53,7 @@ def good(result: Result) -> Done[SegmentState, Translated]:
 def test_what_several_threads_hand_in_is_translated_as_if_each_were_alone(
     updates: list[Update], method: str, sessions: int
 ) -> None:
-    want = translate_alone(alone(method), updates)
+    want = tokens_alone(alone(method), updates)
     thread, results = started(scheduler(sessions, 16), method), SimpleQueue[Result]()
     rooms = {update.room for update in updates}
 
@@ -56,11 +65,7 @@ def test_what_several_threads_hand_in_is_translated_as_if_each_were_alone(
     with ThreadPoolExecutor(8) as workers:
         list(workers.map(hand_in, rooms))
     thread.close()
-    got: dict[tuple[str, int], list[tuple[int, ...]]] = {}
-    for _ in updates:
-        one = good(results.get_nowait())
-        got.setdefault((one.update.room, one.update.segment), []).append(one.made.output.tokens)
-    assert got == {key: [one.tokens for one in outputs] for key, outputs in want.items()}
+    assert by_segment(good(results.get_nowait()) for _ in updates) == want
 
 
 class Held(ToyStore):
@@ -131,18 +136,10 @@ def test_whoever_hands_in_more_than_there_is_room_for_waits_until_something_is_d
 
 
 def test_trouble_with_the_model_is_in_the_result_of_its_update_alone() -> None:
-    class Failing(ToyStore):
-        is_broken = False
-
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if self.is_broken:
-                raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
-            return super().evaluate(sequence, tokens, start, rows)
-
-    store, results = Failing(3), SimpleQueue[Result]()
+    store, results = ToyStore(3), SimpleQueue[Result]()
     thread = started(scheduler(2, 64, store))
     for number, is_broken in enumerate((True, False)):
-        store.is_broken = is_broken
+        store.before = fail if is_broken else lambda _sequence, _tokens: None
         thread.hand_in(said("a b", number=number), results.put)
         output = good(results.get(timeout=60)).made.output
         assert output.trouble is (Trouble.FAILED_PASS if is_broken else None)

@@ -1,6 +1,7 @@
 """Rooms on the toy model: what they say, in any order, and what one at a time makes of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
 
 from hypothesis import strategies as st
 
@@ -20,9 +21,9 @@ from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.research.draft_model import ModelDrafts
 from operators.research.jacobi import Jacobi
 from operators.research.prediction import Prediction
-from operators.serving.rooms import Update
+from operators.serving.rooms import Done, Update
 from operators.serving.scheduler import Scheduler
-from operators.serving.segments import SegmentRooms, rooms_of
+from operators.serving.segments import SegmentRooms, Translated, rooms_of
 from operators.trouble import ModelTrouble, Trouble
 from tests.toy import END, ToyStore, ToyVocabulary
 
@@ -55,13 +56,18 @@ def ask(
     return Decode(key or repr(prompt), METHODS[method](task), is_final)
 
 
+def fail(_sequence: int, _tokens: Sequence[int]) -> NoReturn:
+    """What a store whose passes fail does before each."""
+    raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
+
+
 class Failing(ToyStore):
     """Fails in passes over `POISON`."""
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         if POISON in tokens:
             self.caches[sequence].tokens += tokens[:1]
-            raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
+            fail(sequence, tokens)
         return super().evaluate(sequence, tokens, start, rows)
 
 
@@ -113,6 +119,24 @@ def scheduler(
 def toy_rooms(served: Scheduler, method: str = "retranslate", *, keep_up: bool = True) -> SegmentRooms:
     """Rooms as a run has them."""
     return rooms_of(served, translator(served, method), keep_up=keep_up)
+
+
+#: The tokens of all translations of each segment: room and number.
+Segments = dict[tuple[str, int], list[tuple[int, ...]]]
+
+
+def by_segment(done: Iterable[Done[SegmentState, Translated]]) -> Segments:
+    """What became of updates, segment by segment."""
+    made: Segments = {}
+    for one in done:
+        made.setdefault((one.update.room, one.update.segment), []).append(one.made.output.tokens)
+    return made
+
+
+def tokens_alone(model: Translator, updates: Sequence[Update]) -> Segments:
+    """The same of updates one after the other."""
+    made = translate_alone(model, updates)
+    return {key: [output.tokens for output in outputs] for key, outputs in made.items()}
 
 
 def translate_alone(model: Translator, updates: Sequence[Update]) -> dict[tuple[str, int], list[Output]]:

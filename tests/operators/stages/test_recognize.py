@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from operators.events import AudioChunk, Partial
 from operators.recognizers.numbering import NumberingState, PartialNumbering, clean
 from operators.recognizers.protocol import Hypothesis, Recognizer
-from operators.stages.recognize import Pause, listen, recognize
+from operators.stages.recognize import Listening, Pause, listen, recognize
 
 CHUNK_S = 0.1
 
@@ -149,13 +149,10 @@ def test_a_pause_follows_the_finals_of_what_was_said_before_it() -> None:
     flow, heard, processed = Dataflow("listen"), list[Partial | Pause](), list[float]()
     up: Stream[AudioChunk] = op.input("in", flow, TestingSource([said, last]))
     recognizer = Scripted([[says(0, "one")], []], at_finish=[says(0, "one.", is_final=True)])
-    both = listen(
-        "asr",
-        up,
-        lambda _stream: recognizer,
-        lambda _stream: 3.0,
-        lambda chunk: processed.append(chunk.start_s),
+    how = Listening(
+        lambda _stream: recognizer, lambda _stream: 3.0, lambda chunk: processed.append(chunk.start_s)
     )
+    both = listen("asr", up, how)
     op.output("out", both, TestingSink(heard))
     run_main(flow)  # type: ignore[no-untyped-call] # Bytewax's
     assert [one.text if isinstance(one, Partial) else one for one in heard] == [
@@ -240,11 +237,7 @@ def test_punctuation_that_a_model_doubled_is_written_once(said: str, read: str) 
 def test_after_a_crash_open_segments_are_finished_and_numbers_go_on(tmp_path: Path) -> None:
     init_db_dir(tmp_path, 1)  # type: ignore[no-untyped-call] # Bytewax's
     source = [*chunks(2, is_last=False), TestingSource.ABORT(), *chunks(2, first=2)]
-    before = run(
-        source,
-        Scripted([[says(0, "One.", is_final=True)], [says(1, "Two")]]),
-        recovery=tmp_path,
-    )
+    before = run(source, Scripted([[says(0, "One.", is_final=True)], [says(1, "Two")]]), recovery=tmp_path)
     after = run(source, Scripted([[says(0, "Three")], [says(0, "Three.", is_final=True)]]), recovery=tmp_path)
 
     assert brief(before) == [(0, 0, "One.", True), (1, 0, "Two", False)]

@@ -19,11 +19,11 @@ from operators.events import Caption, ErasureRecord, Partial
 from operators.metrics.erasure import ErasureMeter
 from operators.metrics.summary import SummaryMeter
 from operators.serving.thread import RoomsThread
-from operators.stages import silence
+from operators.stages import snapshots
 from operators.stages.deduplicate import deduplicate
 from operators.stages.display import display
 from operators.stages.measure import measure
-from operators.stages.silence import FORGOTTEN_AFTER_S, Silence
+from operators.stages.snapshots import FORGOTTEN_AFTER_S, Silence
 from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
 from tests.operators.serving.toy_rooms import alone, scheduler, toy_rooms
@@ -36,8 +36,8 @@ LATE = 8
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams are forgotten as soon as they are silent."""
-    monkeypatch.setattr(silence, "_LOOK", timedelta(0))
-    monkeypatch.setattr(silence, "FORGOTTEN_AFTER_S", 0.0)
+    monkeypatch.setattr(snapshots, "_LOOK", timedelta(0))
+    monkeypatch.setattr(snapshots, "FORGOTTEN_AFTER_S", 0.0)
 
 
 def said(streams: Sequence[int]) -> Iterator[Partial]:
@@ -129,8 +129,8 @@ def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
     dataflow, before = flow(TestingSource(until_all_is_translated()), with_rooms=with_rooms)
     run(dataflow, folder)
     assert all(states(folder)[stage] >= STREAMS - 1 for stage in STAGES), "else nothing is tested"
-    monkeypatch.setattr(silence, "_LOOK", timedelta(0))
-    monkeypatch.setattr(silence, "FORGOTTEN_AFTER_S", 0.0)
+    monkeypatch.setattr(snapshots, "_LOOK", timedelta(0))
+    monkeypatch.setattr(snapshots, "FORGOTTEN_AFTER_S", 0.0)
     later = list(said(range(STREAMS, STREAMS + 5)))
     dataflow, records = flow(TestingSource([*spoken, *later]), with_rooms=with_rooms)
     run(dataflow, folder)
@@ -141,7 +141,7 @@ def test_a_resumed_run_forgets_the_streams_of_the_run_before_it(
 def test_the_sums_of_a_room_end_when_it_is_over_and_those_of_others_stay(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(silence, "_LOOK", timedelta(0))
+    monkeypatch.setattr(snapshots, "_LOOK", timedelta(0))
 
     def captions() -> Iterator[Caption]:
         for number in range(STREAMS):

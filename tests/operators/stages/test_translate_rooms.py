@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from connectors.recovery.folder import forget_unfinished
+from connectors.recovery import forget_unfinished
 from operators.clock import VirtualClock
 from operators.decoding.forward import Logits
 from operators.decoding.translator import SegmentState
@@ -29,14 +29,16 @@ from operators.serving.thread import RoomsThread
 from operators.stages import translate_rooms as translate_rooms_stage
 from operators.stages.translate import translate
 from operators.stages.translate_rooms import translate_rooms
-from operators.trouble import ModelTrouble, Trouble
+from operators.trouble import Trouble
 from tests.operators.serving.toy_rooms import (
+    Segments,
     alone,
+    fail,
     methods,
     scheduler,
     talks,
+    tokens_alone,
     toy_rooms,
-    translate_alone,
 )
 from tests.toy import ToyStore
 
@@ -102,8 +104,8 @@ def run(given: Sequence[Any], served: ToyRooms, batch: int = 2, workers: int = 1
     return out
 
 
-def by_segment(out: Iterable[Translation]) -> dict[tuple[str, int], list[tuple[int, ...]]]:
-    made: dict[tuple[str, int], list[tuple[int, ...]]] = {}
+def by_segment(out: Iterable[Translation]) -> Segments:
+    made: Segments = {}
     for one in out:
         made.setdefault((one.stream, one.segment), []).append(one.tokens)
     return made
@@ -120,8 +122,8 @@ def test_any_number_of_rooms_get_through_the_stage_what_each_gets_alone(
     said = [
         one for one, event in zip(updates, given, strict=True) if (event.stream, event.revision) in translated
     ]
-    want = translate_alone(alone(method), said)
-    assert by_segment(out) == {key: [one.tokens for one in outputs] for key, outputs in want.items()}
+    want = tokens_alone(alone(method), said)
+    assert by_segment(out) == want
     assert len(out) + sum(one.overtaken for one in out) == len(given)
     assert keep_up or len(out) == len(given)
     for stream in {one.stream for one in given}:
@@ -231,19 +233,8 @@ def test_the_translations_of_a_stream_keep_their_order_whatever_the_workers(work
 
 
 def test_a_failed_update_names_its_room_and_the_others_go_on() -> None:
-    class Failing(ToyStore):
-        @override
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if is_poisoned([0, *tokens]):
-                raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
-            return super().evaluate(sequence, tokens, start, rows)
-
-        @override
-        def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-            if any(is_poisoned([0, *part.evaluation.tokens]) for part in parts):
-                raise ModelTrouble(Trouble.FAILED_PASS, "llama_decode returned -3")
-            return super().evaluate_parts(parts)
-
+    store = ToyStore(5)
+    store.before = lambda sequence, tokens: is_poisoned([0, *tokens]) and fail(sequence, tokens)
     noted, out = list[tuple[Trouble | None, str]](), list[Translation]()
     given = [
         partial("a", stream="good"),
@@ -251,7 +242,7 @@ def test_a_failed_update_names_its_room_and_the_others_go_on() -> None:
         partial(POISON, stream="bad", revision=1),
         partial("a b", stream="good", revision=1),
     ]
-    served = rooms(Failing(5))
+    served = rooms(store)
     run_main(  # type: ignore[no-untyped-call]
         flow(TestingSource(given), out, served, lambda trouble, why: noted.append((trouble, why)))
     )
@@ -269,14 +260,13 @@ def test_a_failed_update_names_its_room_and_the_others_go_on() -> None:
 
 
 def test_a_defect_ends_the_run_with_its_own_error() -> None:
-    class Broken(ToyStore):
-        @override
-        def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
-            if is_poisoned([0, *tokens]):
-                raise KeyError("a defect")
-            return super().evaluate(sequence, tokens, start, rows)
+    def break_down(_sequence: int, tokens: Sequence[int]) -> None:
+        if is_poisoned([0, *tokens]):
+            raise KeyError("a defect")
 
-    served = rooms(Broken(5))
+    store = ToyStore(5)
+    store.before = break_down
+    served = rooms(store)
     with pytest.raises(Exception) as raised:  # noqa: PT011 - Bytewax wraps it
         run_main(flow(TestingSource([partial(POISON)]), [], served))  # type: ignore[no-untyped-call]
     served.close()

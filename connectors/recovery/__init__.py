@@ -1,1 +1,0 @@
-"""What a run stores on disk so that it can be killed and resumed."""

@@ -1,0 +1,190 @@
+"""The files of a run: its outputs, and the recovery folder with surtitle's own runner and with Bytewax'.
+
+Outputs are checked for conflicts, locked against other runs, and initialised.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bytewax.recovery import RecoveryConfig
+
+from connectors.files.distinct import check_distinct, named_files
+from connectors.files.watch import OutputWatch
+from connectors.recovery import RecoveryFolder
+from flows.running.dataflow import Process, Recovery
+from flows.settings.schema import OutputSettings, Settings
+from operators.errors import OutputError, UsageError
+from operators.extras import require_extra
+from operators.secret import to_plain
+
+_INPUTS = ("audio", "partials", "translations", "captions")
+
+
+def check_files(settings: Settings, reading: Iterable[Path] = ()) -> None:
+    """Check that a run can write its files, each only once, and that it writes no file that it reads.
+
+    Raises the errors of `check_distinct`, and `UsageError` if an extra is missing.
+
+    Args:
+        reading: Files that were already read, such as the settings file.
+    """
+    for one, _path in settings.output.files():
+        require_extra(one.extra, f"--{one.name}")
+    folder = settings.recovery.folder
+    folders = [("recovery.folder", Path(folder))] if folder else []
+    if settings.input.rooms and settings.rooms.folder:
+        folders.append(("rooms.folder", Path(settings.rooms.folder)))
+    check_distinct(_written(settings), _read(settings, reading), folders)
+
+
+@contextmanager
+def held_outputs(output: OutputSettings, watch: OutputWatch) -> Iterator[None]:
+    """Lock the files against other runs inside the block, as `hold_outputs` does, if they are here."""
+    try:
+        if watch.is_here:
+            hold_outputs(output, watch)
+        yield
+    finally:
+        watch.close()
+
+
+def hold_outputs(output: OutputSettings, watch: OutputWatch) -> None:
+    """Lock the files for this run without changing them; files it creates are removed unless the run begins.
+
+    Raises:
+        OutputError: when a file cannot be written, or another run is writing to it.
+    """
+    try:
+        for one, path in output.files():
+            if one.header is not None or path.exists():
+                watch.hold(path)
+    except OutputError:
+        watch.close()
+        raise
+
+
+def begin_outputs(output: OutputSettings, watch: OutputWatch, *, is_resumed: bool) -> None:
+    """Clear the locked files of an earlier run's content, unless that run is resumed.
+
+    Bytewax opens a sink with its first item, which may never come. With this, a run without results still
+    leaves valid, empty files. Pipes, devices and inherited file descriptors are left alone.
+
+    Raises:
+        OutputError: when a file cannot be written.
+    """
+    if not watch.is_here:
+        return
+    if is_resumed:
+        # The resumed run may never write to a file that it has not written yet.
+        watch.remove_created()
+        return
+    for one, path in output.files():
+        if one.header is not None:
+            watch.begin(path, one.header)
+    watch.begun()
+
+
+def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
+    yield from ((f"output.{one.name}", path) for one, path in settings.output.files())
+    if settings.output.summary:
+        yield "output.summary", Path(settings.output.summary)
+    if settings.input.skip_bad:
+        for name in _INPUTS:
+            path = getattr(settings.input, name)
+            if path:
+                yield f"the rejected lines of input.{name}", Path(f"{path}.rejected")
+
+
+def _read(settings: Settings, reading: Iterable[Path]) -> Iterator[Path]:
+    yield from reading
+    for name in _INPUTS:
+        path = getattr(settings.input, name)
+        if path:
+            yield Path(path)
+    translate = settings.translate
+    yield from named_files(
+        translate.model,
+        translate.template,
+        translate.glossary,
+        translate.dictionary,
+        translate.draft_model,
+        translate.heads,
+    )
+    for path in (settings.recognize.model, settings.recovery.folder):
+        if path:
+            yield Path(path)
+
+
+@contextmanager
+def recovery(settings: Settings, process: Process) -> Iterator[Recovery | None]:
+    """The recovery that the settings ask for; the folder is locked for this process inside the block.
+
+    Of a cluster, the first process has the folder. The others send their snapshots to it, and Bytewax wants
+    an empty folder of them.
+    """
+    if settings.recovery.folder is None:
+        yield None
+        return
+    if not process.has_files:
+        with tempfile.TemporaryDirectory(prefix="surtitle-") as empty:
+            config = RecoveryConfig(Path(empty))  # type: ignore[no-untyped-call]  # Bytewax leaves it unannotated
+            yield Recovery(config, settings.recovery.interval_s, is_resumed=False)
+        return
+    with RecoveryFolder(Path(settings.recovery.folder), _identity(settings)) as folder:
+        yield Recovery(folder.config, settings.recovery.interval_s, folder.is_resumed)
+
+
+def take_bytewax_folder(settings: Settings) -> bool:
+    """Prepare the folder given to ``python -m bytewax.run`` with ``-r``, and lock it for this process.
+
+    Returns whether it holds a run that was interrupted or has ended.
+
+    Bytewax reads the folder once the flow is built, so stale content is deleted here.
+
+    Raises:
+        UsageError: if the settings ask for a folder and Bytewax was given none or another one; if a cluster
+            of processes was given one.
+    """
+    program, given = sys.modules["__main__"], bytewax_folder()
+    asked = settings.recovery.folder
+    if asked is not None and (given is None or given.resolve() != Path(asked).resolve()):
+        raise UsageError(
+            f"recovery.folder is {asked}, but Bytewax's runner uses only its own options: "
+            f"add -r {asked} -s 1 -b 0"
+        )
+    if given is not None and getattr(program, "addresses", None) is not None:
+        raise UsageError(
+            f"{given} can be the folder of one process only: leave out -a, or start each process of the "
+            "cluster with: surtitle job SETTINGS --addresses … --process …"
+        )
+    return given is not None and RecoveryFolder(given, _identity(settings)).is_resumed
+
+
+def bytewax_folder() -> Path | None:
+    """The folder given to ``python -m bytewax.run`` with ``-r``."""
+    # Bytewax parses its command line before it builds a flow, and keeps the results as module variables.
+    folder: Path | None = getattr(sys.modules["__main__"], "recovery_directory", None)
+    return folder
+
+
+def _identity(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The settings that must not change when a run resumes; others, such as for display or speed, may."""
+    same: dict[str, dict[str, Any]] = to_plain(settings, shown=None)
+    del same["recovery"], same["run"], same["web"], same["output"]["terminal"], same["output"]["summary"]
+    del same["translate"]["threads"], same["recognize"]["threads"]
+    del same["translate"]["rooms"], same["translate"]["memory_mb"]
+    # Rooms are not resumed.
+    del same["metrics"], same["messages"], same["rooms"], same["output"]["kafka"]
+    # Nor do parts matter that are not used, and may not be installed next time.
+    used = same["recognize"]["engine"]
+    same["recognize"] = {k: v for k, v in same["recognize"].items() if not isinstance(v, dict) or k == used}
+    same["output"] = {key: value for key, value in same["output"].items() if value is not None}
+    same["output"]["sinks"] = list(same["output"]["sinks"])  # as they are read back
+    kafka = same["input"].pop("kafka")
+    if kafka["topic"] is not None:
+        same["input"] |= {"topic": kafka["topic"], "events": kafka["events"]}
+    return same

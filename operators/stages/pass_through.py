@@ -1,0 +1,59 @@
+"""The pass-through stage: in the place of `translate` where captions are in the spoken language."""
+
+import regex
+from bytewax import operators as op
+from bytewax.dataflow import Stream, operator
+
+from operators.clock import Clock
+from operators.events import Partial, Translation, moment_of
+
+# A word with the white space before it; in scripts without spaces, a character.
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_PIECE = regex.compile(rf"\s*(?:{_UNSPACED}|(?:(?!{_UNSPACED})\S)+)|\s+\Z")
+
+
+@operator
+def pass_through(
+    step_id: str,  # noqa: ARG001 - Bytewax scopes the steps inside by it
+    up: Stream[Partial],
+    clock: Clock,
+) -> Stream[Translation]:
+    """Pass on the sentences as they were spoken, in the form of translations.
+
+    Nothing is overtaken, because nothing takes time; and there is no state.
+
+    Args:
+        step_id: Unique id.
+        up: Partials of sentences, of any number of streams.
+        clock: Says when a sentence was passed on.
+
+    Example:
+        >>> from bytewax import operators as op
+        >>> from bytewax.dataflow import Dataflow
+        >>> from bytewax.testing import TestingSink, TestingSource, run_main
+        >>> from operators import Partial, VirtualClock
+        >>> from operators.stages.pass_through import pass_through
+        >>> one = Partial(stream="talk", segment=0, revision=0, is_final=True, text="It was.", start_s=0,
+        ...               end_s=1, arrival_s=1)
+        >>> flow, out = Dataflow("example"), []
+        >>> passed = pass_through("pass", op.input("in", flow, TestingSource([one])), VirtualClock())
+        >>> op.output("out", passed, TestingSink(out))
+        >>> run_main(flow)
+        >>> out[0].text, out[0].pieces
+        ('It was.', ('It', ' was.'))
+    """
+    return op.map("each", up, lambda partial: _passed(partial, clock))
+
+
+def _passed(partial: Partial, clock: Clock) -> Translation:
+    ready_s = clock.done(partial.stream, partial.arrival_s, 0.0)
+    return Translation(
+        **moment_of(partial),
+        source=partial.text,
+        text=partial.text,
+        tokens=(),
+        # What the display withholds is counted in these.
+        pieces=tuple(_PIECE.findall(partial.text)),
+        started_s=ready_s,
+        ready_s=ready_s,
+    )

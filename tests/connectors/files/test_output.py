@@ -1,0 +1,154 @@
+"""Files that are written at once: whole or as before; places that cannot be written are refused before."""
+
+import os
+import resource
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from connectors.files.atomic import atomic_file, write_atomically
+from connectors.files.output import WriteError, check_writable
+from operators.errors import InputError, OutputError
+from tests.flows.cli.test_report import write
+from tests.flows.talk import captions
+from tests.program import SURTITLE, completed
+
+SAMPLE = Path(__file__).parents[2] / "samples" / "partials.jsonl"
+
+
+@contextmanager
+def limited(size: int) -> Iterator[None]:
+    """Let no file become larger."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "木" * 85])
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path: Path, name: str) -> None:
+    write_atomically(tmp_path / name, b"whole")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(WriteError, match="nobody reads it; start a reader for it first"):
+        write_atomically(pipe, b"something")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, b"something")
+    assert os.read(reader, 99) == b"something"
+    os.close(reader)
+
+
+def test_a_file_that_finds_no_room_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    write_atomically(path, b"first")
+    path.chmod(0o640)
+    write_atomically(path, b"second")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"second", 0o640)
+    with limited(3), pytest.raises(WriteError, match=r"summary\.json cannot be written: File too large"):
+        write_atomically(path, b"third")
+    assert path.read_bytes() == b"second"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_in_the_block_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("before")
+
+    def write_half() -> None:
+        with atomic_file(path) as file:
+            file.write(b"half")
+            raise InputError("no more")
+
+    with pytest.raises(InputError):
+        write_half()
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_a_link_and_a_device_is_written(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+    with pytest.raises(WriteError, match="/dev/full cannot be written"):
+        write_atomically(Path("/dev/full"), b"new")
+
+
+@pytest.mark.parametrize(("command", "mode"), [("page", "w"), ("trace", "a"), ("log", "w")])
+def test_what_a_command_writes_at_once_goes_into_standard_output_with_the_rest(
+    tmp_path: Path, small: list[str], command: str, mode: str
+) -> None:
+    talk = write(tmp_path / "captions.jsonl", captions())
+    asked: dict[str, tuple[list[object], str, str, str]] = {
+        "page": (["trace", SAMPLE, *small, "-o"], "<!doctype html>", "</html>", "How segment 0"),
+        "trace": (["trace", SAMPLE, *small, "--json"], '{"version":1,', "}\n", "How segment 0"),
+        "log": (["report", talk, "--simulstream"], '{"id":0,', "}\n", "segments"),
+    }
+    arguments, begins, ends, printed = asked[command]
+    path = tmp_path / "out"
+    path.write_text("old\n")
+    with path.open(mode) as out:
+        done = completed([SURTITLE, *map(str, arguments), "/dev/stdout"], stdout=out)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = path.read_text()
+    assert "\0" not in text
+    whole, _, rest = text.removeprefix("old\n" if mode == "a" else "").rpartition(ends)
+    assert whole.startswith(begins)
+    assert printed in rest
+
+
+def test_pairs_and_models_take_the_place_of_no_device(tmp_path: Path, small: list[str]) -> None:
+    pairs = (
+        "from connectors.corpora import write_texts; from pathlib import Path; "
+        "write_texts(Path('/dev/stdout'), [('Good morning.', 'Guten Morgen.')]); print('printed')"
+    )
+    done = completed([sys.executable, "-c", pairs], cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("Good morning.\tGuten Morgen.\nprinted\n", "")
+    texts = tmp_path / "texts"
+    texts.write_text("Good morning.\n")
+    command = [SURTITLE, "model", "prune", small[1], "--texts", str(texts), "-o", "/dev/stdout"]
+    with (tmp_path / "out").open("w") as out:
+        done = completed(command, cwd=tmp_path, stdout=out)
+    assert done.returncode == 4
+    assert "/dev/stdout cannot be written: a model needs a regular file" in done.stderr
+    assert (tmp_path / "out").read_text() == ""
+
+
+def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, reason in [
+        (tmp_path / "none" / "out.jsonl", "there is no folder"),
+        (tmp_path / "file" / "out.jsonl", "not a folder|Not a directory"),
+        (tmp_path, "it is a folder"),
+    ]:
+        with pytest.raises(OutputError, match=reason):
+            check_writable(path)
+    with socket.socket(socket.AF_UNIX) as named:
+        named.bind(str(tmp_path / "socket"))
+    with pytest.raises(OutputError, match="it is a socket; choose another file"):
+        check_writable(tmp_path / "socket")
+    check_writable(tmp_path / "new.jsonl")
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_places_without_permission_are_refused(tmp_path: Path) -> None:
+    locked = tmp_path / "locked.jsonl"
+    locked.touch()
+    locked.chmod(0o400)
+    with pytest.raises(OutputError, match="no permission"):
+        check_writable(locked)
+    tmp_path.chmod(0o500)
+    with pytest.raises(OutputError, match="no permission to create files"):
+        check_writable(tmp_path / "new.jsonl")
+    tmp_path.chmod(0o700)

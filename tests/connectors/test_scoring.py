@@ -1,0 +1,69 @@
+"""Scores of other programs, and the journal of a run that broke off or could not begin."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from connectors.scoring import Journal, check_comet, comet_scores, tokenizer_on_disk
+from operators.errors import InputError, UsageError
+
+
+def program(folder: Path, script: str) -> None:
+    """A comet-score of our own."""
+    (folder / "comet-score").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "comet-score").chmod(0o755)
+
+
+def test_comet_is_asked_of_its_program_once_for_all_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    checkpoint = tmp_path / "model.ckpt"
+    checkpoint.touch()
+    # Its arguments: -s SOURCE -r REFERENCE -t FIRST SECOND …
+    program(tmp_path, r'printf "$6\tSegment 0\tscore: 0.1\n$6\tscore: 0.7512\n$7\tscore: -0.2\n"')
+    assert "model.ckpt" in check_comet(checkpoint)
+    assert comet_scores(checkpoint, ["a"], ["b"], [["c"], ["d"]]) == [0.7512, -0.2]
+    program(tmp_path, "echo 'it is broken' >&2; exit 3")
+    with pytest.raises(InputError, match="it is broken"):
+        comet_scores(checkpoint, ["a"], ["b"], [["c"]])
+    with pytest.raises(InputError, match="not a COMET checkpoint"):
+        check_comet(tmp_path / "none.ckpt")
+
+
+def test_without_its_program_comet_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="unbabel-comet"):
+        check_comet(tmp_path / "model.ckpt")
+
+
+def test_a_sentencepiece_tokenizer_is_used_only_where_its_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SACREBLEU", str(tmp_path))
+    monkeypatch.setattr("connectors.scoring.find_spec", lambda _name: object())
+    assert tokenizer_on_disk("13a") == "13a"
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "sacrebleu_tokenizer_spm.model").touch()
+    assert tokenizer_on_disk("13a") == "flores101"
+    monkeypatch.setattr("connectors.scoring.find_spec", lambda _name: None)
+    assert tokenizer_on_disk("13a") == "13a"
+
+
+def test_a_run_that_could_not_begin_leaves_no_journal_behind(tmp_path: Path) -> None:
+    with Journal(tmp_path / "state", int):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_appended_is_there_for_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with Journal(path, int) as journal:
+        journal.append(1)
+    path.write_bytes(path.read_bytes() + b"2")
+    for _ in range(2):
+        with Journal(path, int) as journal:
+            assert journal.results == [1]

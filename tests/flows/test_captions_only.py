@@ -1,0 +1,146 @@
+"""Captions in the language that is spoken, from end to end: nothing is translated, and no model is loaded."""
+
+import json
+import threading
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import srt
+
+from flows.settings.loading import load_settings
+from operators.errors import UsageError
+from tests.flows.test_serve import finals, serve, speak
+from tests.killing import events, finish, kill, settings, speech, start, subtitles
+from tests.program import surtitle
+
+#: It would be missed if it was looked for.
+NO_MODEL = ("--model", "none.gguf")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def run(speech: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all that a run of a recording writes."""
+    folder = tmp_path_factory.mktemp("captions")
+    done = surtitle(
+        "file", speech, "--captions-only", *NO_MODEL, "--srt", folder / "talk.srt", "--subtitles", "both",
+        "--log", folder / "log.jsonl", "--captions", folder / "captions.jsonl",
+        "--save-partials", folder / "partials.jsonl", "--save-sentences", folder / "sentences.jsonl",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        "surtitle: translate.model: without effect, as nothing is translated (captions_only)\n"
+    )
+    (folder / "stdout").write_text(done.stdout)
+    return folder
+
+
+def test_what_is_said_is_what_every_sink_shows(run: Path) -> None:
+    captions = read(run / "captions.jsonl")
+    shown = [one["shown"] for one in captions if one["is_final"]]
+    assert "tried" in " ".join(shown).lower()
+    assert shown == [one["source"] for one in captions if one["is_final"]]
+    assert shown == [one["text"] for one in read(run / "sentences.jsonl") if one["is_final"]]
+    assert (run / "stdout").read_text().splitlines()[: len(shown)] == shown
+    # Once, although both languages were asked for.
+    subtitles = " ".join(one.content for one in srt.parse((run / "talk.srt").read_text()))
+    assert subtitles.split() == " ".join(shown).split()
+    assert len(read(run / "log.jsonl")) == len(captions)
+
+
+def test_the_last_word_of_unfinished_captions_is_withheld(run: Path) -> None:
+    unfinished = [one for one in read(run / "captions.jsonl") if not one["is_final"] and one["source"]]
+    assert unfinished
+    for one in unfinished:
+        assert one["mask_k"] == 1
+        assert one["shown"].split() == one["source"].split()[:-1]
+
+
+def test_a_language_for_the_captions_that_is_spoken_means_the_same(run: Path, tmp_path: Path) -> None:
+    done = surtitle(
+        "replay", run / "partials.jsonl", "--to", "en", *NO_MODEL, "--captions", tmp_path / "again.jsonl"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    again, before = (
+        [(one["segment"], one["revision"], one["shown"]) for one in read(path)]
+        for path in (tmp_path / "again.jsonl", run / "captions.jsonl")
+    )
+    assert again == before
+
+
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    speech(tmp_path / "speech.jsonl", 300)
+    given, random, were_killed = f'partials = "{tmp_path}/speech.jsonl"', Random(1), 0
+    for name in ("unbroken", "killed"):
+        (tmp_path / name).mkdir()
+        path = settings(tmp_path / name, given, recovery=name == "killed")
+        path.write_text(f"{path.read_text()}[translate]\ncaptions_only = true\n")
+        while name == "killed" and were_killed < 3 and kill(start(path), path.parent / "log.jsonl", random):
+            were_killed += 1
+        finish(start(path))
+    assert were_killed
+    assert events(tmp_path / "killed") == events(tmp_path / "unbroken")
+    assert subtitles(tmp_path / "killed") == subtitles(tmp_path / "unbroken")
+
+
+def test_of_many_updates_finals_alone_can_be_asked_for(tmp_path: Path) -> None:
+    # Far more of them than a replay reads ahead of what got to the log.
+    speech(tmp_path / "speech.jsonl", 400)
+    done = surtitle(
+        "replay", tmp_path / "speech.jsonl", "--captions-only", "--finals-only", "--quiet",
+        "--captions", tmp_path / "captions.jsonl",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    captions = read(tmp_path / "captions.jsonl")
+    assert len(captions) > 50
+    assert all(one["is_final"] for one in captions)
+
+
+def test_a_room_may_be_captioned_in_the_language_that_its_speaker_speaks(
+    speech: Path, small: list[str], tmp_path: Path
+) -> None:
+    written = tmp_path / "captions.jsonl"
+    rooms: dict[str, list[dict[str, Any]]] = {"English": [], "German": []}
+    with serve("--to", "English,German", "--rooms", 2, "--captions", written, *small[:2]) as server:
+        speakers = [
+            threading.Thread(target=speak, args=(server.port, speech, heard), kwargs={"room": to, "to": to})
+            for to, heard in rooms.items()
+        ]
+        for speaker in speakers:
+            speaker.start()
+        for speaker in speakers:
+            speaker.join(120)
+        assert server.interrupt()[0] == 0
+    english, german = (finals(written, to) for to in rooms)
+    assert [one["shown"] for one in english] == [one["source"] for one in english]
+    assert [one["source"] for one in german] == [one["source"] for one in english]
+    assert not any(one["shown"] == one["source"] for one in german)
+    (opened,) = (one for one in rooms["English"] if one["type"] == "opened")
+    assert (opened["language"]["source"], opened["language"]["target"]) == ("en", "en")
+    # Readers get the text once.
+    assert not any(one["source_append"] for one in rooms["English"] if one["type"] == "update")
+    assert any(one["source_append"] for one in rooms["German"] if one["type"] == "update")
+
+
+def test_settings_that_name_a_language_for_untranslated_captions_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "surtitle.toml"
+    path.write_text('[translate]\nto = "French"\ncaptions_only = true\n')
+    with pytest.raises(UsageError, match=r"captions_only is for captions in the spoken language; leave to"):
+        load_settings(path)
+    # What is typed wins.
+    path.write_text("[translate]\ncaptions_only = true\n")
+    assert load_settings(path, {"translate": {"to": "French"}}).translate.direction.translates
+    path.write_text('[translate]\nto = "French"\n')
+    assert not load_settings(path, {"translate": {"captions_only": True}}).translate.direction.translates
+
+
+def test_the_doctor_asks_for_no_model(tmp_path: Path) -> None:
+    done = surtitle("doctor", "--captions-only", "--quick", "--json", *NO_MODEL, cwd=tmp_path)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["works"]) == (0, True)
+    assert "model" not in [one["subject"] for one in told["checks"]]
