@@ -25,8 +25,8 @@ _Array = NDArray[Any]
 #: Keys and values by the names of the decoder's inputs; each has shape (1, heads, tokens, head width).
 Held = Mapping[str, _Array]
 _PAST, _PRESENT = "past_key_values.", "present."
-#: Sources whose states are kept: those of segments that are translated in turns.
-_SOURCES = 64
+#: Sources whose states are kept beside those of the open sequences: texts that come again.
+_SOURCES = 4
 
 
 class Read(NamedTuple):

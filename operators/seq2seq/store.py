@@ -11,7 +11,7 @@ import numpy as np
 
 from operators.decoding.forward import Logits
 from operators.models.store import Part
-from operators.seq2seq.marian import Held, MarianModel
+from operators.seq2seq.marian import Held, MarianModel, Read
 
 
 class _Sequence:
@@ -27,6 +27,8 @@ class _Sequence:
         #: Position of the first token with keys and values; None while there is none.
         self.begin: int | None = None
         self.held: Held = {}
+        #: The source before it, as the model has read it.
+        self.read: Read | None = None
 
     @property
     def written(self) -> int:
@@ -41,7 +43,7 @@ class _Sequence:
         if self.begin is not None and length > self.begin:
             self.held = _part(self.held, 0, length - self.begin)
         else:
-            self.begin, self.held = None, {}
+            self.begin, self.held, self.read = None, {}, None
 
 
 def _part(held: Held, start: int, end: int) -> Held:
@@ -72,7 +74,12 @@ class MarianStore:
     def copy_sequence(self, source: int, target: int) -> None:
         """Let the empty sequence ``target`` hold what ``source`` holds."""
         here, there = self._sequences[source], self._sequences[target]
-        there.tokens, there.begin, there.held = list(here.tokens), here.begin, here.held
+        there.tokens, there.begin, there.held, there.read = (
+            list(here.tokens),
+            here.begin,
+            here.held,
+            here.read,
+        )
 
     def cut_sequence(self, sequence: int, length: int) -> None:
         """Forget what ``sequence`` holds from position ``length`` on."""
@@ -107,7 +114,7 @@ class MarianStore:
         if model.folder.start not in one.tokens:
             return np.empty((0, model.vocabulary_size), np.float32)
         one.begin = one.tokens.index(model.folder.start)
-        read = model.read(one.tokens[: one.begin])
+        read = one.read = one.read or model.read(one.tokens[: one.begin])
         output = one.tokens[one.begin :]
         new = output[one.written :]
         # A pass over all of an output costs less than one for each token.
